@@ -12,12 +12,8 @@ set(sim_pure
     sim/curve.c
     sim/distribution.c
     sim/engine.c
-    sim/estimate.c
-    sim/histogram.c
-    sim/max_rate.c
     sim/overload.c
     sim/overload_clients.c
-    sim/overload_interval.c
     sim/overload_recovery.c
     sim/overload_rounds.c
     sim/overload_service.c
@@ -31,21 +27,21 @@ set(sim_pure
     sim/resource.c
     sim/resource_text.c
     sim/service.c
+    sim/statistics.c
     sim/tally.c
 )
 set(sim_pictures
     chart/chart_set.c
-    chart/measure.c
     chart/page.c
-    chart/palette.c
     chart/scale.c
     chart/svg.c
     chart/svg_frame.c
     chart/svg_hover.c
     chart/svg_marks.c
     chart/svg_names.c
+    chart/svg_style.c
     chart/table.c
-    chart/table_people.c
+    chart/table_text.c
     chart/text_buffer.c
     sim/contention_charts.c
     sim/contention_result.c
@@ -84,8 +80,7 @@ target_include_directories(stagger_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(stagger_model PUBLIC stagger_static Threads::Threads)
 
 # What a page in a browser calls: compiled for WebAssembly, and for its test.
-set(STAGGER_WASM_SOURCES sim/wasm.c sim/wasm_charts.c sim/wasm_look.c
-                         sim/wasm_sums.c)
+set(STAGGER_WASM_SOURCES sim/wasm.c sim/wasm_charts.c sim/wasm_look.c)
 list(TRANSFORM STAGGER_WASM_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(STAGGER_WASM_SOURCES ${STAGGER_WASM_SOURCES} PARENT_SCOPE)
 

@@ -9,7 +9,6 @@
 #include "fuzz/fuzz.h"
 #include "sim/contention.h"
 #include "sim/overload.h"
-#include "sim/overload_text.h"
 #include "tests/malloc_memory.h"
 
 enum { EVENTS = 3000, SLOTS = 500 };

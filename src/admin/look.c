@@ -42,7 +42,7 @@ static json_t *print_target_counts(const stg_hub *h)
 
     for (size_t i = 0; i < h->targets.count; i++) {
         const stg_target *t = h->targets.all[i];
-        if (stg_flow_look(h->flow, t->lane, &lane, stg_deadlines_now()) ==
+        if (stg_flow_view_lane(h->flow, t->lane, &lane, stg_deadlines_now()) ==
             STG_OK)
             counts[stg_target_state(t, lane.state)]++;
     }
@@ -211,7 +211,8 @@ static void add_lane(json_t *json, const stg_lane_view *l)
 
     json_object_set_new(json, "gate_until",
                         stg_json_time(wall_of(l->gate_until)));
-    json_object_set_new(json, "is_catching_up", json_boolean(l->is_laggard));
+    json_object_set_new(json, "is_catching_up",
+                        json_boolean(l->is_catching_up));
     json_object_set_new(json, "is_slow_start", json_boolean(l->is_slow_start));
     json_object_set_new(json, "is_lag_exact", json_boolean(l->is_lag_exact));
     json_object_set_new(json, "lag_ms",
@@ -303,8 +304,8 @@ static bool has_state(const stg_hub *h, size_t i, size_t state)
     stg_lane_view lane;
 
     return state == STATES ||
-           (stg_flow_look(h->flow, h->targets.all[i]->lane, &lane,
-                          stg_deadlines_now()) == STG_OK &&
+           (stg_flow_view_lane(h->flow, h->targets.all[i]->lane, &lane,
+                               stg_deadlines_now()) == STG_OK &&
             stg_target_state(h->targets.all[i], lane.state) == state);
 }
 

@@ -1,4 +1,4 @@
-#include "chart/chart_set.h"
+#include "chart/chart.h"
 
 #include <string.h>
 

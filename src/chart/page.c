@@ -1,8 +1,6 @@
-#include "chart/page.h"
+#include "chart/chart.h"
 
-#include "chart/palette.h"
-#include "chart/scale.h"
-#include "chart/svg.h"
+#include "chart/svg_internal.h"
 
 #include <string.h>
 

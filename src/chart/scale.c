@@ -1,4 +1,4 @@
-#include "chart/scale.h"
+#include "chart/svg_internal.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -123,7 +123,7 @@ static void choose_unit(stg_scale *s)
 
 /* -- ticks */
 
-/* The step of people that makes at most `room` ticks of the range. */
+/* The round step that makes at most `room` ticks of the range. */
 static double step_of(double range, int room, bool is_sixty)
 {
     static const double counts[] = {1, 2, 5};
@@ -246,12 +246,12 @@ void stg_scale_put_tick(const stg_scale *s, double number,
 
     if (s->is_log && s->is_time && number >= second) {
         // 100 s, not 1.67 min: these ticks are decimal.
-        stg_text_buffer_put_people(buffer, number / second);
+        stg_text_buffer_put_rounded(buffer, number / second);
         stg_text_buffer_put(buffer, " s");
     } else if (s->is_log && s->is_time) {
         stg_text_buffer_put_time(buffer, number);
     } else {
-        stg_text_buffer_put_people(buffer, number / s->unit);
+        stg_text_buffer_put_rounded(buffer, number / s->unit);
     }
 }
 
@@ -262,7 +262,7 @@ void stg_axis_put(const stg_chart_axis *axis, double number,
         stg_text_buffer_put_time(buffer, number);
         return;
     }
-    stg_text_buffer_put_people(buffer, number);
+    stg_text_buffer_put_rounded(buffer, number);
     if (axis->unit != NULL && axis->unit[0] != '\0') {
         if (axis->unit[0] != '%')
             stg_text_buffer_put_char(buffer, ' ');

@@ -1,7 +1,5 @@
-#include "chart/svg.h"
+#include "chart/chart.h"
 
-#include "chart/measure.h"
-#include "chart/palette.h"
 #include "chart/svg_internal.h"
 
 enum { EDGE = 14, INSET = 1, EDGE_LEAST = 6, NARROWEST = 280, WIDEST = 2000 };

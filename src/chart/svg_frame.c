@@ -1,4 +1,3 @@
-#include "chart/measure.h"
 #include "chart/svg_internal.h"
 
 #include <string.h>

@@ -192,7 +192,7 @@ static void draw_counts(const stg_picture *pic, const stg_plot *plot,
                     stg_scale_place(&pic->x, to));
         put_x(pic, from, to);
         stg_text_buffer_form(pic->buffer, "\n%e: ", s->name);
-        stg_text_buffer_put_people(pic->buffer, (double)count);
+        stg_text_buffer_put_rounded(pic->buffer, (double)count);
         stg_text_buffer_put(pic->buffer, " dots</title></path>\n");
     }
 }

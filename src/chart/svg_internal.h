@@ -1,13 +1,86 @@
-/* svg_internal.h - a picture while it is drawn. Private to sim/svg*.c.
- *
- * A picture is drawn twice: first into a buffer that takes nothing, to learn
- * how high it becomes, and then for good. So no part of it is laid out in two
- * places. */
+/* svg_internal.h - how the files that draw an SVG share the work. */
 #ifndef STAGGER_CHART_SVG_INTERNAL_H
 #define STAGGER_CHART_SVG_INTERNAL_H
 
-#include "chart/scale.h"
-#include "chart/svg.h"
+#include <stddef.h>
+
+#include "chart/chart.h"
+#include "chart/text_buffer.h"
+
+/* -- widths of text -------------------------------------------------------- */
+
+/* How wide a text will be, before anybody has drawn it.
+ *
+ * The widths are those of Helvetica and its likes, with room for the sans-serif
+ * fonts that are wider: what is laid out by them does not overlap in any. */
+
+/* Pixels, at a size in pixels. text is UTF-8. */
+double stg_measure(const char *text, double size);
+
+/* How many bytes of a text, from its start, fit in a width: all, or whole
+ * characters. */
+size_t stg_measure_fit(const char *text, double size, double width);
+
+/* The same, up to a blank where there is one: where to break a line. */
+size_t stg_measure_break(const char *text, double size, double width);
+
+/* -- scales ---------------------------------------------------------------- */
+
+/* Where a number falls on an axis, and which ticks are read with ease.
+ *
+ * The logarithm is our own (no libm), so a chart is the same bytes with
+ * every compiler. */
+
+enum { STG_TICKS_MAX = 16 };
+
+typedef struct stg_scale {
+    bool is_log;
+    bool is_time;
+    double from, to; /* of the data's unit; to > from, from > 0 in a log */
+    double at_from, at_to; /* pixels */
+    double unit;           /* of a linear axis of times, in ms; else 1 */
+    const char *unit_name; /* "ms", or the axis's own */
+    double ticks[STG_TICKS_MAX];
+    int tick_count;
+} stg_scale;
+
+/* What the points of an axis take; starts as {.is_empty = true}. */
+typedef struct stg_extent {
+    bool is_empty;
+    double from, to;
+} stg_extent;
+
+/* Whether an axis can show a number. */
+bool stg_axis_shows(const stg_chart_axis *axis, double number);
+
+void stg_extent_include(stg_extent *e, const stg_chart_axis *axis, double x);
+
+/* Rounded out to whole ticks where that is near. ticks: how many there is room
+ * for, 2 to STG_TICKS_MAX; is_tight: the range stays as it is. */
+stg_scale stg_scale_make(const stg_chart_axis *axis, const stg_extent *extent,
+                         int ticks, bool is_tight);
+
+/* Pixels of a number that the axis shows, kept within the axis. */
+double stg_scale_place(const stg_scale *s, double number);
+
+/* A tick's number in the unit of the axis. */
+void stg_scale_put_tick(const stg_scale *s, double number,
+                        stg_text_buffer *buffer);
+
+/* A number with its unit, as one says it. */
+void stg_axis_put(const stg_chart_axis *axis, double number,
+                  stg_text_buffer *buffer);
+
+/* The decimal logarithm of a number above 0, within 1e-12 (and 1e-12 of it). */
+double stg_log10(double number);
+
+/* -- an SVG ---------------------------------------------------------------- */
+
+/* A chart while it is drawn. Private to chart/svg*.c.
+ *
+ * A chart is drawn twice: first into a buffer that takes nothing, to learn
+ * how high it becomes, and then for good. So no part of it is laid out in two
+ * places. */
 
 enum {
     TEXT_SIZE = 12,
@@ -46,7 +119,7 @@ bool stg_plot_has(const stg_picture *pic, const stg_plot *plot,
 
 /* -- svg_frame.c: what is about the points */
 
-/* All texts of a picture that are not in a plot are written by this one. */
+/* All texts of a chart that are not in a plot are written by this one. */
 void stg_svg_text(const stg_picture *pic, double x, double y,
                   const char *anchor, const char *class_names,
                   const char *text);

@@ -306,7 +306,7 @@ static void draw_step(const brush *pen)
 }
 
 /* A dot a square of 2 pixels at most: a crowd of a million is no larger than
- * the picture. The squares taken are bits; without memory for them, all dots
+ * the chart. The squares taken are bits; without memory for them, all dots
  * are drawn. */
 static bool take_square(unsigned char *taken, double x, double y, double left,
                         double top, size_t columns)

@@ -1,6 +1,5 @@
 /* Which line is which: names beside the ends of lines where there is room, and
  * in a row above the plot where there is not. */
-#include "chart/measure.h"
 #include "chart/svg_internal.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* table.h - numbers in rows: one table for people and for programs.
+/* table.h - numbers in rows: one table for readers and for programs.
  *
  * From the same cells come lines for a terminal (with sparklines), CSV, JSON
  * and HTML. Plain data that the caller owns; nothing is kept. */
@@ -16,7 +16,7 @@ typedef enum stg_cell_kind {
     STG_CELL_NUMBER,
     STG_CELL_ESTIMATE, /* a mean and its standard error */
     STG_CELL_FACT,     /* number is 0 or 1: no or yes */
-    STG_CELL_SPARK,    /* a small curve; for people alone */
+    STG_CELL_SPARK,    /* a small curve; for readers alone */
 } stg_cell_kind;
 
 typedef struct stg_cell {
@@ -31,8 +31,8 @@ typedef struct stg_cell {
 typedef struct stg_table_column {
     const char *key; /* in CSV and JSON: "completion_ms"; a dot makes an object
                           of neighbours in JSON, and is _ in CSV; NULL: for
-                          people alone */
-    const char *title; /* for people, unless all its cells are NONE; NULL: for
+                          readers alone */
+    const char *title; /* for readers, unless all its cells are NONE; NULL: for
                           programs alone */
     bool is_time;      /* its numbers are milliseconds */
     int rank;          /* where a line is too long, columns with the highest

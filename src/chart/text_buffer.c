@@ -99,7 +99,7 @@ void stg_text_buffer_put_escaped(stg_text_buffer *p, const char *text)
 
 /* -- numbers */
 
-/* The digits of a number, `places` of them behind the point, without the zeros
+/* The digits of a number, `places` of them after the point, without the zeros
  * at their end; grouped by thousands where is_grouped. */
 static void put_digits(stg_text_buffer *p, uint64_t digits, int places,
                        bool is_grouped)
@@ -229,7 +229,7 @@ void stg_text_buffer_put_number(stg_text_buffer *p, double number, int digits)
     put_digits(p, (uint64_t)(exponent < 0 ? -exponent : exponent), 0, false);
 }
 
-void stg_text_buffer_put_people(stg_text_buffer *p, double number)
+void stg_text_buffer_put_rounded(stg_text_buffer *p, double number)
 {
     double size = number < 0 ? -number : number;
     int exponent;
@@ -261,7 +261,7 @@ void stg_text_buffer_put_time(stg_text_buffer *p, double ms)
     }
     while (i < last && size < units[i].ms)
         i++;
-    stg_text_buffer_put_people(p, ms / units[i].ms);
+    stg_text_buffer_put_rounded(p, ms / units[i].ms);
     stg_text_buffer_put(p, ms - ms == 0 ? units[i].name : "");
 }
 

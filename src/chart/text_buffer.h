@@ -45,7 +45,7 @@ void stg_text_buffer_put_escaped(stg_text_buffer *p, const char *text);
 
 void stg_text_buffer_put_count(stg_text_buffer *p, uint64_t number);
 
-/* With `places` digits behind the point, 0 to 6, rounded half up, and without
+/* With `places` digits after the point, 0 to 6, rounded half up, and without
  * the zeros at their end: 12.5, -3, 0.004. Magnitudes up to 9e12. */
 void stg_text_buffer_put_fixed(stg_text_buffer *p, double number, int places);
 
@@ -53,11 +53,11 @@ void stg_text_buffer_put_fixed(stg_text_buffer *p, double number, int places);
  * 0.00125, 1802.5, 2.5e+17. Machines read it. */
 void stg_text_buffer_put_number(stg_text_buffer *p, double number, int digits);
 
-/* As people write it: about three digits, and groups: 1,802, 12.5, 0.004,
+/* Rounded for a reader: about three digits, and groups: 1,802, 12.5, 0.004,
  * 25,000,000. */
-void stg_text_buffer_put_people(stg_text_buffer *p, double number);
+void stg_text_buffer_put_rounded(stg_text_buffer *p, double number);
 
-/* Milliseconds as people say them: 12.5 ms, 1.8 s, 3 min, 2.5 h. */
+/* Milliseconds as one says them: 12.5 ms, 1.8 s, 3 min, 2.5 h. */
 void stg_text_buffer_put_time(stg_text_buffer *p, double ms);
 
 /* A text with places for others:
@@ -65,7 +65,7 @@ void stg_text_buffer_put_time(stg_text_buffer *p, double ms);
  *     %s  a text          const char *
  *     %e  it escaped      const char *
  *     %d  a whole number  int
- *     %f  a coordinate    double, one digit behind the point
+ *     %f  a coordinate    double, one digit after the point
  *     %%  a percent sign */
 void stg_text_buffer_form(stg_text_buffer *p, const char *format, ...);
 

@@ -185,7 +185,7 @@ stg_lane_options stg_settings_lane(const stg_target_settings *t)
     l.parked_max = t->parked_max;
     l.shed_after = t->shed_after;
     l.is_paused = t->is_paused;
-    l.is_from_oldest = t->start == STG_TARGET_START_EARLIEST;
+    l.is_from_earliest = t->start == STG_TARGET_START_EARLIEST;
     if (t->match_count > 0) {
         l.accepts = stg_match_accepts;
         l.ctx = (void *)(uintptr_t)t; // it is only read

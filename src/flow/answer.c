@@ -20,34 +20,35 @@ static void note_cursors(stg_flow *f)
     for (size_t i = 0; i < g->cursor_count; i++) {
         const stg_cursor *c = &g->cursors[i];
         stg_lane *l = stg_flow_lane(f, c->lane);
-        stg_place *place;
+        stg_lane_cursor *cursor;
 
         if (p == NULL || p->number != c->partition)
             p = find_kept(f, c->partition);
         if (l == NULL || p == NULL)
             continue;
-        place = stg_lane_place(l, p);
-        place->durable = c->base;
-        place->is_restored = true;
+        cursor = stg_lane_cursor_in(l, p);
+        cursor->durable = c->base;
+        if (cursor->stored == STG_CURSOR_NEW)
+            cursor->stored = STG_CURSOR_DURABLE;
         if (l->is_new)
             stg_lane_note(f, l);
         // A gap that the window has seen is not read again.
-        place->next = stg_ns_max(place->next, c->base);
+        cursor->next = stg_ns_max(cursor->next, c->base);
     }
 }
 
 static void note_range(stg_flow *f, stg_lane *l, const stg_partition *p,
                        const stg_change *c, bool is_durable)
 {
-    stg_place *place = stg_lane_place(l, p);
-    stg_range *r = c->is_expired ? &place->expired : &place->range;
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    stg_bulk_row *r = c->is_expired ? &cursor->expired : &cursor->bulk;
 
     r->is_in_group = false;
     r->is_dirty |= !is_durable;
     if (is_durable)
         r->stored = c->count;
     if (c->is_expired && is_durable && !r->is_dirty)
-        *r = (stg_range){.count = 0}; // the next is another row
+        *r = (stg_bulk_row){.count = 0}; // the next is another row
     stg_lane_wake(f, l);
 }
 
@@ -65,11 +66,11 @@ static void note_changes(stg_flow *f, bool is_durable)
         if (c->kind == STG_CHANGE_RANGE) {
             note_range(f, l, p, c, is_durable);
         } else if (c->kind == STG_CHANGE_FORGET && is_durable) {
-            stg_lane_place(l, p)->is_forgotten = true;
+            stg_lane_cursor_in(l, p)->stored = STG_CURSOR_FORGOTTEN;
             stg_lane_note(f, l);
         }
         if (!is_durable)
-            stg_place_mark(f, l, p, STG_SLICE_MUST);
+            stg_lane_cursor_mark(f, l, p, STG_SLICE_MUST);
     }
 }
 
@@ -109,7 +110,7 @@ static void succeed(stg_flow *f)
     note_changes(f, true);
     note_partitions(f, true);
     stg_checkpoint_free(f);
-    f->checkpoint.is_out = false;
+    f->checkpoint.state = STG_GROUP_NONE;
     settle_group(f);
     stg_watermark_raise(f);
 }
@@ -121,7 +122,7 @@ static void open_store_gates(stg_flow *f)
             f->lanes[i]->is_store_full = false;
             stg_lane_wake(f, f->lanes[i]);
         }
-    stg_flow_tell(f, 0, 0, STG_TELL_STORE_ROOM, 0, 0);
+    stg_flow_tell(f, 0, 0, STG_TELL_STORE_SPACE_OK, 0, 0);
 }
 
 /* -- nothing of it was written --------------------------------------------- */
@@ -135,7 +136,8 @@ static void mark_cursors(stg_flow *f)
         stg_partition *p = find_kept(f, c->partition);
 
         if (p != NULL)
-            stg_place_mark(f, stg_flow_lane(f, c->lane), p, STG_SLICE_DIRTY);
+            stg_lane_cursor_mark(f, stg_flow_lane(f, c->lane), p,
+                                 STG_SLICE_DIRTY);
     }
 }
 
@@ -149,7 +151,7 @@ static void take_back(stg_flow *f, bool is_full)
     mark_cursors(f);
     note_partitions(f, false);
     stg_checkpoint_free(f);
-    c->is_out = false;
+    c->state = STG_GROUP_NONE;
     while ((at = stg_list_last(&c->in_group)) != NULL) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
 
@@ -174,8 +176,8 @@ static void mark_pending(stg_flow *f)
          at = stg_list_next(pending, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, change);
 
-        stg_place_mark(f, d->lane, stg_flow_home(f, d->message),
-                       STG_SLICE_MUST);
+        stg_lane_cursor_mark(f, d->lane, stg_flow_home(f, d->message),
+                             STG_SLICE_MUST);
     }
 }
 
@@ -242,24 +244,25 @@ static void repeat(stg_flow *f)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    c->is_told = false;
-    if (f->going == 0)
+    c->state = STG_GROUP_MADE;
+    if (f->revoking == 0)
         return;
     drop_lost(f);
     if (c->group.change_count + c->group.cursor_count > 0)
         return;
     stg_checkpoint_free(f);
-    c->is_out = c->is_bare = false;
+    c->state = STG_GROUP_NONE;
+    c->is_bare = false;
 }
 
 /* -- the answer ------------------------------------------------------------ */
 
 /* Rows that had no room are not stored any more: their partition is lost. */
-void stg_checkpoint_relax(stg_flow *f)
+void stg_checkpoint_resume(stg_flow *f)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    if (!c->is_full || c->is_out || c->pending_count > 0)
+    if (!c->is_full || c->state != STG_GROUP_NONE || c->pending_count > 0)
         return;
     c->is_full = c->is_bare_due = false;
     c->retry_at = 0;
@@ -298,8 +301,8 @@ static void answer(stg_flow *f, stg_stored how, stg_ns now)
 
 void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now)
 {
-    if (!f->checkpoint.is_out || !f->checkpoint.is_told)
+    if (f->checkpoint.state != STG_GROUP_OUT)
         return;
     answer(f, how, now);
-    stg_checkpoint_relax(f);
+    stg_checkpoint_resume(f);
 }

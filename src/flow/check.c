@@ -2,49 +2,50 @@
 #include "core/options.h"
 #include "flow/state.h"
 
-#define HOLD(claim)        \
+#define HOLDS(claim)       \
     do {                   \
         if (!(claim))      \
             return #claim; \
     } while (0)
 
-static const char *check_place(const stg_flow *f, const stg_lane *l,
-                               const stg_partition *p)
+static const char *check_cursor(const stg_flow *f, const stg_lane *l,
+                                const stg_partition *p)
 {
-    const stg_place *place = stg_lane_place(l, p);
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_window *w = &p->window;
-    uint64_t settled = place->delivered + place->dead + place->cancelled;
+    uint64_t settled = cursor->delivered + cursor->dead + cursor->cancelled;
     uint64_t unsettled = 0, last = 0;
 
     // I17 The books balance.
-    HOLD(place->routed ==
-         settled + place->rows + place->waiting + place->in_flight);
+    HOLDS(cursor->routed ==
+          settled + cursor->rows + cursor->waiting + cursor->in_flight);
     if (p->phase == STG_PHASE_LOST)
         return NULL;
     // I2 Nothing is called settled that is not.
-    HOLD(!f->is_started || place->durable <= stg_place_base(l, p));
-    HOLD(!f->is_started || p->phase == STG_PHASE_ROWS || p->is_foreign ||
-         p->committed <= stg_ns_max(place->durable, p->floor));
-    HOLD(place->replays <= place->rows);
-    HOLD(place->ring.count <= place->ring.capacity);
-    for (uint32_t i = 0; i < place->ring.count; i++) {
-        const stg_slot *slot = stg_ring_at(&place->ring, place->ring.first + i);
+    HOLDS(!f->is_started || cursor->durable <= stg_lane_cursor_base(l, p));
+    HOLDS(!f->is_started || p->phase == STG_PHASE_ROWS || p->is_foreign ||
+          p->committed <= stg_ns_max(cursor->durable, p->floor));
+    HOLDS(cursor->replays <= cursor->rows);
+    HOLDS(cursor->ring.count <= cursor->ring.capacity);
+    for (uint32_t i = 0; i < cursor->ring.count; i++) {
+        const stg_slot *slot =
+            stg_ring_at(&cursor->ring, cursor->ring.first + i);
 
-        HOLD(i == 0 || slot->position > last);
+        HOLDS(i == 0 || slot->position > last);
         last = slot->position;
-        HOLD(slot->position < stg_place_next(l, p));
-        HOLD(slot->delivery == NULL || slot->delivery->in_ring);
-        HOLD(slot->delivery == NULL || slot->delivery->lane == l);
+        HOLDS(slot->position < stg_lane_cursor_next(l, p));
+        HOLDS(slot->delivery == NULL || slot->delivery->in_ring);
+        HOLDS(slot->delivery == NULL || slot->delivery->lane == l);
         unsettled += slot->delivery != NULL && !slot->delivery->is_stored;
     }
-    HOLD(unsettled == place->waiting + place->in_flight);
-    HOLD(!f->is_started || place->is_laggard || !stg_partition_is_given(p) ||
-         place->number <= w->end);
-    HOLD(!place->is_laggard || stg_list_has(&l->laggard));
-    // Who does not follow a partition holds nothing of it back.
-    HOLD(!f->is_started || !stg_place_may_pass(l, p) ||
-         place->restored_at < place->restored_count ||
-         (!place->is_laggard && stg_place_next(l, p) == w->next));
+    HOLDS(unsettled == cursor->waiting + cursor->in_flight);
+    HOLDS(!f->is_started || cursor->is_catching_up ||
+          !stg_partition_is_assigned(p) || cursor->number <= w->end);
+    HOLDS(!cursor->is_catching_up || stg_list_has(&l->catch_up_link));
+    // A lane that does not follow a partition holds nothing of it back.
+    HOLDS(!f->is_started || !stg_lane_cursor_may_pass(l, p) ||
+          cursor->restored_at < cursor->restored_count ||
+          (!cursor->is_catching_up && stg_lane_cursor_next(l, p) == w->next));
     return NULL;
 }
 
@@ -66,9 +67,9 @@ static const char *check_order(const stg_lane *l)
                 other->state != STG_DELIVERY_IN_FLIGHT ||
                 one->message->partition != other->message->partition)
                 continue;
-            HOLD(l->o.order != STG_ORDER_STRICT);
-            HOLD(one->message->key == 0 ||
-                 one->message->key != other->message->key);
+            HOLDS(l->o.order != STG_ORDER_STRICT);
+            HOLDS(one->message->key == 0 ||
+                  one->message->key != other->message->key);
         }
     return NULL;
 }
@@ -93,9 +94,9 @@ static const char *check_cache(const stg_flow *f, const stg_lane *l,
         const stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
         stg_mark mark = stg_delivery_mark(d);
 
-        HOLD(count == 0 || stg_mark_compare(&last, &mark) < 0);
-        HOLD(d->state == STG_DELIVERY_PARKED && d->is_stored);
-        HOLD(stg_parking_cache(d) == cache);
+        HOLDS(count == 0 || stg_mark_compare(&last, &mark) < 0);
+        HOLDS(d->state == STG_DELIVERY_PARKED && d->is_stored);
+        HOLDS(stg_parking_cache(d) == cache);
         last = mark;
         if (d == l->kept)
             kept++;
@@ -104,12 +105,12 @@ static const char *check_cache(const stg_flow *f, const stg_lane *l,
         count++;
         own += is_own(f, d);
     }
-    HOLD(count == cache->count);
-    HOLD(own <= rows);
-    HOLD(kept == 0 || l->is_open);
-    HOLD(is_whole || cache->is_fetching || count <= STG_PARKED_HELD + kept);
-    HOLD(count == kept || cache->is_all || cache->is_fetching || is_whole ||
-         stg_mark_compare(&early, &cache->mark) <= 0);
+    HOLDS(count == cache->count);
+    HOLDS(own <= rows);
+    HOLDS(kept == 0 || l->is_open);
+    HOLDS(is_whole || cache->is_fetching || count <= STG_PARKED_HELD + kept);
+    HOLDS(count == kept || cache->is_all || cache->is_fetching || is_whole ||
+          stg_mark_compare(&early, &cache->mark) <= 0);
     return NULL;
 }
 
@@ -140,8 +141,8 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
             d->state == STG_DELIVERY_IN_FLIGHT && d->paid != STG_CHARGE_NONE;
         settling += d->state == STG_DELIVERY_SETTLING;
         probes += d->state == STG_DELIVERY_IN_FLIGHT && d->is_probe;
-        HOLD(d->state != STG_DELIVERY_GONE ||
-             stg_parking_cache(d)->is_fetching);
+        HOLDS(d->state != STG_DELIVERY_ENDED ||
+              stg_parking_cache(d)->is_fetching);
         replaying += d->state == STG_DELIVERY_IN_FLIGHT && d->replay > 0;
     }
     for (stg_link *at = stg_list_first(&l->untried); at != NULL;
@@ -149,18 +150,18 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
         untried++;
     *shared += in_flight > 1 ? in_flight - 1 : 0;
     *all_retries += retries;
-    HOLD(in_flight == l->in_flight && settling == l->settling);
-    HOLD(replaying == l->replaying);
-    HOLD(l->peer != NULL || (in_flight == 0 && l->starts == 0));
-    HOLD(l->peer == NULL ||
-         stg_budget_counts(&l->peer->budget, in_flight, retries));
-    HOLD(untried <= l->untried_count);
-    HOLD(l->untried_count > 0 || l->pinned == 0);
-    HOLD(probes == l->probing);
-    HOLD(l->peer == NULL || (l->peer->limit.value >= 1 &&
-                             l->peer->limit.value <= l->peer->limit.max));
+    HOLDS(in_flight == l->in_flight && settling == l->settling);
+    HOLDS(replaying == l->replaying);
+    HOLDS(l->peer != NULL || (in_flight == 0 && l->starts == 0));
+    HOLDS(l->peer == NULL ||
+          stg_budget_counts(&l->peer->budget, in_flight, retries));
+    HOLDS(untried <= l->untried_count);
+    HOLDS(l->untried_count > 0 || l->pinned == 0);
+    HOLDS(probes == l->probing);
+    HOLDS(l->peer == NULL || (l->peer->limit.value >= 1 &&
+                              l->peer->limit.value <= l->peer->limit.max));
     for (uint32_t i = 0; i < f->partition_count && flaw == NULL; i++)
-        flaw = check_place(f, l, f->partitions[i]);
+        flaw = check_cursor(f, l, f->partitions[i]);
     if (flaw == NULL)
         flaw = check_order(l);
     return flaw == NULL ? check_parked(f, l) : flaw;
@@ -175,7 +176,7 @@ static const char *check_followers(const stg_flow *f)
         for (uint32_t k = 0; k < f->lane_capacity; k++)
             followers += f->lanes[k] != NULL && !f->lanes[k]->is_removing &&
                          stg_lane_follows(f->lanes[k], p);
-        HOLD(followers == p->followers);
+        HOLDS(followers == p->followers);
     }
     return NULL;
 }
@@ -197,11 +198,11 @@ const char *stg_flow_check(const stg_flow *f)
         parked += f->lanes[i]->caches[STG_PARKED_REPLAYS].count;
         lanes++;
     }
-    HOLD(lanes == f->lane_count && parked == f->parked_count);
-    HOLD(in_flight == f->in_flight && shared == f->shared);
-    HOLD(f->shared <= f->o.in_flight_max || f->is_lowered);
+    HOLDS(lanes == f->lane_count && parked == f->parked_count);
+    HOLDS(in_flight == f->in_flight && shared == f->shared);
+    HOLDS(f->shared <= f->o.in_flight_max || f->is_lowered);
     // I6 Memory.
-    HOLD(f->held <= f->o.memory_max);
-    HOLD(stg_budget_counts(&f->budget, in_flight, retries));
+    HOLDS(f->held <= f->o.memory_max);
+    HOLDS(stg_budget_counts(&f->budget, in_flight, retries));
     return check_followers(f);
 }

@@ -13,7 +13,7 @@
 /* -- a cursor's snapshot --------------------------------------------------- */
 
 /* Settled once the group is durable. In an ordered lane what is parked keeps
- * its place. */
+ * its slot. */
 static bool is_settled(const stg_slot *slot)
 {
     const stg_delivery *d = slot->delivery;
@@ -24,8 +24,8 @@ static bool is_settled(const stg_slot *slot)
            (d->kind != STG_CHANGE_PARK || d->lane->o.order == STG_ORDER_NONE);
 }
 
-/* A row without a place in the ring that ends with this group: from then on
- * its message is passed over, as stg_place_note() has it later. */
+/* A row without a slot in the ring that ends with this group: from then on
+ * its message is passed over, as stg_lane_cursor_note() has it later. */
 static bool is_noted(const stg_delivery *d, const stg_partition *p)
 {
     return d->message->slot == p->slot && d->is_in_group && !d->in_ring &&
@@ -50,15 +50,16 @@ static size_t insert(uint64_t *settled, size_t count, uint64_t position)
 static size_t add_noted(const stg_lane *l, const stg_partition *p,
                         uint64_t *settled, size_t count)
 {
-    const stg_place *place = stg_lane_place(l, p);
-    size_t most = count + place->restored_capacity -
-                  (place->restored_count - place->restored_at);
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    size_t most = count + cursor->restored_capacity -
+                  (cursor->restored_count - cursor->restored_at);
 
     for (stg_link *at = stg_list_first(&l->busy); at != NULL && count < most;
          at = stg_list_next(&l->busy, at)) {
         const stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
-        if (is_noted(d, p) && d->message->position >= stg_place_next(l, p))
+        if (is_noted(d, p) &&
+            d->message->position >= stg_lane_cursor_next(l, p))
             count = insert(settled, count, d->message->position);
     }
     return count;
@@ -69,13 +70,14 @@ static size_t add_noted(const stg_lane *l, const stg_partition *p,
 static size_t find_settled(const stg_lane *l, const stg_partition *p,
                            uint64_t *base, uint64_t *settled)
 {
-    const stg_place *place = stg_lane_place(l, p);
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     size_t count = 0;
     bool is_above = false;
 
-    *base = stg_place_next(l, p);
-    for (uint32_t i = 0; i < place->ring.count; i++) {
-        const stg_slot *slot = stg_ring_at(&place->ring, place->ring.first + i);
+    *base = stg_lane_cursor_next(l, p);
+    for (uint32_t i = 0; i < cursor->ring.count; i++) {
+        const stg_slot *slot =
+            stg_ring_at(&cursor->ring, cursor->ring.first + i);
 
         if (!is_settled(slot)) {
             if (!is_above)
@@ -85,22 +87,22 @@ static size_t find_settled(const stg_lane *l, const stg_partition *p,
             settled[count++] = slot->position;
         }
     }
-    for (size_t i = place->restored_at; i < place->restored_count; i++) {
-        if (place->restored[i] < stg_place_next(l, p))
+    for (size_t i = cursor->restored_at; i < cursor->restored_count; i++) {
+        if (cursor->restored[i] < stg_lane_cursor_next(l, p))
             continue;
-        settled[count++] = place->restored[i];
+        settled[count++] = cursor->restored[i];
     }
-    return place->restored == NULL ? count : add_noted(l, p, settled, count);
+    return cursor->restored == NULL ? count : add_noted(l, p, settled, count);
 }
 
-/* Only of those that are behind: for most it changes all the time. Of a laggard
+/* Only of those that are behind: for most it changes all the time. Of a lane that catches up
  * that does not read it does not. */
 static stg_ns find_oldest(const stg_lane *l, const stg_partition *p,
                           stg_ns wall_at)
 {
-    stg_ns oldest_at = stg_place_oldest(l, p);
+    stg_ns oldest_at = stg_lane_cursor_oldest(l, p);
 
-    if (stg_lane_place(l, p)->is_laggard)
+    if (stg_lane_cursor_in(l, p)->is_catching_up)
         return oldest_at;
     return stg_ns_add(oldest_at, STG_MIN) <= wall_at ? oldest_at : 0;
 }
@@ -108,26 +110,27 @@ static stg_ns find_oldest(const stg_lane *l, const stg_partition *p,
 static void snapshot(const stg_lane *l, const stg_partition *p, stg_ns wall_at,
                      stg_cursor *c, uint64_t *settled)
 {
-    stg_place *place = stg_lane_place(l, p);
-    const stg_books_change *g = &place->in_group;
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_books_change *g = &cursor->in_group;
 
     *c = (stg_cursor){
         .lane = l->number,
         .partition = p->number,
-        .routed = place->routed - place->waiting - place->in_flight + g->fresh,
-        .delivered = place->delivered + g->delivered,
-        .dead = place->dead + g->dead,
-        .cancelled = place->cancelled,
-        .parked = (uint64_t)((int64_t)place->rows + g->rows),
-        .replays = (uint64_t)((int64_t)place->replays + g->replays),
+        .routed =
+            cursor->routed - cursor->waiting - cursor->in_flight + g->fresh,
+        .delivered = cursor->delivered + g->delivered,
+        .dead = cursor->dead + g->dead,
+        .cancelled = cursor->cancelled,
+        .parked = (uint64_t)((int64_t)cursor->rows + g->rows),
+        .replays = (uint64_t)((int64_t)cursor->replays + g->replays),
         // As its rows stand, which were parked under another order.
-        .is_ordered = (l->o.order != STG_ORDER_NONE) != place->is_draining,
+        .is_ordered = (l->o.order != STG_ORDER_NONE) != cursor->is_draining,
         .oldest_at = find_oldest(l, p, wall_at),
         .settled = settled,
     };
     c->settled_count = find_settled(l, p, &c->base, settled);
-    // A row below is one that the log has lost: it gets no place any more.
-    place->loose_below = stg_ns_max(place->loose_below, c->base);
+    // A row below is one that the log has lost: it gets no slot any more.
+    cursor->loose_below = stg_ns_max(cursor->loose_below, c->base);
 }
 
 /* -- which rows ------------------------------------------------------------ */
@@ -175,7 +178,7 @@ static size_t take_rows(stg_flow *f, stg_change *changes)
 
         stg_list_push(&c->in_group, at);
         d->is_in_group = true;
-        foresee(&stg_delivery_place(d)->in_group, d);
+        foresee(&stg_delivery_cursor(d)->in_group, d);
         describe(d, &changes[count++]);
     }
     c->pending_count = 0;
@@ -184,7 +187,7 @@ static size_t take_rows(stg_flow *f, stg_change *changes)
 
 /* What opened the breaker, if that is why it was shed; kept with the group. */
 static const stg_failure *find_fault(stg_checkpoint *c, const stg_lane *l,
-                                     const stg_range *r)
+                                     const stg_bulk_row *r)
 {
     if (r->is_cancelled || l->note == NULL ||
         (r->reason != STG_SHED_OPEN && r->reason != STG_SHED_DOWN) ||
@@ -195,21 +198,22 @@ static const stg_failure *find_fault(stg_checkpoint *c, const stg_lane *l,
 }
 
 static size_t add_range(stg_checkpoint *c, const stg_lane *l,
-                        const stg_partition *p, stg_range *r,
+                        const stg_partition *p, stg_bulk_row *r,
                         stg_change *change)
 {
     if (!r->is_dirty)
         return 0;
-    *change = (stg_change){.kind = STG_CHANGE_RANGE,
-                           .lane = l->number,
-                           .partition = p->number,
-                           .position = r->first,
-                           .last_position = r->last,
-                           .count = r->count,
-                           .added = r->count - r->stored,
-                           .is_cancelled = r->is_cancelled,
-                           .reason = r->reason,
-                           .is_expired = r == &stg_lane_place(l, p)->expired};
+    *change =
+        (stg_change){.kind = STG_CHANGE_RANGE,
+                     .lane = l->number,
+                     .partition = p->number,
+                     .position = r->first,
+                     .last_position = r->last,
+                     .count = r->count,
+                     .added = r->count - r->stored,
+                     .is_cancelled = r->is_cancelled,
+                     .reason = r->reason,
+                     .is_expired = r == &stg_lane_cursor_in(l, p)->expired};
     if (change->is_expired)
         change->replay = STG_REPLAY_LOST;
     else
@@ -258,13 +262,13 @@ static void measure(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
     need *n = ctx;
 
     n->cursors++;
-    n->settled += stg_lane_place(l, p)->ring.count +
-                  stg_lane_place(l, p)->restored_capacity;
-    n->ranges += stg_lane_place(l, p)->range.is_dirty;
-    n->changes += stg_lane_place(l, p)->range.is_dirty;
-    n->changes += stg_lane_place(l, p)->expired.is_dirty;
+    n->settled += stg_lane_cursor_in(l, p)->ring.count +
+                  stg_lane_cursor_in(l, p)->restored_capacity;
+    n->ranges += stg_lane_cursor_in(l, p)->bulk.is_dirty;
+    n->changes += stg_lane_cursor_in(l, p)->bulk.is_dirty;
+    n->changes += stg_lane_cursor_in(l, p)->expired.is_dirty;
     n->changes += l->is_ending ? 2 : 0;
-    stg_lane_place(l, p)->in_group = (stg_books_change){.fresh = 0};
+    stg_lane_cursor_in(l, p)->in_group = (stg_books_change){.fresh = 0};
     (void)f;
 }
 
@@ -284,9 +288,9 @@ static void add_cursor(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
         to->changes += add_end(l, p, &c->changes[to->changes]);
         return;
     }
-    to->changes += add_range(c, l, p, &stg_lane_place(l, p)->range,
+    to->changes += add_range(c, l, p, &stg_lane_cursor_in(l, p)->bulk,
                              &c->changes[to->changes]);
-    to->changes += add_range(c, l, p, &stg_lane_place(l, p)->expired,
+    to->changes += add_range(c, l, p, &stg_lane_cursor_in(l, p)->expired,
                              &c->changes[to->changes]);
     snapshot(l, p, to->wall_at, &c->cursors[to->cursors],
              &c->settled[to->settled]);
@@ -305,7 +309,7 @@ static bool clear_slices(const stg_flow *f, stg_partition *p, uint8_t wanted)
     return is_any;
 }
 
-/* All that is in the group of a partition has its claim. Of one that goes the
+/* All that is in the group of a partition has its claim. Of one that is revoked the
  * last group has all that was marked. */
 static size_t clear_marks(stg_flow *f, uint8_t wanted, stg_claim *claims)
 {
@@ -363,22 +367,14 @@ void stg_checkpoint_free(stg_flow *f)
 static uint8_t find_wanted(const stg_flow *f, stg_ns now)
 {
     const stg_checkpoint *c = &f->checkpoint;
-    uint8_t gaps =
-        c->has_gap && (now >= c->gap_at || f->is_stopping) ? STG_SLICE_GAP : 0;
+    uint8_t gaps = (c->marks & STG_SLICE_GAP) != 0 &&
+                           (now >= c->gap_at || f->stop != STG_STOP_NOT)
+                       ? STG_SLICE_GAP
+                       : 0;
 
-    if (c->is_bare_due || now >= c->cursors_at || f->is_stopping)
+    if (c->is_bare_due || now >= c->cursors_at || f->stop != STG_STOP_NOT)
         return STG_SLICE_DIRTY | STG_SLICE_MUST | gaps;
     return STG_SLICE_MUST;
-}
-
-/* The marks of these kinds are written, or there were none. */
-static void clear_flags(stg_checkpoint *c, uint8_t wanted)
-{
-    c->is_must = false;
-    if (wanted & STG_SLICE_DIRTY)
-        c->is_dirty = false;
-    if (wanted & STG_SLICE_GAP)
-        c->has_gap = false;
 }
 
 void stg_checkpoint_note_gap(stg_flow *f, stg_partition *p, uint64_t next)
@@ -388,9 +384,9 @@ void stg_checkpoint_note_gap(stg_flow *f, stg_partition *p, uint64_t next)
     p->window.next = next;
     for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++)
         p->slices[s] |= STG_SLICE_GAP;
-    if (c->has_gap)
+    if ((c->marks & STG_SLICE_GAP) != 0)
         return;
-    c->has_gap = true;
+    c->marks |= STG_SLICE_GAP;
     c->gap_at = stg_ns_add(f->now, GAP_WAIT);
 }
 
@@ -406,7 +402,7 @@ static bool build(stg_flow *f, stg_ns now)
     n.changes += c->is_bare_due ? 0 : c->pending_count;
     if (n.changes + n.cursors == 0) {
         c->is_bare_due = false;
-        clear_flags(c, wanted);
+        c->marks &= (uint8_t) ~(wanted | STG_SLICE_MUST); // written, or none
         return false;
     }
     if (!allocate_group(f, &n)) {
@@ -424,15 +420,14 @@ static bool build(stg_flow *f, stg_ns now)
         c->cursors_at = stg_ns_add(
             now, stg_ns_max(50 * STG_MS, (128 * to.cursors + 8 * to.settled) *
                                              (STG_S / (4 << 20))));
-    clear_flags(c, wanted);
+    c->marks &= (uint8_t) ~(wanted | STG_SLICE_MUST); // written, or none
     c->group = (stg_group){.changes = c->changes,
                            .change_count = to.changes,
                            .cursors = c->cursors,
                            .cursor_count = to.cursors,
                            .claims = c->claims,
                            .claim_count = claims};
-    c->is_out = true;
-    c->is_told = false;
+    c->state = STG_GROUP_MADE;
     return true;
 }
 
@@ -441,14 +436,16 @@ stg_ns stg_checkpoint_at(const stg_flow *f)
     const stg_checkpoint *c = &f->checkpoint;
     stg_ns at;
 
-    if (c->is_out || !f->is_started)
+    if (c->state != STG_GROUP_NONE || !f->is_started)
         return STG_NEVER;
-    if (c->pending_count > 0 || c->is_must || c->is_bare_due ||
-        ((c->is_dirty || c->has_gap) && f->is_stopping))
+    if (c->pending_count > 0 || (c->marks & STG_SLICE_MUST) != 0 ||
+        c->is_bare_due || (c->marks != 0 && f->stop != STG_STOP_NOT))
         return c->retry_at;
-    if (!c->is_dirty && !c->has_gap)
+    if (c->marks == 0)
         return STG_NEVER;
-    at = c->is_dirty ? c->cursors_at : stg_ns_max(c->gap_at, c->cursors_at);
+    at = (c->marks & STG_SLICE_DIRTY) != 0
+             ? c->cursors_at
+             : stg_ns_max(c->gap_at, c->cursors_at);
     return stg_ns_max(at, c->retry_at);
 }
 
@@ -456,11 +453,11 @@ bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    if (!c->is_out && stg_checkpoint_at(f) <= now)
+    if (c->state == STG_GROUP_NONE && stg_checkpoint_at(f) <= now)
         build(f, now);
-    if (!c->is_out || c->is_told)
+    if (c->state != STG_GROUP_MADE)
         return false;
-    c->is_told = true;
+    c->state = STG_GROUP_OUT;
     *action = (stg_action){.kind = STG_ACTION_STORE};
     action->group = &c->group;
     return true;

@@ -1,8 +1,13 @@
-#include "flow/delivery.h"
-
+#include <assert.h>
 #include <string.h>
 
 #include "flow/state.h"
+
+/* Deliveries: their memory and the texts of their last failure; the ring in which a
+ * lane has what it took above its base; and the notes of why breakers opened, which
+ * outlive the deliveries that failed. */
+
+/* -- a delivery ------------------------------------------------------------ */
 
 stg_delivery *stg_delivery_new(stg_lane *lane, stg_flow *f, stg_message *m)
 {
@@ -85,4 +90,130 @@ stg_mark stg_delivery_mark(const stg_delivery *d)
 void stg_delivery_attach(stg_delivery *d, void *attempt)
 {
     d->attempt = attempt;
+}
+
+/* -- a note ---------------------------------------------------------------- */
+
+enum { DETAIL_MAX = 300, ANSWER_MAX = 1024 };
+
+stg_note *stg_note_hold(stg_note *note)
+{
+    if (note != NULL)
+        note->refs++;
+    return note;
+}
+
+void stg_note_drop(stg_flow *f, stg_note *note)
+{
+    if (note != NULL && --note->refs == 0)
+        stg_flow_release(f, note);
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_same(const stg_outcome *a, const stg_outcome *b)
+{
+    return a->fault == b->fault && a->code_kind == b->code_kind &&
+           a->code == b->code;
+}
+
+/* Another fault since then is not what opened it. */
+static bool is_news(const stg_lane *l, const stg_outcome *o)
+{
+    return l->note == NULL || l->note->opening != l->openings ||
+           is_same(&l->note->failure.outcome, o);
+}
+
+static stg_note *make(stg_flow *f, const stg_end *end)
+{
+    size_t detail = end->detail == NULL ? 0 : strlen(end->detail);
+    size_t answer = least(end->answer_size, ANSWER_MAX);
+    stg_note *n;
+
+    detail = least(detail, DETAIL_MAX);
+    n = stg_flow_allocate(f, sizeof *n + detail + 1 + answer);
+    if (n == NULL)
+        return NULL;
+    if (detail > 0)
+        memcpy(n->texts, end->detail, detail);
+    n->texts[detail] = '\0';
+    if (answer > 0)
+        memcpy(n->texts + detail + 1, end->answer, answer);
+    *n = (stg_note){.refs = 1,
+                    .failure = {.outcome = end->outcome,
+                                .why = STG_WHY_CIRCUIT_OPEN,
+                                .detail = n->texts,
+                                .answer = n->texts + detail + 1,
+                                .answer_size = answer}};
+    return n;
+}
+
+void stg_note_failure(stg_flow *f, stg_lane *l, const stg_end *end,
+                      stg_ns attempt_at)
+{
+    stg_note *n;
+
+    if (!is_news(l, &end->outcome) || (n = make(f, end)) == NULL)
+        return;
+    n->opening = l->openings;
+    n->failure.first_attempt_at = stg_flow_wall(f, l->opened_at);
+    n->failure.last_attempt_at = stg_flow_wall(f, attempt_at);
+    stg_note_drop(f, l->note);
+    l->note = n;
+}
+
+/* -- a ring ---------------------------------------------------------------- */
+
+enum { SMALLEST = 8 };
+
+bool stg_ring_reserve(stg_ring *r, const stg_memory *memory)
+{
+    uint32_t capacity = r->capacity == 0 ? SMALLEST : 2 * r->capacity;
+    stg_slot *slots;
+
+    if (r->count < r->capacity)
+        return true;
+    slots = memory->allocate(memory->ctx, capacity * sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (uint32_t i = 0; i < r->count; i++)
+        slots[(r->first + i) & (capacity - 1)] = *stg_ring_at(r, r->first + i);
+    if (r->slots != NULL)
+        memory->release(memory->ctx, r->slots);
+    r->slots = slots;
+    r->capacity = capacity;
+    return true;
+}
+
+uint32_t stg_ring_push(stg_ring *r, uint64_t position, stg_delivery *d)
+{
+    uint32_t slot = r->first + r->count;
+
+    assert(r->count < r->capacity);
+    assert(r->count == 0 || stg_ring_at(r, slot - 1)->position < position);
+    *stg_ring_at(r, slot) = (stg_slot){position, d};
+    r->count++;
+    return slot;
+}
+
+void stg_ring_settle(stg_ring *r, uint32_t slot, const stg_memory *memory)
+{
+    stg_ring_at(r, slot)->delivery = NULL;
+    while (r->count > 0 && stg_ring_at(r, r->first)->delivery == NULL) {
+        r->first++;
+        r->count--;
+    }
+    // A small one stays: most lanes come and go by one or two.
+    if (r->count == 0 && r->capacity > SMALLEST)
+        stg_ring_free(r, memory);
+}
+
+void stg_ring_free(stg_ring *r, const stg_memory *memory)
+{
+    if (r->slots != NULL)
+        memory->release(memory->ctx, r->slots);
+    *r = (stg_ring){.slots = NULL};
 }

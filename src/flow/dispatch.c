@@ -43,8 +43,8 @@ static bool has_rows(const stg_flow *f, const stg_lane *l)
 
 static bool is_off(const stg_flow *f, const stg_lane *l)
 {
-    return !f->is_started || f->is_stopping || l->is_paused || l->is_removing ||
-           l->is_store_full || !has_rows(f, l) ||
+    return !f->is_started || f->stop != STG_STOP_NOT || l->is_paused ||
+           l->is_removing || l->is_store_full || !has_rows(f, l) ||
            l->caches[STG_PARKED_RETRIES].is_unread || stg_order_is_waiting(l);
 }
 
@@ -53,12 +53,13 @@ static turn find_slot(stg_flow *f, const stg_lane *l, stg_ns now)
 {
     if (l->in_flight == 0)
         return STARTED;
-    if (l->in_flight >= l->peer->limit.value || stg_lane_has_fallen(l, now))
+    if (l->in_flight >= l->peer->limit.value ||
+        stg_lane_is_unresponsive(l, now))
         return BLOCKED;
     return f->shared < f->o.in_flight_max ? STARTED : STARVED;
 }
 
-/* An ordered lane has no more rows than its ring has places; and replays are
+/* An ordered lane has no more rows than its ring has slots; and replays are
  * what somebody asked for. */
 static void open_parked_gate(stg_flow *f, stg_lane *l)
 {
@@ -67,8 +68,8 @@ static void open_parked_gate(stg_flow *f, stg_lane *l)
 
     if (is_max != l->is_parked_max)
         stg_flow_tell(f, l->number, 0,
-                      is_max ? STG_TELL_PARKED_MAX : STG_TELL_PARKED_ROOM, 0,
-                      0);
+                      is_max ? STG_TELL_PARKED_MAX : STG_TELL_PARKED_BELOW_MAX,
+                      0, 0);
     l->is_parked_max = is_max;
 }
 
@@ -78,7 +79,7 @@ static void open_parked_gate(stg_flow *f, stg_lane *l)
  * than its share. */
 static bool has_ring_room(stg_flow *f, const stg_lane *l, stg_partition *p)
 {
-    stg_ring *r = &stg_lane_place(l, p)->ring;
+    stg_ring *r = &stg_lane_cursor_in(l, p)->ring;
 
     if (!stg_lane_may_take(f, l))
         return false;
@@ -90,28 +91,28 @@ static bool has_ring_room(stg_flow *f, const stg_lane *l, stg_partition *p)
 static bool take_live(stg_flow *f, stg_lane *l, stg_partition *p, bool *is_idle,
                       bool *wants_merged)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_window *w = &p->window;
 
-    if (!stg_partition_is_given(p) || stg_place_is_draining(place))
+    if (!stg_partition_is_assigned(p) || stg_lane_cursor_is_draining(cursor))
         return false;
-    if (!place->is_laggard && place->number < w->first)
-        stg_place_join(f, l, p);
-    if (place->is_laggard)
+    if (!cursor->is_catching_up && cursor->number < w->first)
+        stg_lane_cursor_join(f, l, p);
+    if (cursor->is_catching_up)
         return false;
-    while (place->number < w->end) {
-        stg_message *m = stg_window_at(w, place->number);
+    while (cursor->number < w->end) {
+        stg_message *m = stg_window_at(w, cursor->number);
 
         *is_idle = false;
         if (!has_ring_room(f, l, p))
             return false;
-        if (!stg_place_skips(f, l, m) && !stg_place_take(f, l, m))
+        if (!stg_lane_cursor_skips(f, l, m) && !stg_lane_cursor_take(f, l, m))
             return false;
-        stg_place_advance(f, l, p);
+        stg_lane_cursor_advance(f, l, p);
         if (!stg_list_is_empty(&l->untried))
             return true;
     }
-    place->next = w->next;
+    cursor->next = w->next;
     *wants_merged |= p->is_merged;
     stg_order_attach(f, l, p, w->next);
     return false;
@@ -129,9 +130,9 @@ static stg_delivery *find_untried(stg_flow *f, stg_lane *l, bool *is_idle)
         if (take_live(f, l, f->partitions[at], is_idle, &wants_merged))
             first = stg_list_first(&l->untried);
     }
-    if (first == NULL && wants_merged && !l->is_hungry) {
-        l->is_hungry = true;
-        f->hungry++;
+    if (first == NULL && wants_merged && !l->awaits_read) {
+        l->awaits_read = true;
+        f->awaiting_read++;
     }
     return STG_HOLDER(first, stg_delivery, link);
 }
@@ -374,12 +375,12 @@ static void begin_probe(stg_lane *l, const stg_delivery *d)
 
 static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
 {
-    stg_place *place = stg_delivery_place(d);
+    stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
     leave_waiting(f, l, d);
     if (!d->is_stored) {
-        place->waiting--;
-        place->in_flight++;
+        cursor->waiting--;
+        cursor->in_flight++;
     }
     if (l->in_flight == 0 && !l->is_failing)
         l->trying_at = now;
@@ -422,7 +423,7 @@ static void describe(const stg_flow *f, const stg_lane *l,
 
 /* An open breaker: when the next probe may start, and when to begin to shed.
  * True: nothing can start now. */
-static bool is_held(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
+static bool is_denied(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
 {
     stg_ns reopen_at = STG_NEVER;
 
@@ -493,7 +494,7 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
 static void end_lane(stg_flow *f, stg_lane *l)
 {
     l->is_ending = true;
-    stg_place_mark_all(f, l, STG_SLICE_MUST);
+    stg_lane_cursor_mark_all(f, l, STG_SLICE_MUST);
 }
 
 /* One lane's turn. */
@@ -502,18 +503,18 @@ static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
 {
     stg_ns gate_at = l->gate_at;
 
-    f->hungry -= l->is_hungry;
-    l->is_hungry = false;
-    if (f->is_stopping)
+    f->awaiting_read -= l->awaits_read;
+    l->awaits_read = false;
+    if (f->stop != STG_STOP_NOT)
         return IDLE;
     open_parked_gate(f, l);
     stg_order_change(f, l);
-    l->is_held = is_held(f, l, now, at);
+    l->is_denied = is_denied(f, l, now, at);
     if (l->is_shedding || l->is_removing || l->is_expiring)
         stg_shed_all(f, l);
-    if (l->is_removing && !l->is_ending && stg_lane_is_spent(f, l))
+    if (l->is_removing && !l->is_ending && stg_lane_is_settled(f, l))
         end_lane(f, l);
-    if (l->is_held || is_off(f, l))
+    if (l->is_denied || is_off(f, l))
         return IDLE;
     if (stg_uplink_holds(f, l, now, at))
         return BLOCKED;
@@ -536,7 +537,7 @@ static const stg_lane_list next_list[] = {
 static bool is_sated(const stg_flow *f, const stg_lane *l)
 {
     bool is_plain = !l->is_open && !l->is_shedding && !l->is_removing &&
-                    !l->is_expiring && !l->is_hungry;
+                    !l->is_expiring && !l->awaits_read;
 
     return l->in_flight >= l->peer->limit.value && is_plain &&
            l->o.order == l->order_wanted && !is_off(f, l) &&
@@ -547,7 +548,7 @@ bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
 {
     stg_link *at;
 
-    if (!f->is_stopping)
+    if (f->stop == STG_STOP_NOT)
         stg_uplink_probe(f, now);
     while (f->timers.top != NULL && f->timers.top->key <= now) {
         stg_lane *l = STG_HEAP_HOLDER(f->timers.top, stg_lane, timer);
@@ -563,7 +564,7 @@ bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now)
 
         stg_lane_move(f, l, is_done ? STG_IN_NONE : next_list[t]);
         if (l->is_ending)
-            stg_lane_note(f, l); // where there is no partition, it has gone
+            stg_lane_note(f, l); // without any partition it is removed at once
         stg_parking_want(f, l, now, &wake);
         wake_at(f, l, wake);
         if (t == STARTED)

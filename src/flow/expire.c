@@ -3,24 +3,25 @@
 
 /* Whether the row has the position already: some of what it has lies in a
  * window that the lane was in then. */
-static bool has(const stg_range *r, uint64_t position)
+static bool has(const stg_bulk_row *r, uint64_t position)
 {
     return r->count > 0 && position >= r->first && position <= r->last;
 }
 
 /* Counts the positions in [from, end) that the row does not have yet, and that
  * were not settled before a restart. */
-static uint64_t count_new(const stg_place *place, uint64_t from, uint64_t end)
+static uint64_t count_new(const stg_lane_cursor *cursor, uint64_t from,
+                          uint64_t end)
 {
-    const stg_range *r = &place->expired;
+    const stg_bulk_row *r = &cursor->expired;
     uint64_t low = stg_ns_max(from, r->first),
              high = stg_ns_min(end, r->last + 1), count = end - from;
 
     if (r->count > 0 && low < high)
         count -= high - low;
-    for (size_t i = place->restored_at; i < place->restored_count; i++)
-        if (place->restored[i] >= from && place->restored[i] < end &&
-            !has(r, place->restored[i]))
+    for (size_t i = cursor->restored_at; i < cursor->restored_count; i++)
+        if (cursor->restored[i] >= from && cursor->restored[i] < end &&
+            !has(r, cursor->restored[i]))
             count--;
     return count;
 }
@@ -29,58 +30,58 @@ static uint64_t count_new(const stg_place *place, uint64_t from, uint64_t end)
  * Positions that join a row that is not durable yet make it longer; its first
  * one is its name, and stays once it was sent.
  *
- * A parked row in there has no place in an ordered lane any more: else it would
+ * A parked row in there has no slot in an ordered lane any more: else it would
  * hold the base below, and after a restart all would be counted once more. */
 static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
                  uint64_t end)
 {
-    stg_place *place = stg_lane_place(l, p);
-    stg_range *r = &place->expired;
-    uint64_t count = count_new(place, from, end);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    stg_bulk_row *r = &cursor->expired;
+    uint64_t count = count_new(cursor, from, end);
 
-    place->lost = stg_ns_max(place->lost, end - 1);
-    place->loose_below = stg_ns_max(place->loose_below, end);
+    cursor->lost = stg_ns_max(cursor->lost, end - 1);
+    cursor->loose_below = stg_ns_max(cursor->loose_below, end);
     if (count == 0)
         return;
     if (r->count == 0)
-        *r = (stg_range){.first = from, .last = from};
+        *r = (stg_bulk_row){.first = from, .last = from};
     if (!r->is_in_group)
         r->first = stg_ns_min(r->first, from);
     r->last = stg_ns_max(r->last, end - 1);
     r->count += count;
     r->is_dirty = true;
-    place->routed += count;
-    place->dead += count;
-    stg_place_mark(f, l, p, STG_SLICE_MUST);
+    cursor->routed += count;
+    cursor->dead += count;
+    stg_lane_cursor_mark(f, l, p, STG_SLICE_MUST);
     stg_flow_tell(f, l->number, p->number, STG_TELL_LOST, count, 0);
 }
 
 static void settle(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
                    uint64_t end)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
 
     if (stg_lane_follows(l, p) && !l->is_ending)
         fold(f, l, p, from, end);
-    place->next = end;
+    cursor->next = end;
     // No bulk row reaches over it.
-    place->taken = stg_ns_max(place->taken, end - 1);
-    place->has_hole = true;
-    place->behind_at = 0;
-    stg_place_mark(f, l, p, STG_SLICE_DIRTY);
+    cursor->taken = stg_ns_max(cursor->taken, end - 1);
+    cursor->has_hole = true;
+    cursor->lagging_at = 0;
+    stg_lane_cursor_mark(f, l, p, STG_SLICE_DIRTY);
 }
 
 void stg_expired_pass_gap(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_window *w = &p->window;
     uint64_t from = p->lost_from, end = p->lost_end;
 
-    if (place->number < w->end) {
-        from = stg_window_at(w, place->number)->lost_from;
-        end = stg_window_at(w, place->number)->lost_end;
+    if (cursor->number < w->end) {
+        from = stg_window_at(w, cursor->number)->lost_from;
+        end = stg_window_at(w, cursor->number)->lost_end;
     }
-    from = stg_ns_max(from, place->next);
+    from = stg_ns_max(from, cursor->next);
     if (from < end)
         settle(f, l, p, from, end);
 }
@@ -88,17 +89,17 @@ void stg_expired_pass_gap(stg_flow *f, stg_lane *l, stg_partition *p)
 /* A lane in the window takes first what is there. */
 void stg_expired_pass(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     uint64_t end = stg_ns_min(p->lost_below, p->window.start);
 
-    if (stg_place_is_in_window(l, p)) {
+    if (stg_lane_cursor_is_in_window(l, p)) {
         stg_expired_pass_gap(f, l, p);
         return;
     }
-    if (place->next >= end)
+    if (cursor->next >= end)
         return;
-    settle(f, l, p, place->next, end);
-    stg_place_join(f, l, p);
+    settle(f, l, p, cursor->next, end);
+    stg_lane_cursor_join(f, l, p);
     stg_lane_wake(f, l);
 }
 
@@ -108,7 +109,7 @@ void stg_flow_expired(stg_flow *f, uint32_t partition, uint64_t begin,
     stg_partition *p = stg_flow_partition(f, partition);
 
     f->now = now;
-    if (p == NULL || !stg_partition_is_given(p))
+    if (p == NULL || !stg_partition_is_assigned(p))
         return;
     p->lost_below = stg_ns_max(p->lost_below, begin);
     if (begin > p->window.next) {

@@ -115,16 +115,16 @@ bool stg_flow_make_room(stg_flow *f, size_t bytes)
 void stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
                    stg_tell what, uint64_t count, stg_ns until_at)
 {
-    stg_told *t = stg_flow_allocate(f, sizeof *t);
+    stg_notice *t = stg_flow_allocate(f, sizeof *t);
 
     if (t == NULL)
         return;
-    *t = (stg_told){.lane = lane,
-                    .partition = partition,
-                    .what = what,
-                    .count = count,
-                    .until_at = until_at};
-    stg_list_push(&f->tells, &t->link);
+    *t = (stg_notice){.lane = lane,
+                      .partition = partition,
+                      .what = what,
+                      .count = count,
+                      .until_at = until_at};
+    stg_list_push(&f->notices, &t->link);
 }
 
 /* -- a flow ---------------------------------------------------------------- */
@@ -178,10 +178,10 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     lists[0] = &f->ready;
     lists[1] = &f->idle;
     lists[2] = &f->no_memory;
-    lists[3] = &f->laggards;
+    lists[3] = &f->catching_up;
     lists[4] = &f->fetches;
     lists[5] = &f->cancels;
-    lists[6] = &f->tells;
+    lists[6] = &f->notices;
     lists[7] = &f->removed;
     lists[8] = &f->checkpoint.pending;
     lists[9] = &f->added;
@@ -229,8 +229,8 @@ void stg_flow_free(stg_flow *f)
             stg_lane_free(f, f->lanes[i]);
     while (f->partition_count > 0)
         stg_partition_free(f, f->partitions[0]);
-    while ((at = stg_list_shift(&f->tells)) != NULL)
-        stg_flow_release(f, STG_HOLDER(at, stg_told, link));
+    while ((at = stg_list_shift(&f->notices)) != NULL)
+        stg_flow_release(f, STG_HOLDER(at, stg_notice, link));
     stg_checkpoint_free(f);
     while ((delivery = stg_pool_take(&f->deliveries)) != NULL)
         stg_flow_release(f, delivery);
@@ -244,16 +244,16 @@ void stg_flow_free(stg_flow *f)
 
 void stg_flow_stop(stg_flow *f, stg_ns now)
 {
-    if (f->is_stopping)
+    if (f->stop != STG_STOP_NOT)
         return;
-    f->is_stopping = true;
+    f->stop = STG_STOP_DRAINING;
     f->drain_at = stg_ns_add(now, f->o.drain);
 }
 
 static void cut(stg_flow *f)
 {
-    f->is_cut = f->in_flight > 0;
-    f->was_cut = f->is_cut;
+    if (f->in_flight > 0)
+        f->stop = STG_STOP_CUT;
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
         stg_lane *l = f->lanes[i];
 
@@ -278,25 +278,28 @@ static bool is_over(stg_flow *f)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    if (!f->is_stopping || f->in_flight > 0 || c->is_out)
+    if (f->stop == STG_STOP_NOT || f->in_flight > 0 ||
+        c->state != STG_GROUP_NONE)
         return false;
-    if (c->is_full && (c->is_dirty || c->has_gap) && !f->is_last_bare) {
+    if (c->is_full && (c->marks & (STG_SLICE_DIRTY | STG_SLICE_GAP)) != 0 &&
+        !f->is_last_bare) {
         f->is_last_bare = c->is_bare_due = true;
         c->retry_at = 0;
         return false;
     }
     if (c->is_full && !c->is_bare_due)
         return true;
-    return c->pending_count == 0 && !c->is_dirty && !c->is_must && !c->has_gap;
+    return c->pending_count == 0 && c->marks == 0;
 }
 
 static bool stop_next(stg_flow *f, stg_action *action)
 {
-    if (f->is_stopped || !is_over(f))
+    if (f->stop == STG_STOP_DONE || !is_over(f))
         return false;
-    f->is_stopped = true;
     *action = (stg_action){.kind = STG_ACTION_STOPPED};
-    action->is_clean = !f->was_cut && f->checkpoint.pending_count == 0;
+    action->is_clean =
+        f->stop != STG_STOP_CUT && f->checkpoint.pending_count == 0;
+    f->stop = STG_STOP_DONE;
     return true;
 }
 
@@ -304,7 +307,7 @@ static bool stop_next(stg_flow *f, stg_action *action)
 
 static bool tell_next(stg_flow *f, stg_action *action)
 {
-    stg_told *t = STG_HOLDER(stg_list_shift(&f->tells), stg_told, link);
+    stg_notice *t = STG_HOLDER(stg_list_shift(&f->notices), stg_notice, link);
 
     if (t == NULL)
         return false;
@@ -361,9 +364,9 @@ static bool remove_next(stg_flow *f, stg_action *action)
 bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
 {
     f->now = now;
-    if (f->is_stopping && !f->is_cut && now >= f->drain_at)
+    if (f->stop == STG_STOP_DRAINING && now >= f->drain_at)
         cut(f);
-    if (f->going > 0)
+    if (f->revoking > 0)
         stg_revoke_cut(f, now);
     return tell_next(f, action) || cancel_next(f, action) ||
            stg_dispatch_next(f, action, now) || add_next(f, action) ||
@@ -383,13 +386,13 @@ stg_ns stg_flow_wake_at(const stg_flow *f)
 {
     stg_ns at = stg_checkpoint_at(f);
 
-    if (f->is_stopping && f->in_flight > 0 && !f->is_cut)
+    if (f->stop == STG_STOP_DRAINING && f->in_flight > 0)
         at = stg_ns_min(at, f->drain_at);
-    if (!f->is_stopping && f->timers.top != NULL)
+    if (f->stop == STG_STOP_NOT && f->timers.top != NULL)
         at = stg_ns_min(at, f->timers.top->key);
-    if (!f->is_stopping)
+    if (f->stop == STG_STOP_NOT)
         at = stg_ns_min(at, stg_uplink_at(f));
-    if (!f->is_stopping && f->read_at > f->now)
+    if (f->stop == STG_STOP_NOT && f->read_at > f->now)
         at = stg_ns_min(at, f->read_at);
-    return f->going > 0 ? stg_ns_min(at, stg_revoke_at(f)) : at;
+    return f->revoking > 0 ? stg_ns_min(at, stg_revoke_at(f)) : at;
 }

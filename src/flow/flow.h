@@ -17,18 +17,28 @@
  * Flow is pure: no clock, no I/O, no thread; memory comes from a hook. now is
  * monotonic and may not step back; the same events give the same actions. A
  * stg_flow belongs to one thread. Pointers in actions and answers are lent
- * until the next call of flow, unless said otherwise.
+ * until the next call of flow, unless a comment says otherwise.
  *
- *   message   lives in the log. Flow holds a bounded window of recent ones.
- *   lane      one target's line: a cursor a partition, and above its base a
- *             short ring of the deliveries that were taken.
- *   gate      holds back what was never tried: Retry-After, an open breaker,
- *             a rate or concurrency limit.
- *   parked    tried, and waits: a durable row; the lane moves on.
- *   dead      ended badly: a durable row, then the cursor passes.
- *   laggard   behind the window: served by the catch-up reader, in turn.
- *   shed      open for longer than `shed-after`: the lane settles all that comes
- *             into one bulk row, until a probe succeeds. */
+ *   message   is in the log, by its partition and position. Flow has a bounded
+ *             window of recent ones in memory.
+ *   lane      one target's queue: a cursor in each partition, and above its base
+ *             the few deliveries that it has taken.
+ *   parked    tried, and waits for its next attempt: a durable row in the store;
+ *             the lane goes on with the next message.
+ *   dead      ended without a delivery: a durable row, and only then the cursor
+ *             passes.
+ *   throttled what was never tried waits: for Retry-After, a rate or concurrency
+ *             limit, a budget, room in the store.
+ *   catching  a lane whose next message is no longer in the window: it is served
+ *   up        by the catch-up reader, in turn, until it is in the window again.
+ *   shedding  the breaker was open for longer than `shed-after`: the lane settles
+ *             all that comes into one bulk row, until a probe succeeds.
+ *   watermark what is committed to the log: everything below is settled durably in
+ *             every lane that follows the partition.
+ *
+ * How a message passes: ACTION_READ, stg_flow_messages(); ACTION_START for each lane
+ * that takes it, stg_flow_ended(); ACTION_STORE with what it came to,
+ * stg_flow_stored(); ACTION_COMMIT when no lane needs it any more. */
 #ifndef STAGGER_FLOW_FLOW_H
 #define STAGGER_FLOW_FLOW_H
 
@@ -72,11 +82,13 @@ typedef struct stg_lane_options {
                                grows to */
     uint32_t burst;         /* with a rate in the policy: 1 to 1000000; 0: a
                                tenth of a second's */
-    uint32_t parked_max;    /* 1 to 1000000 rows; at it the lane gates */
-    stg_ns shed_after;      /* behind an open breaker before it sheds, 0 to 365
-                               d; STG_NEVER: it never sheds */
+    uint32_t parked_max;    /* 1 to 1000000 rows; at it the lane is
+                               throttled */
+    stg_ns shed_after;      /* how long an open breaker keeps messages before
+                               the lane sheds, 0 to 365 d; STG_NEVER: for ever */
     bool is_paused;
-    bool is_from_oldest; /* a lane without a cursor begins at the oldest message
+    bool
+        is_from_earliest; /* a lane without a cursor begins at the oldest message
                             that is sure to be kept, else at the next that the
                             reader will read */
     /* It is not new: without a cursor in a partition it begins at the floor, for
@@ -85,15 +97,15 @@ typedef struct stg_lane_options {
     /* Whether the lane wants the message; NULL: all. */
     bool (*accepts)(void *ctx, const stg_message *m);
     /* Whether it may want anything of the partition; NULL: of all. It is asked
-     * when the partition is given, and when the lane is added or changed. Of
-     * another partition the lane takes nothing, also while it is paused or held:
-     * it holds back neither the commit nor what is read, and what the log has
-     * lost is not told. */
+     * when the partition is assigned, and when the lane is added or changed. Of
+     * another partition the lane takes nothing, also while it is paused or its
+     * breaker is open: it delays neither commits nor reads, and what the log loses
+     * of it is not the lane's loss. */
     bool (*follows)(void *ctx, uint32_t partition);
     void *ctx;
 } stg_lane_options;
 
-/* 64 in flight, 10000 parked, hold 10 m, order none. */
+/* 64 in flight, 10000 parked, shed_after 10 m, order none. */
 stg_lane_options stg_lane_options_default(const stg_policy *policy);
 
 /* -- a flow ---------------------------------------------------------------- */
@@ -104,8 +116,8 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
                         const stg_flow_options *o, stg_ns now, stg_error *err);
 void stg_flow_free(stg_flow *f);
 
-/* Other options from now on. What was used of the budget stays used; attempts
- * that are under way go on, though they be more than there may be now. Memory,
+/* Changes the options. What was used of the budget stays used; attempts that are
+ * under way go on, also where they are more than there may be now. Memory,
  * wall clock and seed stay as they are. STG_INVALID: as stg_flow_new(), and
  * nothing has changed. */
 stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
@@ -113,18 +125,18 @@ stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
 
 /* -- at the start: lanes, partitions, cursors ------------------------------ */
 
-/* A lane by its number (below 1000000; the store gives it, and never to
- * another name). At any time; one that was removed can come back after
- * STG_ACTION_REMOVED. STG_INVALID: out of range, or there already. A lane that
- * the store does not know is told of by STG_ACTION_ADDED, when its cursor is
- * durable: it then begins there whatever happens. */
+/* Adds a lane by its number (below 1000000; the store assigns it, and never to
+ * another name). At any time; one that was removed can be added again after
+ * STG_ACTION_REMOVED. STG_INVALID: out of range, or there already. For a lane that
+ * the store does not know STG_ACTION_ADDED follows when its cursor is durable: from
+ * then on it begins there, also after a crash. */
 stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                              const stg_lane_options *o, stg_ns now,
                              stg_error *err);
 
 #define STG_PARTITIONS_MAX 65536
 
-/* A partition of a log, by a number that nothing else ever has. */
+/* A partition of a log. Its number is never used for another one. */
 typedef struct stg_assignment {
     uint32_t partition;  /* below STG_PARTITIONS_MAX; needs no neighbours */
     uint64_t generation; /* what the claim of a group says; see stg_claim */
@@ -132,54 +144,54 @@ typedef struct stg_assignment {
     uint64_t floor;      /* no lane begins below; nor is less committed */
     bool is_merged;      /* read together with others: STG_ANY_PARTITION */
     bool is_rows_only;   /* nothing is read of it: its parked rows go on */
-    /* What the store knows, of all lanes in this partition: lent; of a lane
-     * that flow does not have, it is passed over. */
+    /* What the store knows of all lanes in this partition: lent. Cursors of lanes
+     * that flow does not have are ignored. */
     const stg_cursor *cursors;
     size_t cursor_count;
 } stg_assignment;
 
-/* Gives a partition, at any time; lanes come first. A lane without a cursor
- * begins where the furthest of the others stands; at begin if there is none, or
- * if it is to begin at the oldest; at the floor if it is known. Rows that the
- * cursors know of are fetched: no fetch that was answered before may show them.
+/* Assigns a partition, at any time; lanes are added first. A lane without a cursor
+ * begins at the highest cursor of the others; at `begin` if there is none, or if it
+ * is to begin at the earliest; at the floor if it is known. Rows that the cursors
+ * count are fetched: no fetch that was answered before may have returned them.
  *
- * A partition that has its rows only (see stg_flow_revoke()) may be given again.
- * Flow then knows its cursors best, and passes over those of the assignment.
+ * A partition of which only the rows are here (see stg_flow_revoke()) may be
+ * assigned again. Flow then knows its cursors best, and ignores those of the
+ * assignment.
  *
  * STG_INVALID: out of range, it is there already, or flow stops. STG_IO: no
  * memory; nothing has changed. */
 stg_status stg_flow_assign(stg_flow *f, const stg_assignment *g, stg_ns now,
                            stg_error *err);
 
-/* How many partitions flow was given up to this one's last assignment: a number
- * that its messages carry; 0: it is not there, or for its rows only. */
+/* The number of the partition's last assignment, counted over all partitions: its
+ * messages carry it. 0: it is not there, or for its rows only. */
 uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition);
 
-/* What the store knows of a lane's cursor in a partition that was given without
- * any; before stg_flow_start(). */
+/* Restores a lane's cursor in a partition that was assigned without cursors, before
+ * stg_flow_start(). */
 stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c);
 
-/* Now it may act. */
+/* Ends the restore: from now on stg_flow_next() has actions. */
 void stg_flow_start(stg_flow *f, stg_ns now);
 
-/* -- partitions that go ---------------------------------------------------- */
+/* -- partitions that are revoked or lost ----------------------------------- */
 
-/* The partition is to go in order. From the return of this call on nothing is
- * read of it and none of its untried starts; attempts under way have `drain`,
- * what they then have not answered counts as a timeout. When all of it is
- * durable and committed: STG_ACTION_REVOKED, and no action tells of it any more.
+/* Revokes the partition in order. From the return of this call on nothing is read
+ * of it and no untried delivery of it starts; attempts under way have `drain`, and
+ * time out then. When all of it is durable and committed STG_ACTION_REVOKED
+ * follows, and no later action names the partition.
  *
- * keeps_rows: the store is this hub's alone. What is parked stays, is retried
- * and settles: the partition is there for its rows only. Else its rows leave
- * memory, their attempts end as well, and rows of it that a fetch brings are
- * passed over. */
+ * keeps_rows: the store is this hub's alone. Parked rows stay, are retried and
+ * settle: the partition is there for its rows only. Else its rows leave memory,
+ * their attempts end as well, and rows of it that a fetch returns are ignored. */
 void stg_flow_revoke(stg_flow *f, uint32_t partition, bool keeps_rows,
                      stg_ns drain, stg_ns now);
 
-/* The partition is gone: another hub has it. From the return of this call on
- * nothing of it is committed, no group has it that was not out, and what it
- * was in the books is not. Its attempts are cancelled, and not counted. When
- * they have ended, and the group that is out was answered: STG_ACTION_REVOKED.
+/* The partition was lost: another hub has it. From the return of this call on
+ * nothing of it is committed, no new group contains it, and it no longer counts in
+ * the books. Its attempts are cancelled, and not counted. When they have ended, and
+ * the group with the store was answered, STG_ACTION_REVOKED follows.
  *
  * keeps_rows: as above, and what failed before is still parked. */
 void stg_flow_lose(stg_flow *f, uint32_t partition, bool keeps_rows,
@@ -191,37 +203,36 @@ void stg_flow_fenced(stg_flow *f, uint32_t partition, stg_ns now);
 
 /* -- events ---------------------------------------------------------------- */
 
-/* The answer to STG_ACTION_READ: what the log has from action.read.from on,
- * in order. next: everything below it has been read, gaps included; it is from
- * where the log has nothing from there on (which only the catch-up reader is ever
- * told: a main read is answered when there is something). Lanes then pass over
- * what is missing: where it may be there, it is stg_flow_unread().
+/* Answers STG_ACTION_READ: the log's messages from action.read.from on, in order.
+ * next: everything below it was read, gaps included. A main read is answered when
+ * there is a message. A catch-up read is answered at once; where the log has nothing
+ * from `from` on, next is `from`, and lanes pass what is missing. Where messages may
+ * exist that could not be read, answer by stg_flow_unread().
  *
- * assignment: stg_flow_assignment() of when these were read, or what the action
- * said; what is of an older one is dropped. 0: of a log whose partitions never
- * go.
+ * assignment: stg_flow_assignment() of when these were read, or that of the action;
+ * messages of an older one are dropped. 0: of a log whose partitions are never
+ * revoked.
  *
- * A read of STG_ANY_PARTITION is answered so once for each partition of which
- * there is something, each from where it was read last, and ends by
- * stg_flow_read_end(). */
+ * A read of STG_ANY_PARTITION is answered so once for each partition that has
+ * messages, each from where it was read last, and ends by stg_flow_read_end(). */
 void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
                        uint64_t assignment, const stg_record *records,
                        size_t count, uint64_t next, stg_ns now);
 void stg_flow_read_end(stg_flow *f, stg_ns now);
 
-/* Instead, of a read of the catch-up reader: the log did not say what it has,
- * and nothing is known of it. In its turn the place is read once more. */
+/* Answers a catch-up read that failed: what the log has is not known. The cursor is
+ * read for again in its turn. */
 void stg_flow_unread(stg_flow *f, uint32_t partition, uint64_t assignment,
                      stg_ns now);
 
-/* The log has lost what was below begin: nothing of it can be read any more.
- * A lane that has not read so far settles it into a bulk row of its own
- * (is_expired), and STG_TELL_LOST says so. What is in memory still goes out. */
+/* The log has lost what was below `begin`. A lane that has not read up to there
+ * settles it into a bulk row of its own (is_expired), with STG_TELL_LOST. Messages
+ * that are in memory are still delivered. */
 void stg_flow_expired(stg_flow *f, uint32_t partition, uint64_t begin,
                       stg_ns now);
 
-/* The answer to STG_ACTION_FETCH: the rows of its kind above the mark, in its
- * order. is_all: there are no more. */
+/* Answers STG_ACTION_FETCH: the rows of its kind above the mark, in the order of
+ * marks. is_all: there are no more. */
 void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
                    const stg_parked_row *rows, size_t count, bool is_all,
                    stg_ns now);
@@ -236,7 +247,7 @@ typedef struct stg_end {
                          not be; 0: another had made it, or it was not dialed */
 } stg_end;
 
-/* The end of a delivery, or its next attempt: to be logged. */
+/* What an attempt came to, for the log: the delivery's end, or its next attempt. */
 typedef struct stg_verdict {
     stg_decision decision;      /* WAIT: parked until due_at, or with
                                STG_WHY_CIRCUIT_OPEN put back as it was */
@@ -244,7 +255,8 @@ typedef struct stg_verdict {
     uint64_t attempts;
 } stg_verdict;
 
-/* An attempt (STG_ACTION_START) has ended; the delivery is flow's again. */
+/* Answers STG_ACTION_START: the attempt has ended. The shell may not use the
+ * delivery any more. */
 stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *end,
                            stg_ns now);
 
@@ -256,50 +268,49 @@ typedef enum stg_stored {
     STG_STORED_FENCED,  /* nothing of it: see stg_flow_fenced() */
 } stg_stored;
 
-/* The answer to STG_ACTION_STORE. */
+/* Answers STG_ACTION_STORE. */
 void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now);
 
-/* What the log keeps begins at position, or soon will: what waits below has
- * outlived the retention. A lane still back there sheds up to it. */
+/* The log's retention ends below position, now or soon: a lane that has not come so
+ * far sheds up to it. */
 void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
                      stg_ns now);
 
-/* All that was read and still waits untried for this lane has outlived the
- * retention: it sheds that, in all partitions that are given, also while it is
- * paused. False: nothing does, or it sheds already. */
+/* The lane sheds all that was read and waits untried for it, in all partitions that
+ * are assigned, also while it is paused: it has outlived the retention. False:
+ * nothing waits, or the lane sheds already. */
 bool stg_flow_retain_lane(stg_flow *f, uint32_t lane, stg_ns now);
 
 /* A replay has put rows into the store: parked so many more of the lane, with
- * replay > 0, which were dead until then. They are due at once, and start below
- * live traffic and the lane's own retries, in a quarter of what the lane may
- * have in flight; they do not count against parked_max, and have no place in an
- * ordered lane. No fetch that was answered before may show them, no attempts of
- * theirs have been made, and their policy begins anew; the attempts before the
- * replay are in attempts_before of the row. */
+ * replay > 0, which were dead until then. They are due at once, start after live
+ * traffic and the lane's own retries, in a quarter of what the lane may have in
+ * flight, do not count against parked_max, and are not ordered. No fetch that was
+ * answered before may have returned them. Their policy begins anew; the attempts
+ * before the replay are in attempts_before of the row. */
 void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
                        uint64_t count, stg_ns now);
 
-/* From the return of this call on no attempt starts; those in flight go on. */
+/* Pauses a lane, or resumes it. From the return of a pause on no attempt of the lane
+ * starts; those in flight go on. */
 void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now);
 
-/* Other options from now on; what was used of the budget stays used, and an open
- * breaker open, also where the policy has other numbers for them. A filter holds
- * for what is taken from now on. Another order is taken over when it can be: to
- * none or to key at once; to strict when the attempts under way have ended, and
- * none starts before; from none when all that was taken and parked has ended,
- * and the lane takes nothing before. A policy is kept until here, or until the
- * lane is gone. */
+/* Changes a lane's options. What was used of the budget stays used, and an open
+ * breaker open, also where the policy has other numbers for them. A filter applies
+ * to what is taken from now on. Another order applies as soon as it can: to none or
+ * to key at once; to strict when the attempts under way have ended, and none starts
+ * before; from none when all that was taken and parked has ended, and the lane takes
+ * nothing before. The old policy is kept until here. */
 stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
                                 const stg_lane_options *o, stg_ns now,
                                 stg_error *err);
 
-/* Ends the lane: what is in flight is cancelled, parked rows and all that
- * waits turn cancelled; then STG_ACTION_REMOVED. */
+/* Removes the lane: attempts are cancelled, parked rows and all that waits become
+ * cancelled dead letters; then STG_ACTION_REMOVED. */
 void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now);
 
-/* Stops: no start and no read from now on; attempts have the drain time, what
- * they then have not answered counts as a timeout, or waits again if nothing of
- * it was sent; the last checkpoint; then STG_ACTION_STOPPED. */
+/* Stops the flow: nothing starts and nothing is read from now on; attempts have the
+ * drain time, after which they time out, or wait again where nothing was sent; the
+ * last group is stored; then STG_ACTION_STOPPED. */
 void stg_flow_stop(stg_flow *f, stg_ns now);
 
 /* -- actions --------------------------------------------------------------- */
@@ -317,36 +328,36 @@ typedef enum stg_action_kind {
                           unless it was quicker */
     STG_ACTION_STORE,  /* answer by stg_flow_stored() */
     STG_ACTION_COMMIT, /* everything below position is settled for good */
-    STG_ACTION_TELL,   /* people may want to know */
+    STG_ACTION_TELL,   /* an event of a lane or of all, for log and alerts */
     STG_ACTION_ADDED,  /* the cursor of a lane that was new is durable */
     STG_ACTION_REMOVED,
-    STG_ACTION_REVOKED, /* the partition has gone, but for rows that it keeps; it
-                         may be given again */
+    STG_ACTION_REVOKED, /* nothing of the partition is under way, but for rows
+                            that are kept; it may be assigned again */
     STG_ACTION_STOPPED,
 } stg_action_kind;
 
 typedef enum stg_tell {
-    STG_TELL_OPENED,      /* the breaker opened: the lane holds */
-    STG_TELL_CLOSED,      /* a probe succeeded */
-    STG_TELL_SHEDDING,    /* held for too long */
-    STG_TELL_SHED,        /* no longer; count: settled into the bulk row */
-    STG_TELL_PARKED_MAX,  /* as many parked rows as it may have: it gates */
-    STG_TELL_PARKED_ROOM, /* and now fewer */
-    STG_TELL_LAGGARD,     /* behind the window: reads by itself */
-    STG_TELL_JOINED,      /* in the window again, in every partition */
-    STG_TELL_STORE_FULL,  /* a group did not fit; its lanes gate */
-    STG_TELL_STORE_ROOM,  /* and now it did */
-    STG_TELL_EXPIRING,    /* past retention: it sheds up to there */
-    STG_TELL_UPLINK_DOWN, /* our own network is away, see uplink.h; count: lanes
-                             that wait so far; lane: the last to meet it */
+    STG_TELL_OPENED,           /* the breaker opened */
+    STG_TELL_CLOSED,           /* a probe succeeded */
+    STG_TELL_SHEDDING,         /* it was open for longer than shed_after */
+    STG_TELL_SHED,             /* shedding has ended; count: in the bulk row */
+    STG_TELL_PARKED_MAX,       /* parked_max is reached: throttled */
+    STG_TELL_PARKED_BELOW_MAX, /* fewer rows again */
+    STG_TELL_CATCHING_UP,      /* its next message left the window */
+    STG_TELL_CAUGHT_UP,        /* in the window again, in every partition */
+    STG_TELL_STORE_FULL,     /* a group did not fit; its lanes are throttled */
+    STG_TELL_STORE_SPACE_OK, /* a group fits again */
+    STG_TELL_EXPIRING,       /* it sheds what outlived the retention */
+    STG_TELL_UPLINK_DOWN, /* our own network is down, see uplink.h; count: lanes
+                             that wait for it; lane: the last of them */
     STG_TELL_UPLINK_UP,   /* count: lanes that waited; until_at: since when */
-    STG_TELL_LOST,        /* count, at most, were gone before it read them */
+    STG_TELL_LOST,        /* count, at most: the log lost them unread */
 } stg_tell;
 
 typedef struct stg_action {
     stg_action_kind kind;
     uint32_t lane;      /* FETCH, START, CANCEL, TELL, ADDED, REMOVED */
-    uint32_t partition; /* READ, COMMIT, TELL, TAKEN */
+    uint32_t partition; /* READ, COMMIT, TELL, REVOKED */
     union {
         struct {
             bool is_catch_up;
@@ -371,7 +382,7 @@ typedef struct stg_action {
         } start;
         struct {
             stg_delivery *delivery;
-            void *attempt; /* what stg_delivery_attach() said */
+            void *attempt; /* of stg_delivery_attach() */
         } cancel;
         const stg_group *group; /* kept until stg_flow_stored() */
         uint64_t position;      /* COMMIT */
@@ -384,24 +395,24 @@ typedef struct stg_action {
     };
 } stg_action;
 
-/* The next thing to do, or false when all is done for now. */
+/* The next action to carry out; false: there is none for now. */
 bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now);
 
 /* Ends after which starts are asked for. The data of so many deliveries, their
  * lanes and connections included, fit into a core's second cache. */
 enum { STG_ENDS_MAX = 16 };
 
-/* The same, of STG_ACTION_START only: at any time, also while a call of
- * stg_flow_next() is still to come. */
+/* As stg_flow_next(), but for STG_ACTION_START only: at any time, also between two
+ * calls of stg_flow_next(). */
 bool stg_flow_next_start(stg_flow *f, stg_action *action, stg_ns now);
 
 /* When stg_flow_next() may have something without an event; STG_NEVER. */
 stg_ns stg_flow_wake_at(const stg_flow *f);
 
-/* Hangs the shell's own attempt on a delivery in flight, for CANCEL. */
+/* Attaches the shell's own attempt to a delivery in flight: CANCEL brings it. */
 void stg_delivery_attach(stg_delivery *d, void *attempt);
 
-/* -- a look, for people and metrics ---------------------------------------- */
+/* -- views, for operators and metrics -------------------------------------- */
 
 typedef enum stg_lane_state {
     STG_LANE_LIVE,
@@ -412,13 +423,13 @@ typedef enum stg_lane_state {
     STG_LANE_REMOVING,
 } stg_lane_state;
 
-/* As people read it: "circuit-open". */
+/* "circuit-open" */
 const char *stg_lane_state_name(stg_lane_state state);
 
-/* Counts that say so are since the start of the process. */
+/* Counts marked "since the start" are since the start of the process. */
 typedef struct stg_lane_view {
     stg_lane_state state;
-    bool is_laggard;
+    bool is_catching_up;
     stg_order order;    /* that holds now: another may be wanted */
     bool is_slow_start; /* its limit doubles with each round that goes well */
     uint32_t limit;     /* of attempts at once, as adapted */
@@ -426,17 +437,17 @@ typedef struct stg_lane_view {
     uint64_t waiting;   /* taken and untried, or not durably settled yet */
     uint64_t routed, delivered, dead, cancelled, parked; /* the books */
     uint64_t replays;  /* rows of replays among the parked */
-    uint64_t ranged;   /* messages in its open bulk rows; 0: none is open */
+    uint64_t bulk;     /* messages in its open bulk rows; 0: none */
     uint64_t next;     /* where it reads on: the lowest of all partitions */
     uint64_t base;     /* all below is settled: likewise */
     uint64_t lag;      /* messages that were read and it has not taken yet */
-    bool is_lag_exact; /* else it is a laggard, and they are more: what lies
-                           between next and the window is only in the log */
+    bool is_lag_exact; /* else it is catching up, and there are more: what
+                           is between next and the window is only in the log */
     stg_ns oldest_at;  /* when the oldest message was accepted that it has not
                            settled, by the wall clock; 0: none, or not known.
-                           Of a laggard that has read nothing since a restart
-                           it may be earlier */
-    stg_ns gate_until; /* GATED, HOLDING: when it opens; else 0 */
+                           Of a lane that catches up and has read nothing since
+                           a restart it may be earlier */
+    stg_ns gate_until; /* THROTTLED, CIRCUIT_OPEN: until when; else 0 */
     uint64_t retries;  /* started since the start */
     uint64_t
         budget_refused; /* of retries by a budget, its own or the global one,
@@ -449,26 +460,26 @@ typedef struct stg_lane_view {
 } stg_lane_view;
 
 /* STG_NOT_FOUND: no such lane. */
-stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
-                         stg_ns now);
+stg_status stg_flow_view_lane(const stg_flow *f, uint32_t lane,
+                              stg_lane_view *view, stg_ns now);
 
-/* A lane in one partition. */
-typedef struct stg_place_view {
-    bool is_laggard;
+/* A lane's cursor in one partition. */
+typedef struct stg_lane_cursor_view {
+    bool is_catching_up;
     uint64_t next, base; /* positions: as above */
     uint64_t lag;        /* as above */
     bool is_lag_exact;
     stg_ns oldest_at; /* as above */
     uint64_t waiting, parked;
-} stg_place_view;
+} stg_lane_cursor_view;
 
 /* STG_NOT_FOUND: no such lane, or the partition is not there. */
-stg_status stg_flow_look_place(const stg_flow *f, uint32_t lane,
-                               uint32_t partition, stg_place_view *view);
+stg_status stg_flow_view_cursor(const stg_flow *f, uint32_t lane,
+                                uint32_t partition, stg_lane_cursor_view *view);
 
 typedef enum stg_partition_state {
-    STG_PARTITION_GIVEN,
-    STG_PARTITION_REVOKING, /* taken or lost, and something of it is under way */
+    STG_PARTITION_ASSIGNED,
+    STG_PARTITION_REVOKING, /* revoked or lost, and something is under way */
     STG_PARTITION_ROWS,     /* there for its rows only */
 } stg_partition_state;
 
@@ -476,12 +487,12 @@ typedef struct stg_partition_view {
     stg_partition_state state;
     uint64_t generation, assignment;
     uint64_t next;      /* where the main reader goes on */
-    uint64_t committed; /* what was last told, or the floor */
+    uint64_t committed; /* by the last COMMIT, or the floor */
     uint32_t window;    /* messages */
 } stg_partition_view;
 
 /* STG_NOT_FOUND: it is not there. */
-stg_status stg_flow_look_partition(const stg_flow *f, uint32_t partition,
+stg_status stg_flow_view_partition(const stg_flow *f, uint32_t partition,
                                    stg_partition_view *view);
 
 typedef struct stg_flow_view {
@@ -491,7 +502,7 @@ typedef struct stg_flow_view {
     uint32_t in_flight_max; /* as the options say */
     uint32_t window;        /* messages in the window, all partitions */
     uint32_t lanes;
-    uint32_t partitions;     /* that are there, also for their rows only */
+    uint32_t partitions;     /* assigned, or there for their rows only */
     uint64_t budget_left;    /* of the global one; UINT64_MAX: there is none */
     uint64_t budget_refused; /* retries, by the global one, since the start */
     bool is_store_full;      /* rows do not fit */

@@ -1,5 +1,5 @@
-/* group.h - what goes to the store in one transaction: rows, and the cursors
- * that rely on them.
+/* group.h - what flow is handed by a log, and what goes to the store in one
+ * transaction: rows, and the cursors that rely on them.
  *
  * Flow makes a group (STG_ACTION_STORE) and keeps all that it points to
  * unchanged until stg_flow_stored(). A group may be written twice, after an
@@ -11,18 +11,57 @@
 #define STAGGER_FLOW_GROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <stagger/event.h>
+#include <stagger/ns.h>
 #include <stagger/retry.h>
 
-#include "flow/message.h"
+/* -- a message ------------------------------------------------------------- */
+
+/* What was published, held in memory once however many lanes want it. Flow does not
+ * read the bytes: the shell packs into them whatever a delivery needs (content type,
+ * headers, body), and gets them back to send. */
+typedef struct stg_message {
+    uint64_t position; /* where it is in the log: orders, does not count */
+    uint64_t key;      /* hash of its ordering key; 0: it has none */
+    uint32_t partition;
+    uint32_t refs;         /* flow's own: references */
+    uint32_t slot;         /* flow's own: of its partition */
+    uint32_t true_size;    /* as in stg_record; saturates */
+    uint32_t headers_lost; /* as in stg_record */
+    /* Flow's own: what the log has lost before it, which no reader has read:
+     * [lost_from, lost_end). 0, 0: nothing. */
+    uint64_t lost_from, lost_end;
+    stg_ns created_at; /* when it was accepted, by the wall clock: since 1970;
+                          0: not known */
+    size_t size;
+    unsigned char bytes[];
+} stg_message;
+
+/* The same as it comes from a log, lent for a call. */
+typedef struct stg_record {
+    uint64_t position;
+    uint64_t key;
+    stg_ns created_at;
+    const void *bytes;
+    size_t size;
+    size_t true_size; /* of a body too large to be sent, which was left out:
+                         each lane that wants the message settles it as dead, at
+                         once; 0: nothing was */
+    uint32_t headers_lost; /* headers that cannot be sent, where it is not to be
+                              sent without them: likewise, but with its bytes */
+} stg_record;
+
+/* -- a group --------------------------------------------------------------- */
 
 /* The record of an attempt that failed. */
 typedef struct stg_failure {
     stg_outcome outcome;
     stg_why why; /* why it is parked, or was given up */
     stg_ns first_attempt_at, last_attempt_at;
-    const char *detail; /* a line for people; "" if there is nothing to say */
+    const char *detail; /* a line to read; "" if there is nothing to say */
     const void *answer; /* the first bytes of what the target answered */
     size_t answer_size;
 } stg_failure;
@@ -37,7 +76,7 @@ typedef enum stg_change_kind {
                              position: last_position and count are absolute */
     STG_CHANGE_CANCEL,    /* every parked row of the lane in this partition
                              moves to failed_broadcast_logs, cancelled */
-    STG_CHANGE_FORGET,    /* the lane is no more: its cursor goes, too */
+    STG_CHANGE_FORGET,    /* the lane is removed: delete its cursor */
 } stg_change_kind;
 
 /* Why a lane settled messages without an attempt. */

@@ -44,7 +44,7 @@ bool stg_lane_is_loaded(const stg_lane *l)
     return l->o.order == STG_ORDER_NONE || l->caches[STG_PARKED_RETRIES].is_all;
 }
 
-bool stg_lane_has_fallen(const stg_lane *l, stg_ns now)
+bool stg_lane_is_unresponsive(const stg_lane *l, stg_ns now)
 {
     stg_ns timeout = stg_ns_min(l->o.policy->attempt_timeout, 10 * STG_S);
 
@@ -98,11 +98,11 @@ static void free_blocked(stg_flow *f, stg_ring *r)
 void stg_lane_free(stg_flow *f, stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++) {
-        stg_place *place = stg_lane_place(l, f->partitions[i]);
+        stg_lane_cursor *cursor = stg_lane_cursor_in(l, f->partitions[i]);
 
-        free_blocked(f, &place->ring);
-        stg_ring_free(&place->ring, &f->memory);
-        stg_flow_release(f, place->restored);
+        free_blocked(f, &cursor->ring);
+        stg_ring_free(&cursor->ring, &f->memory);
+        stg_flow_release(f, cursor->restored);
     }
     free_all(f, &l->untried, offsetof(stg_delivery, link));
     for (int i = 0; i < STG_PARKED_CACHES; i++) {
@@ -112,15 +112,15 @@ void stg_lane_free(stg_flow *f, stg_lane *l)
     }
     free_all(f, &l->busy, offsetof(stg_delivery, busy));
     stg_list_remove(&l->link);
-    stg_list_remove(&l->laggard);
+    stg_list_remove(&l->catch_up_link);
     stg_list_remove(&l->added);
     stg_uplink_leave(f, l);
     stg_heap_remove(&f->timers, &l->timer);
-    stg_flow_release(f, l->places);
+    stg_flow_release(f, l->cursors);
     stg_flow_release(f, l->peer);
     stg_note_drop(f, l->note);
     f->shedding_count -= l->is_shedding;
-    f->hungry -= l->is_hungry;
+    f->awaiting_read -= l->awaits_read;
     f->lanes[l->number] = NULL;
     f->lane_count--;
     stg_flow_release(f, l);
@@ -156,7 +156,7 @@ static stg_status refuse(stg_error *err, const char *why)
 }
 
 /* Numbers are dense: the table is as long as the highest. */
-static bool make_place_for(stg_flow *f, uint32_t number)
+static bool make_cursor_for(stg_flow *f, uint32_t number)
 {
     uint32_t capacity = f->lane_capacity == 0 ? STG_SLICE : f->lane_capacity;
     stg_lane **lanes;
@@ -243,13 +243,13 @@ static void join_all(stg_flow *f, stg_lane *l)
     for (uint32_t i = 0; i < f->partition_count; i++) {
         stg_partition *p = f->partitions[i];
 
-        stg_place_follow(l, p);
-        stg_place_begin(l, p);
-        stg_place_mark(f, l, p, STG_SLICE_MUST);
-        if (!stg_partition_is_given(p))
+        stg_lane_cursor_follow(l, p);
+        stg_lane_cursor_begin(l, p);
+        stg_lane_cursor_mark(f, l, p, STG_SLICE_MUST);
+        if (!stg_partition_is_assigned(p))
             continue;
-        stg_place_join(f, l, p);
-        stg_place_lead(f, l, p);
+        stg_lane_cursor_join(f, l, p);
+        stg_lane_cursor_lead(f, l, p);
     }
     stg_lane_note(f, l);
 }
@@ -270,7 +270,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                       "has");
     if (init_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
-    if (!make_place_for(f, lane) || (l = make_lane(f, lane, now)) == NULL) {
+    if (!make_cursor_for(f, lane) || (l = make_lane(f, lane, now)) == NULL) {
         refuse(err, "there is no memory for one more lane");
         return STG_IO;
     }
@@ -320,8 +320,8 @@ static void keep_levels(stg_lane_peer *peer, const stg_lane *l, stg_ns now)
 static void follow_all(stg_flow *f, stg_lane *l)
 {
     for (uint32_t i = 0; f->is_started && i < f->partition_count; i++) {
-        stg_place_follow(l, f->partitions[i]);
-        stg_place_pass(f, l, f->partitions[i]);
+        stg_lane_cursor_follow(l, f->partitions[i]);
+        stg_lane_cursor_pass(f, l, f->partitions[i]);
     }
 }
 
@@ -386,10 +386,10 @@ void stg_lane_note_end(stg_lane *l)
     for (stg_link *at = stg_list_first(rows); at != NULL;
          at = stg_list_next(rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
-        stg_place *place = stg_delivery_place(d);
+        stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
-        place->shed_below =
-            stg_ns_max(place->shed_below, d->message->position + 1);
+        cursor->shed_below =
+            stg_ns_max(cursor->shed_below, d->message->position + 1);
     }
 }
 
@@ -399,14 +399,14 @@ void stg_lane_note_end(stg_lane *l)
 static void note_ends(stg_flow *f, stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++) {
-        stg_place *place = stg_lane_place(l, f->partitions[i]);
+        stg_lane_cursor *cursor = stg_lane_cursor_in(l, f->partitions[i]);
         uint64_t end = f->partitions[i]->window.next;
 
-        f->partitions[i]->followers -= place->is_following;
-        if (place->restored_count > 0)
-            end =
-                stg_ns_max(end, place->restored[place->restored_count - 1] + 1);
-        place->shed_below = stg_ns_max(place->shed_below, end);
+        f->partitions[i]->followers -= cursor->is_following;
+        if (cursor->restored_count > 0)
+            end = stg_ns_max(end,
+                             cursor->restored[cursor->restored_count - 1] + 1);
+        cursor->shed_below = stg_ns_max(cursor->shed_below, end);
     }
     stg_lane_note_end(l);
 }
@@ -425,21 +425,21 @@ void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
     stg_lane_wake(f, l);
 }
 
-/* Deliveries that wait in a partition that goes leave with it; and of one that
+/* Deliveries that wait in a partition that is revoked leave with it; and of one that
  * has its rows only nothing waits. */
-static bool is_place_spent(const stg_lane *l, const stg_partition *p)
+static bool is_cursor_settled(const stg_lane *l, const stg_partition *p)
 {
-    const stg_place *place = stg_lane_place(l, p);
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
 
     if (p->phase == STG_PHASE_LOST)
         return true;
-    if (p->phase == STG_PHASE_REVOKING || stg_range_is_unsaved(place))
+    if (p->phase == STG_PHASE_REVOKING || stg_bulk_row_is_unsaved(cursor))
         return false;
-    return !stg_partition_is_given(p) || place->is_draining ||
-           stg_place_next(l, p) >= place->shed_below;
+    return !stg_partition_is_assigned(p) || cursor->is_draining ||
+           stg_lane_cursor_next(l, p) >= cursor->shed_below;
 }
 
-bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
+bool stg_lane_is_settled(const stg_flow *f, const stg_lane *l)
 {
     if (l->in_flight + l->settling + l->untried_count > 0 ||
         stg_parking_is_fetching(l))
@@ -448,7 +448,7 @@ bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l)
     if (!stg_lane_is_loaded(l))
         return false;
     for (uint32_t i = 0; i < f->partition_count; i++)
-        if (!is_place_spent(l, f->partitions[i]))
+        if (!is_cursor_settled(l, f->partitions[i]))
             return false;
     return true;
 }
@@ -460,8 +460,9 @@ static bool is_forgotten(const stg_flow *f, const stg_lane *l)
     for (uint32_t i = 0; i < f->partition_count; i++) {
         const stg_partition *p = f->partitions[i];
 
-        if (p->phase == STG_PHASE_LOST ? p->is_in_group
-                                       : !stg_lane_place(l, p)->is_forgotten)
+        if (p->phase == STG_PHASE_LOST
+                ? p->is_in_group
+                : stg_lane_cursor_in(l, p)->stored != STG_CURSOR_FORGOTTEN)
             return false;
     }
     return true;
@@ -471,7 +472,7 @@ bool stg_lane_is_durable(const stg_flow *f, const stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++)
         if (f->partitions[i]->phase != STG_PHASE_LOST &&
-            !stg_lane_place(l, f->partitions[i])->is_restored)
+            stg_lane_cursor_in(l, f->partitions[i])->stored == STG_CURSOR_NEW)
             return false;
     return true;
 }
@@ -492,17 +493,17 @@ void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
 {
     stg_lane *l = stg_flow_lane(f, lane);
     stg_partition *p = stg_flow_partition(f, partition);
-    stg_place *place;
+    stg_lane_cursor *cursor;
 
     (void)now;
     if (l == NULL || p == NULL || p->phase == STG_PHASE_LOST)
         return;
-    place = stg_lane_place(l, p);
-    place->dead -= count;
-    place->rows += count;
-    place->replays += count;
+    cursor = stg_lane_cursor_in(l, p);
+    cursor->dead -= count;
+    cursor->rows += count;
+    cursor->replays += count;
     // Rows are due that memory does not know, and may come before others.
     stg_parking_reset(f, &l->caches[STG_PARKED_REPLAYS]);
-    stg_place_mark(f, l, p, STG_SLICE_MUST);
+    stg_lane_cursor_mark(f, l, p, STG_SLICE_MUST);
     stg_lane_wake(f, l);
 }

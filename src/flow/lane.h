@@ -1,5 +1,5 @@
-/* lane.h - one target's line: its cursors, what it has taken, what is parked,
- * and what holds it back. */
+/* lane.h - one target's queue: its cursors in the partitions, the deliveries that it
+ * has taken, what is parked, and what keeps it from starting more. */
 #ifndef STAGGER_FLOW_LANE_H
 #define STAGGER_FLOW_LANE_H
 
@@ -11,14 +11,115 @@
 #include "base/list.h"
 #include "flow/flow.h"
 #include "flow/limit.h"
-#include "flow/note.h"
-#include "flow/ring.h"
 #include "flow/uplink.h"
+
+/* -- delivery.c: a delivery, and why a breaker opened ---------------------- */
+
+typedef enum stg_delivery_state {
+    STG_DELIVERY_UNTRIED,   /* taken, and waits for its turn */
+    STG_DELIVERY_IN_FLIGHT, /* an attempt is under way */
+    STG_DELIVERY_SETTLING,  /* its change waits for the store */
+    STG_DELIVERY_PARKED,    /* its row is durable, and it waits */
+    STG_DELIVERY_ENDED,     /* ended; kept until a fetch has been answered */
+} stg_delivery_state;
+
+/* One message for one target, from the moment a lane takes it until it is settled.
+ * What a delivery needs that succeeds comes first. */
+struct stg_delivery {
+    struct stg_lane *lane;
+    stg_message *message; /* holds a reference */
+    void *attempt;        /* the shell's */
+    stg_link link;        /* untried or parked, of the lane */
+    stg_link busy;        /* in flight, settling or ended, of the lane */
+    stg_delivery_state state;
+    uint32_t replay;
+    uint32_t slot; /* of the ring, if in_ring */
+    bool in_ring;
+    bool is_released; /* was, and the lane is removed */
+    bool is_stored;   /* the store has a parked row of it */
+    bool is_in_group;
+    bool after_hole; /* the log had lost what came before it */
+    bool is_blocked; /* an earlier one of its key is not settled */
+    bool is_probe;
+    bool
+        is_cut; /* cancelled, since the hub stops or its partition is revoked */
+    bool is_awaited; /* its partition waits for its end */
+    bool has_failure;
+    stg_charge paid;          /* of the lane's budget and the global one */
+    stg_change_kind kind;     /* settling: what is to be stored */
+    uint64_t attempts_before; /* of earlier series and replays */
+    stg_progress progress;
+    stg_ns attempt_at; /* this or the last attempt: flow's clock */
+    stg_ns began_at;   /* its series, by the wall clock: it may be older than
+                          flow's clock; 0: it has not begun */
+    stg_link change;   /* of what waits for the store */
+    size_t texts_size;
+    char *texts; /* the bytes that failure points to; NULL: none */
+    stg_ns due_at, wait;
+    stg_ns due_wall;     /* due_at by the wall clock, as it is stored */
+    stg_failure failure; /* its times are of the wall clock */
+};
+
+/* The fault that opened a lane's breaker, for what is shed while it is open: a lane
+ * has one note of its last opening, with what was last seen of the same fault.
+ * Groups that are out keep the notes that their bulk rows name. Its words are cut,
+ * so it is not among what memory_max counts. */
+typedef struct stg_note {
+    uint32_t refs;
+    uint64_t opening;    /* of the lane's openings, which one */
+    stg_failure failure; /* first_attempt_at: when the breaker opened */
+    char texts[];
+} stg_note;
+
+/* The breaker is open, and an attempt has failed: it opened it, or is one more
+ * since. Without memory the note stays as it was. */
+void stg_note_failure(stg_flow *f, struct stg_lane *l, const stg_end *end,
+                      stg_ns attempt_at);
+
+/* NULL: nothing. */
+stg_note *stg_note_hold(stg_note *note);
+void stg_note_drop(stg_flow *f, stg_note *note);
+
+/* -- delivery.c: a ring of them ---------------------------------------------------------------- */
+
+typedef struct stg_slot {
+    uint64_t position;
+    stg_delivery *delivery; /* NULL: settled */
+} stg_slot;
+
+/* The deliveries that a lane has taken above its base, in the log's order, each
+ * settled or not. A ring grows as it fills up; one that is empty has no memory. */
+typedef struct stg_ring {
+    stg_slot *slots;
+    uint32_t capacity; /* 0 or a power of two */
+    uint32_t first;    /* slots are numbered on and on, and wrap */
+    uint32_t count;
+} stg_ring;
+
+static inline stg_slot *stg_ring_at(const stg_ring *r, uint32_t slot)
+{
+    return &r->slots[slot & (r->capacity - 1)];
+}
+
+/* Room for one more; false: no memory. */
+bool stg_ring_reserve(stg_ring *r, const stg_memory *memory);
+
+/* Puts in after the last, above its position; there is room. Returns the
+ * slot. */
+uint32_t stg_ring_push(stg_ring *r, uint64_t position, stg_delivery *d);
+
+/* The slot is settled. What is settled at the front leaves, and an empty ring
+ * gives its memory back. */
+void stg_ring_settle(stg_ring *r, uint32_t slot, const stg_memory *memory);
+
+void stg_ring_free(stg_ring *r, const stg_memory *memory);
+
+/* -- a lane ---------------------------------------------------------------- */
 
 /* A bulk row: what a lane settled without an attempt. Of what the lane was to
  * get from first to last nothing is missing in it (unless it is cancelled, for
  * that is not replayed). */
-typedef struct stg_range {
+typedef struct stg_bulk_row {
     uint64_t first, last;   /* positions */
     uint64_t count;         /* 0: there is none open */
     bool is_cancelled;      /* the lane is removed; else it sheds */
@@ -28,7 +129,7 @@ typedef struct stg_range {
     bool is_dirty;    /* the store does not know this state of it */
     bool is_in_group; /* a state of it is on its way to the store */
     bool is_closed;   /* what comes next goes into another one */
-} stg_range;
+} stg_bulk_row;
 
 /* Changes of the books by a group, to be counted when it is durable. */
 typedef struct stg_books_change {
@@ -37,24 +138,31 @@ typedef struct stg_books_change {
     int64_t rows, replays;
 } stg_books_change;
 
+/* What the store knows of a cursor. */
+typedef enum stg_cursor_stored {
+    STG_CURSOR_NEW,       /* nothing */
+    STG_CURSOR_DURABLE,   /* one, as it was at some time */
+    STG_CURSOR_FORGOTTEN, /* nothing any more: the lane is removed */
+} stg_cursor_stored;
+
 /* A lane's cursor in one partition. */
-typedef struct stg_place {
-    uint64_t next;   /* the position where the lane reads on, if a laggard */
+typedef struct stg_lane_cursor {
+    uint64_t
+        next; /* the position where the lane reads on, if it is catching up */
     uint64_t number; /* in the window, if not */
-    bool is_laggard;
+    bool is_catching_up;
     bool is_following; /* the lane may want messages of it */
-    bool is_restored;  /* the store knew it */
+    stg_cursor_stored stored;
     stg_ring ring;
 
     /* Positions above the base that the store knew to be settled: skipped. */
     uint64_t *restored;
     size_t restored_count, restored_at, restored_capacity;
-    /* Rows below it have no place in the ring: the base has passed them. */
+    /* Rows below it have no slot in the ring: the base has passed them. */
     uint64_t loose_below;
     /* Its rows were parked when the lane had another order, by another hub:
-     * they have no place in the ring, and nothing is taken before they end. */
+     * they have no slot in the ring, and nothing is taken before they end. */
     bool is_draining;
-    bool is_forgotten; /* the lane is removed, durably, in this partition */
 
     /* The books. rows: parked rows that are durable; waiting: taken, without a
      * row, and not in flight; in_flight: without a row, too. */
@@ -62,21 +170,21 @@ typedef struct stg_place {
     uint64_t replays; /* of rows, those of replays */
     stg_books_change in_group;
 
-    stg_range range;
-    stg_range expired;   /* what the log had lost */
-    uint64_t taken;      /* the highest position that is not in a range */
-    uint64_t lost;       /* the highest that the log had lost */
-    bool has_hole;       /* it has passed over some, and taken none since */
-    uint64_t shed_below; /* past retention: what is below is shed */
-    uint64_t durable;    /* the base that the store knows */
-    stg_ns behind_at;    /* when the message was accepted at which a laggard
+    stg_bulk_row bulk;
+    stg_bulk_row expired; /* what the log had lost */
+    uint64_t taken;       /* the highest position that is not in a range */
+    uint64_t lost;        /* the highest that the log had lost */
+    bool has_hole;        /* it has passed over some, and taken none since */
+    uint64_t shed_below;  /* past retention: what is below is shed */
+    uint64_t durable;     /* the base that the store knows */
+    stg_ns lagging_at;    /* when the message was accepted at which a lane
                             stands, or the one before it; or when it was found
                             to be one; 0: not known */
-} stg_place;
+} stg_lane_cursor;
 
-static inline bool stg_range_is_unsaved(const stg_place *p)
+static inline bool stg_bulk_row_is_unsaved(const stg_lane_cursor *p)
 {
-    return p->range.is_dirty || p->range.is_in_group || p->expired.is_dirty ||
+    return p->bulk.is_dirty || p->bulk.is_in_group || p->expired.is_dirty ||
            p->expired.is_in_group;
 }
 
@@ -139,30 +247,31 @@ typedef struct stg_lane {
     uint32_t probing;     /* probes under way */
     bool is_failing;      /* its last outcome was the target's trouble */
     bool is_open;
-    bool is_held;         /* it is open, and no probe may start */
+    bool is_denied;       /* it is open, and no probe may start */
     bool has_probed_most; /* the last probe was a parked one */
     bool is_shedding;
     bool is_expiring;   /* somewhere below shed_below */
-    bool is_store_full; /* a row did not fit: it gates */
-    bool is_parked_max; /* people were told */
+    bool is_store_full; /* a row did not fit: it is throttled */
+    bool is_parked_max; /* STG_TELL_PARKED_MAX was given out */
     bool is_paused;
     bool is_removing;
     bool is_new;    /* the store does not know it */
     bool is_ending; /* and all of it is settled: it is to be forgotten */
-    bool is_hungry; /* may start, and waits for what the merged reader reads */
-    stg_ns gate_at; /* Retry-After: nothing starts before */
-    stg_ns trying_at;  /* since when there was no success, if in flight */
-    stg_list untried;  /* deliveries taken and not tried, in order */
-    stg_list busy;     /* in flight, settling and gone */
-    size_t pinned;     /* bytes of untried messages */
-    size_t in_ring;    /* bytes of all that is unsettled in its rings */
-    stg_place *places; /* by the slot of a partition */
+    bool
+        awaits_read; /* may start, and waits for what the merged reader reads */
+    stg_ns gate_at;  /* Retry-After: nothing starts before */
+    stg_ns trying_at; /* since when there was no success, if in flight */
+    stg_list untried; /* deliveries taken and not tried, in order */
+    stg_list busy;    /* in flight, settling and ended */
+    size_t pinned;    /* bytes of untried messages */
+    size_t in_ring;   /* bytes of all that is unsettled in its rings */
+    stg_lane_cursor *cursors; /* by the slot of a partition */
     stg_uplink_mark uplink;
     stg_lane_options o;
     stg_lane_peer *peer; /* NULL: nothing has started yet */
     stg_parked_cache caches[STG_PARKED_CACHES]; /* of parked rows */
 
-    uint32_t place_count;
+    uint32_t cursor_count;
     struct stg_delivery *kept; /* parked; as a probe it failed, and it stays in
                                   memory for the next one */
     stg_ns rate_at;            /* the rate limit: nothing starts before */
@@ -171,8 +280,8 @@ typedef struct stg_lane {
     stg_note *note;            /* what opened it; NULL: it never did */
     uint64_t shed_count;
     uint64_t retries, budget_refused, openings;
-    stg_link laggard; /* of the flow's laggards */
-    stg_link added;   /* of those that are durable now */
+    stg_link catch_up_link; /* of the lanes that catch up */
+    stg_link added;         /* of those that are durable now */
     stg_node timer;
 } stg_lane;
 

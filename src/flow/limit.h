@@ -68,7 +68,7 @@ typedef struct stg_limit {
     uint32_t usual_faults; /* share of attempts */
     uint32_t usual_late;   /* share of successes; 0: not known */
     uint64_t usual_time;   /* of a success; 0: not known */
-    uint32_t learned;      /* rounds that have told it */
+    uint32_t learned;      /* rounds that were counted for it */
     uint32_t quiet;        /* rounds since it last fell */
 
     /* Before it fell, and for a trial. */

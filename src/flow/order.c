@@ -13,7 +13,7 @@ static bool is_behind(const stg_lane *l, const stg_delivery *before,
 
 bool stg_order_is_blocked(const stg_lane *l, const stg_delivery *d)
 {
-    const stg_ring *r = &l->places[d->message->slot].ring;
+    const stg_ring *r = &l->cursors[d->message->slot].ring;
 
     if (l->o.order == STG_ORDER_NONE)
         return false;
@@ -41,8 +41,8 @@ static void unblock(stg_flow *f, stg_lane *l, stg_delivery *d)
     stg_lane_wake(f, l);
 }
 
-/* In a partition that goes all is to wait, but for rows that stay. */
-static bool is_held(const stg_partition *p, const stg_delivery *d)
+/* In a partition that is revoked all is to wait, but for rows that stay. */
+static bool is_denied(const stg_partition *p, const stg_delivery *d)
 {
     return p->phase == STG_PHASE_REVOKING && !(p->keeps_rows && d->is_stored);
 }
@@ -50,13 +50,13 @@ static bool is_held(const stg_partition *p, const stg_delivery *d)
 void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d)
 {
     const stg_partition *p = stg_flow_home(f, d->message);
-    const stg_ring *r = &l->places[d->message->slot].ring;
+    const stg_ring *r = &l->cursors[d->message->slot].ring;
 
     for (uint32_t i = 0; i < r->count; i++) {
         stg_delivery *other = stg_ring_at(r, r->first + i)->delivery;
 
         if (other != NULL && other != d && is_behind(l, d, other->message)) {
-            if (!is_held(p, other))
+            if (!is_denied(p, other))
                 unblock(f, l, other);
             return;
         }
@@ -65,14 +65,14 @@ void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d)
 
 /* -- after a restart ------------------------------------------------------- */
 
-/* The row has a place in the ring, or will have when the reader comes there. */
-static bool has_place(const stg_delivery *d, const stg_partition *p)
+/* The row has a slot in the ring, or will have when the reader comes there. */
+static bool has_cursor(const stg_delivery *d, const stg_partition *p)
 {
-    const stg_place *place = stg_delivery_place(d);
+    const stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
     return d->message->slot == p->slot && !d->is_released && d->is_stored &&
-           d->replay == 0 && d->state != STG_DELIVERY_GONE &&
-           !place->is_draining && d->message->position >= place->loose_below;
+           d->replay == 0 && d->state != STG_DELIVERY_ENDED &&
+           !cursor->is_draining && d->message->position >= cursor->loose_below;
 }
 
 static stg_delivery *least(stg_delivery *a, stg_delivery *b)
@@ -83,7 +83,7 @@ static stg_delivery *least(stg_delivery *a, stg_delivery *b)
 }
 
 /* The one with the least position among those in memory and not in the ring.
- * What is under way is among them where the partition was given again. */
+ * What is under way is among them where the partition was assigned again. */
 static stg_delivery *find_unattached(const stg_lane *l, const stg_partition *p)
 {
     const stg_list *rows = &l->caches[STG_PARKED_RETRIES].rows;
@@ -93,16 +93,16 @@ static stg_delivery *find_unattached(const stg_lane *l, const stg_partition *p)
          at = stg_list_next(rows, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
-        if (!d->in_ring && has_place(d, p))
+        if (!d->in_ring && has_cursor(d, p))
             first = least(first, d);
     }
-    if (stg_lane_place(l, p)->restored == NULL)
+    if (stg_lane_cursor_in(l, p)->restored == NULL)
         return first;
     for (stg_link *at = stg_list_first(&l->busy); at != NULL;
          at = stg_list_next(&l->busy, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
-        if (!d->in_ring && has_place(d, p))
+        if (!d->in_ring && has_cursor(d, p))
             first = least(first, d);
     }
     return first;
@@ -117,9 +117,9 @@ void stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
         stg_delivery *d = find_unattached(l, p);
 
         if (d == NULL || d->message->position >= below ||
-            !stg_ring_reserve(&stg_lane_place(l, p)->ring, &f->memory))
+            !stg_ring_reserve(&stg_lane_cursor_in(l, p)->ring, &f->memory))
             return;
-        stg_place_enter(l, d);
+        stg_lane_cursor_enter(l, d);
     }
 }
 
@@ -130,7 +130,7 @@ bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m)
 
     if (l->o.order == STG_ORDER_NONE ||
         (l->caches[STG_PARKED_RETRIES].count == 0 &&
-         stg_lane_place(l, p)->restored == NULL))
+         stg_lane_cursor_in(l, p)->restored == NULL))
         return false;
     stg_order_attach(f, l, p, m->position);
     d = find_unattached(l, p);
@@ -143,13 +143,13 @@ bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m)
 /* -- a change -------------------------------------------------------------- */
 
 /* Rows say where they stand by the order that there was. */
-void stg_order_restore(stg_flow *f, stg_lane *l, stg_place *place,
+void stg_order_restore(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
                        const stg_cursor *c)
 {
     if (c->parked <= c->replays)
         return;
     if (f->is_started) { // others of its rows may stand otherwise
-        place->is_draining = c->is_ordered != (l->o.order != STG_ORDER_NONE);
+        cursor->is_draining = c->is_ordered != (l->o.order != STG_ORDER_NONE);
         return;
     }
     if (!c->is_ordered)
@@ -161,7 +161,7 @@ void stg_order_restore(stg_flow *f, stg_lane *l, stg_place *place,
 bool stg_order_has_old_rows(const stg_flow *f, const stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++)
-        if (stg_lane_place(l, f->partitions[i])->is_draining)
+        if (stg_lane_cursor_in(l, f->partitions[i])->is_draining)
             return true;
     return false;
 }
@@ -179,12 +179,12 @@ bool stg_order_is_waiting(const stg_lane *l)
 static bool is_any_taken(const stg_flow *f, const stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++)
-        if (stg_lane_place(l, f->partitions[i])->ring.count > 0)
+        if (stg_lane_cursor_in(l, f->partitions[i])->ring.count > 0)
             return true;
     return false;
 }
 
-/* Whether every row that has a place is there. */
+/* Whether every row that has a slot is there. */
 static bool is_attached(const stg_flow *f, const stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++)
@@ -215,13 +215,13 @@ static void release_rows(stg_flow *f, stg_lane *l)
 
     for (stg_link *at = stg_list_first(rows); at != NULL;
          at = stg_list_next(rows, at))
-        stg_place_settle(f, STG_HOLDER(at, stg_delivery, link));
+        stg_lane_cursor_settle(f, STG_HOLDER(at, stg_delivery, link));
     for (stg_link *at = stg_list_first(&l->busy); at != NULL;
          at = stg_list_next(&l->busy, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
         if (d->is_stored)
-            stg_place_settle(f, d);
+            stg_lane_cursor_settle(f, d);
     }
 }
 
@@ -235,12 +235,12 @@ static void block(stg_delivery *d)
 /* Who waits now, and who no more. */
 static void block_anew(stg_flow *f, stg_lane *l, const stg_partition *p)
 {
-    const stg_ring *r = &stg_lane_place(l, p)->ring;
+    const stg_ring *r = &stg_lane_cursor_in(l, p)->ring;
 
     for (uint32_t i = 0; i < r->count; i++) {
         stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
 
-        if (d == NULL || is_held(p, d) ||
+        if (d == NULL || is_denied(p, d) ||
             stg_order_is_blocked(l, d) == d->is_blocked)
             continue;
         if (d->is_blocked)
@@ -259,11 +259,11 @@ void stg_order_change(stg_flow *f, stg_lane *l)
     for (uint32_t i = 0; i < f->partition_count; i++)
         block_anew(f, l, f->partitions[i]);
     // In one group: a restart goes by what the cursors say of all rows.
-    stg_place_mark_all(f, l, STG_SLICE_MUST);
+    stg_lane_cursor_mark_all(f, l, STG_SLICE_MUST);
     if (l->o.order != STG_ORDER_NONE)
         return;
     release_rows(f, l);
     for (uint32_t i = 0; i < f->partition_count; i++)
-        stg_lane_place(l, f->partitions[i])->is_draining = false;
+        stg_lane_cursor_in(l, f->partitions[i])->is_draining = false;
     stg_parking_trim(f, &l->caches[STG_PARKED_RETRIES]);
 }

@@ -59,9 +59,9 @@ uint64_t stg_parking_rows(const stg_flow *f, const stg_lane *l)
     uint64_t rows = 0;
 
     for (uint32_t i = 0; i < f->partition_count; i++) {
-        const stg_place *place = stg_lane_place(l, f->partitions[i]);
+        const stg_lane_cursor *cursor = stg_lane_cursor_in(l, f->partitions[i]);
 
-        rows += place->rows - place->replays;
+        rows += cursor->rows - cursor->replays;
     }
     return rows;
 }
@@ -71,7 +71,7 @@ uint64_t stg_parking_replays(const stg_flow *f, const stg_lane *l)
     uint64_t rows = 0;
 
     for (uint32_t i = 0; i < f->partition_count; i++)
-        rows += stg_lane_place(l, f->partitions[i])->replays;
+        rows += stg_lane_cursor_in(l, f->partitions[i])->replays;
     return rows;
 }
 
@@ -128,7 +128,7 @@ void stg_parking_take(stg_flow *f, stg_delivery *d)
         d->lane->kept = NULL;
 }
 
-/* Whether the row stands behind those that are in memory. */
+/* Whether the row stands after those that are in memory. */
 static bool is_behind(const stg_parked_cache *cache, const stg_delivery *d)
 {
     stg_mark mark = stg_delivery_mark(d);
@@ -166,7 +166,7 @@ static stg_ns find_turn(const stg_lane *l)
     return (1 + l->number % 16) * 100 * STG_MS;
 }
 
-static bool has_places(const stg_parked_cache *cache)
+static bool has_cursors(const stg_parked_cache *cache)
 {
     for (const stg_link *at = stg_list_first(&cache->rows); at != NULL;
          at = stg_list_next(&cache->rows, at))
@@ -176,14 +176,14 @@ static bool has_places(const stg_parked_cache *cache)
 }
 
 /* All rows of an ordered lane, or none; they come again when there is room. Not
- * those of a lane that has taken something: they have places in its ring. */
+ * those of a lane that has taken something: they have slots in its ring. */
 static bool evict_whole(stg_flow *f, stg_parked_cache *cache)
 {
     stg_lane *l = cache->lane;
 
     if (!is_whole(cache) || cache->is_fetching || cache->count == 0 ||
         l->in_ring > 0 || l->in_flight + l->settling + l->untried_count > 0 ||
-        has_places(cache))
+        has_cursors(cache))
         return false;
     if (keeps_one(cache))
         l->kept = NULL;
@@ -237,7 +237,7 @@ void stg_parking_release(stg_flow *f, stg_lane *l)
     stg_parking_trim(f, cache);
 }
 
-/* A probe that failed comes back in order of its due time, behind thousands of
+/* A probe that failed comes back in order of its due time, after thousands of
  * others perhaps. It stays in memory, unless that is so for one that was tried
  * more: a target that wants several attempts a message must get them. */
 static bool keep_for_probe(stg_flow *f, stg_lane *l, stg_delivery *d)
@@ -254,7 +254,7 @@ static bool keep_for_probe(stg_flow *f, stg_lane *l, stg_delivery *d)
     return true;
 }
 
-void stg_parking_doubt(stg_parked_cache *cache)
+void stg_parking_invalidate(stg_parked_cache *cache)
 {
     cache->has_stale_fetch |= cache->is_fetching;
 }
@@ -275,15 +275,15 @@ void stg_parking_put(stg_flow *f, stg_delivery *d)
         stg_parking_trim(f, cache);
 }
 
-/* A row of before the restart whose place in an ordered lane was not reached
+/* A row of before the restart whose slot in an ordered lane was not reached
  * yet. What is replayed has none, nor what the base has passed. */
 static bool is_early(const stg_delivery *d)
 {
-    const stg_place *place = stg_delivery_place(d);
+    const stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
     return d->lane->o.order != STG_ORDER_NONE && !d->in_ring &&
-           d->replay == 0 && !place->is_draining &&
-           d->message->position >= place->loose_below;
+           d->replay == 0 && !cursor->is_draining &&
+           d->message->position >= cursor->loose_below;
 }
 
 /* A row that was never tried since its replay needs no budget. */
@@ -307,7 +307,7 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_parked_cache *cache,
         if (start_at <= now)
             return d;
         *due_at = stg_ns_min(*due_at, start_at);
-        if (d->due_at > now) // as are those behind it
+        if (d->due_at > now) // as are those after it
             return NULL;
     }
     return NULL;
@@ -402,14 +402,14 @@ static void forget_gone(stg_flow *f, const stg_parked_cache *cache)
         stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
         at = stg_list_next(&l->busy, at);
-        if (d->state == STG_DELIVERY_GONE && stg_parking_cache(d) == cache)
+        if (d->state == STG_DELIVERY_ENDED && stg_parking_cache(d) == cache)
             stg_delivery_free(f, d);
     }
 }
 
 void stg_parking_reset(stg_flow *f, stg_parked_cache *cache)
 {
-    stg_parking_doubt(cache);
+    stg_parking_invalidate(cache);
     evict(f, cache);
     cache->is_all = false;
     cache->is_unread = true;
@@ -489,7 +489,7 @@ static stg_mark mark_of(const stg_parked_row *row)
                       .replay = row->replay};
 }
 
-/* What stands behind the mark and came while rows were fetched. */
+/* What stands after the mark and came while rows were fetched. */
 static void evict_behind(stg_flow *f, stg_parked_cache *cache)
 {
     stg_delivery *d;

@@ -1,8 +1,70 @@
-/* Partitions: given at the start or later, with what the store knows of the
+/* Partitions: assigned at the start or later, with what the store knows of the
  * lanes in them. */
+#include <assert.h>
 #include <string.h>
 
 #include "flow/state.h"
+
+/* -- a window -------------------------------------------------------------- */
+
+uint64_t stg_window_find(const stg_window *w, uint64_t position)
+{
+    uint64_t low = w->first, high = w->end;
+
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+
+        if (stg_window_at(w, middle)->position < position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool grow(stg_window *w, uint32_t capacity, const stg_memory *memory)
+{
+    stg_message **messages =
+        memory->allocate(memory->ctx, capacity * sizeof(stg_message *));
+
+    if (messages == NULL)
+        return false;
+    for (uint64_t n = w->first; n < w->end; n++)
+        messages[n & (capacity - 1)] = stg_window_at(w, n);
+    if (w->messages != NULL)
+        memory->release(memory->ctx, w->messages);
+    w->messages = messages;
+    w->capacity = capacity;
+    return true;
+}
+
+bool stg_window_reserve(stg_window *w, size_t count, const stg_memory *memory)
+{
+    uint64_t needed = w->end - w->first + count;
+    uint32_t capacity = w->capacity == 0 ? 64 : w->capacity;
+
+    if (needed > UINT32_C(1) << 30)
+        return false;
+    while (capacity < needed)
+        capacity *= 2;
+    return capacity == w->capacity || grow(w, capacity, memory);
+}
+
+void stg_window_push(stg_window *w, stg_message *m)
+{
+    assert(w->end - w->first < w->capacity);
+    w->messages[w->end++ & (w->capacity - 1)] = m;
+}
+
+stg_message *stg_window_shift(stg_window *w)
+{
+    stg_message *m = stg_window_at(w, w->first++);
+
+    w->start = m->position + 1;
+    return m;
+}
+
+/* -- a partition ----------------------------------------------------------- */
 
 /* The first whose number is not below. */
 static uint32_t find(const stg_flow *f, uint32_t number)
@@ -33,26 +95,26 @@ uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition)
 {
     const stg_partition *p = stg_flow_partition(f, partition);
 
-    return p == NULL || !stg_partition_is_given(p) ? 0 : p->assignment;
+    return p == NULL || !stg_partition_is_assigned(p) ? 0 : p->assignment;
 }
 
 /* -- room for it ----------------------------------------------------------- */
 
 bool stg_partition_fit(stg_flow *f, stg_lane *l, uint32_t count)
 {
-    stg_place *places;
+    stg_lane_cursor *cursors;
 
-    if (count <= l->place_count)
+    if (count <= l->cursor_count)
         return true;
-    places = stg_flow_allocate(f, count * sizeof *places);
-    if (places == NULL)
+    cursors = stg_flow_allocate(f, count * sizeof *cursors);
+    if (cursors == NULL)
         return false;
-    memset(places, 0, count * sizeof *places);
-    if (l->place_count > 0)
-        memcpy(places, l->places, l->place_count * sizeof *places);
-    stg_flow_release(f, l->places);
-    l->places = places;
-    l->place_count = count;
+    memset(cursors, 0, count * sizeof *cursors);
+    if (l->cursor_count > 0)
+        memcpy(cursors, l->cursors, l->cursor_count * sizeof *cursors);
+    stg_flow_release(f, l->cursors);
+    l->cursors = cursors;
+    l->cursor_count = count;
     return true;
 }
 
@@ -69,7 +131,7 @@ static bool grow_table(stg_flow *f, stg_partition ***table, uint32_t count)
     return true;
 }
 
-/* Slots are few, and used again: a lane has a place for each. */
+/* Slots are few, and used again: a lane has a cursor for each. */
 static bool make_slot(stg_flow *f)
 {
     uint32_t count = f->slot_count == 0 ? 1 : 2 * f->slot_count;
@@ -115,7 +177,7 @@ static void put_in(stg_flow *f, stg_partition *p)
     f->slots[p->slot] = p;
     for (uint32_t k = 0; k < f->lane_capacity; k++)
         if (f->lanes[k] != NULL)
-            *stg_lane_place(f->lanes[k], p) = (stg_place){.next = 0};
+            *stg_lane_cursor_in(f->lanes[k], p) = (stg_lane_cursor){.next = 0};
 }
 
 void stg_partition_clear(stg_flow *f, stg_partition *p)
@@ -145,51 +207,53 @@ void stg_partition_free(stg_flow *f, stg_partition *p)
 
 /* -- what the store knows -------------------------------------------------- */
 
-/* Of rows that have no place in the ring, as they settle, positions are noted
+/* Of rows that have no slot in the ring, as they settle, positions are noted
  * among those that are settled: there is room for them. */
-static bool restore_settled(stg_flow *f, stg_place *place, const stg_cursor *c)
+static bool restore_settled(stg_flow *f, stg_lane_cursor *cursor,
+                            const stg_cursor *c)
 {
     size_t rows = c->is_ordered ? (size_t)(c->parked - c->replays) : 0;
 
     if (c->settled_count + rows == 0)
         return true;
-    place->restored = stg_flow_allocate(f, (c->settled_count + rows) *
-                                               sizeof *place->restored);
-    if (place->restored == NULL)
+    cursor->restored = stg_flow_allocate(f, (c->settled_count + rows) *
+                                                sizeof *cursor->restored);
+    if (cursor->restored == NULL)
         return false;
     if (c->settled_count > 0)
-        memcpy(place->restored, c->settled,
+        memcpy(cursor->restored, c->settled,
                c->settled_count * sizeof *c->settled);
-    place->restored_count = c->settled_count;
-    place->restored_capacity = c->settled_count + rows;
+    cursor->restored_count = c->settled_count;
+    cursor->restored_capacity = c->settled_count + rows;
     return true;
 }
 
 static bool restore(stg_flow *f, stg_lane *l, stg_partition *p,
                     const stg_cursor *c)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
 
-    if (!restore_settled(f, place, c))
+    if (!restore_settled(f, cursor, c))
         return false;
-    place->durable = c->base;
-    place->next = place->loose_below = stg_ns_max(c->base, p->committed);
-    place->is_restored = true;
-    place->routed = c->routed;
-    place->delivered = c->delivered;
-    place->dead = c->dead;
-    place->cancelled = c->cancelled;
-    place->rows = c->parked;
-    place->replays = c->replays;
-    place->behind_at = c->oldest_at;
+    cursor->durable = c->base;
+    cursor->next = cursor->loose_below = stg_ns_max(c->base, p->committed);
+    if (cursor->stored == STG_CURSOR_NEW)
+        cursor->stored = STG_CURSOR_DURABLE;
+    cursor->routed = c->routed;
+    cursor->delivered = c->delivered;
+    cursor->dead = c->dead;
+    cursor->cancelled = c->cancelled;
+    cursor->rows = c->parked;
+    cursor->replays = c->replays;
+    cursor->lagging_at = c->oldest_at;
     return true;
 }
 
-/* All of it is there: the lane is told. */
+/* All of it is there: STG_ACTION_ADDED. */
 static void note_rows(stg_flow *f, stg_lane *l, stg_partition *p,
                       const stg_cursor *c)
 {
-    stg_order_restore(f, l, stg_lane_place(l, p), c);
+    stg_order_restore(f, l, stg_lane_cursor_in(l, p), c);
     if (c->parked > c->replays)
         stg_parking_reset(f, &l->caches[STG_PARKED_RETRIES]);
     if (c->replays > 0)
@@ -202,7 +266,7 @@ stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
     stg_partition *p = stg_flow_partition(f, c->partition);
 
     if (l == NULL || p == NULL || f->is_started ||
-        stg_lane_place(l, p)->is_restored)
+        stg_lane_cursor_in(l, p)->stored != STG_CURSOR_NEW)
         return STG_INVALID;
     if (!restore(f, l, p, c))
         return STG_IO;
@@ -219,31 +283,33 @@ static uint64_t find_start(const stg_flow *f, const stg_partition *p)
     uint64_t furthest = stg_ns_max(p->begin, p->committed);
 
     for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (f->lanes[i] != NULL && stg_lane_place(f->lanes[i], p)->is_restored)
+        if (f->lanes[i] != NULL &&
+            stg_lane_cursor_in(f->lanes[i], p)->stored != STG_CURSOR_NEW)
             furthest =
-                stg_ns_max(furthest, stg_lane_place(f->lanes[i], p)->next);
+                stg_ns_max(furthest, stg_lane_cursor_in(f->lanes[i], p)->next);
     return furthest;
 }
 
 /* A fetch that is under way does not know of the partition. */
 static void begin_lane(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
 
-    place->is_following = false;
-    stg_place_follow(l, p);
-    if (!place->is_restored)
-        stg_place_begin(l, p);
-    if (!place->is_restored || l->is_ending)
-        stg_place_mark(f, l, p, STG_SLICE_MUST);
-    else if (place->next > place->durable)
-        stg_place_mark(f, l, p, STG_SLICE_DIRTY); // it begins at the floor
-    if (stg_partition_is_given(p))
-        stg_place_join(f, l, p);
+    cursor->is_following = false;
+    stg_lane_cursor_follow(l, p);
+    if (cursor->stored == STG_CURSOR_NEW)
+        stg_lane_cursor_begin(l, p);
+    if (cursor->stored == STG_CURSOR_NEW || l->is_ending)
+        stg_lane_cursor_mark(f, l, p, STG_SLICE_MUST);
+    else if (cursor->next > cursor->durable)
+        stg_lane_cursor_mark(f, l, p,
+                             STG_SLICE_DIRTY); // it begins at the floor
+    if (stg_partition_is_assigned(p))
+        stg_lane_cursor_join(f, l, p);
     else
-        place->loose_below = UINT64_MAX;
+        cursor->loose_below = UINT64_MAX;
     for (int i = 0; i < STG_PARKED_CACHES; i++)
-        stg_parking_doubt(&l->caches[i]);
+        stg_parking_invalidate(&l->caches[i]);
     stg_lane_wake(f, l);
 }
 
@@ -273,32 +339,32 @@ void stg_flow_start(stg_flow *f, stg_ns now)
 
 static void set_gift(stg_flow *f, stg_partition *p, const stg_assignment *g)
 {
-    p->phase = g->is_rows_only ? STG_PHASE_ROWS : STG_PHASE_GIVEN;
+    p->phase = g->is_rows_only ? STG_PHASE_ROWS : STG_PHASE_ASSIGNED;
     p->is_merged = g->is_merged;
     p->generation = g->generation;
-    p->assignment = ++f->given;
+    p->assignment = ++f->assignments;
     p->begin = g->begin;
     p->lost_below = p->lost_from = p->lost_end = 0;
     p->committed = p->floor = g->floor;
     p->keeps_rows = p->is_foreign = p->is_cut = false;
     p->last = STG_LAST_NONE;
-    f->merged.count += p->is_merged && stg_partition_is_given(p);
+    f->merged.count += p->is_merged && stg_partition_is_assigned(p);
 }
 
 /* It had its rows only. Those that a lane with an order has at its base or
- * above keep their places. */
+ * above keep their slots. */
 static void give_again(stg_flow *f, stg_partition *p, const stg_assignment *g)
 {
     set_gift(f, p, g);
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
-        stg_place *place;
+        stg_lane_cursor *cursor;
 
         if (f->lanes[i] == NULL)
             continue;
-        place = stg_lane_place(f->lanes[i], p);
-        if (place->next < g->floor)
-            place->next = g->floor;
-        place->loose_below = place->next;
+        cursor = stg_lane_cursor_in(f->lanes[i], p);
+        if (cursor->next < g->floor)
+            cursor->next = g->floor;
+        cursor->loose_below = cursor->next;
     }
     if (f->is_started)
         begin(f, p);
@@ -309,7 +375,7 @@ static bool restore_all(stg_flow *f, stg_partition *p, const stg_assignment *g)
     for (size_t i = 0; i < g->cursor_count; i++) {
         stg_lane *l = stg_flow_lane(f, g->cursors[i].lane);
 
-        if (l != NULL && !stg_lane_place(l, p)->is_restored &&
+        if (l != NULL && stg_lane_cursor_in(l, p)->stored == STG_CURSOR_NEW &&
             !restore(f, l, p, &g->cursors[i]))
             return false;
     }
@@ -320,7 +386,7 @@ static void take_back(stg_flow *f, stg_partition *p)
 {
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL)
-            stg_flow_release(f, stg_lane_place(f->lanes[i], p)->restored);
+            stg_flow_release(f, stg_lane_cursor_in(f->lanes[i], p)->restored);
     stg_partition_free(f, p);
 }
 
@@ -363,7 +429,7 @@ stg_status stg_flow_assign(stg_flow *f, const stg_assignment *g, stg_ns now,
     if (g->partition >= STG_PARTITIONS_MAX)
         return stg_flow_refuse(err, STG_INVALID,
                                "partition: wanted a number below 65536");
-    if (f->is_stopping)
+    if (f->stop != STG_STOP_NOT)
         return stg_flow_refuse(err, STG_INVALID,
                                "partition: none is taken on while flow stops");
     if (p != NULL && p->phase != STG_PHASE_ROWS)

@@ -1,6 +1,6 @@
 /* Decides what is read from the log, when and from where: the main reader of
  * each partition just ahead of its furthest lane, and one catch-up reader for
- * the laggards, in turn. */
+ * the lanes that catch up, in turn. */
 #include "flow/state.h"
 
 static size_t least(size_t a, size_t b)
@@ -35,8 +35,8 @@ static void let_shedders_lead(stg_flow *f, stg_partition *p)
             return;
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL && f->lanes[i]->is_shedding &&
-            !stg_lane_place(f->lanes[i], p)->is_laggard)
-            stg_place_lead(f, f->lanes[i], p);
+            !stg_lane_cursor_in(f->lanes[i], p)->is_catching_up)
+            stg_lane_cursor_lead(f, f->lanes[i], p);
 }
 
 static void lead_otherwise(stg_flow *f, stg_partition *p)
@@ -51,7 +51,7 @@ static bool wants_more(stg_flow *f, stg_partition *p)
 {
     size_t ahead_max = least(4 << 20, f->o.memory_max / 8);
 
-    if (p->is_reading || p->is_merged || !stg_partition_is_given(p) ||
+    if (p->is_reading || p->is_merged || !stg_partition_is_assigned(p) ||
         f->lane_count == 0 || f->now < f->read_at)
         return false;
     if (p->ahead >= ahead_max)
@@ -111,7 +111,7 @@ static bool make_way(stg_flow *f, size_t ahead_max)
     while (f->merged.ahead >= ahead_max) {
         stg_partition *p = find_most_ahead(f);
 
-        if (f->hungry == 0 || p == NULL)
+        if (f->awaiting_read == 0 || p == NULL)
             return false;
         drop_first(f, p);
     }
@@ -128,7 +128,7 @@ static bool read_merged(stg_flow *f, stg_action *action)
         return false;
     for (uint32_t i = 0; m->ahead >= ahead_max && i < f->partition_count; i++)
         if (f->partitions[i]->is_merged &&
-            stg_partition_is_given(f->partitions[i]))
+            stg_partition_is_assigned(f->partitions[i]))
             lead_otherwise(f, f->partitions[i]);
     if (!make_way(f, ahead_max) || !stg_flow_make_room(f, reserved))
         return false;
@@ -156,7 +156,7 @@ static void pass_all(stg_flow *f, stg_partition *p)
     for (uint32_t i = 0; p->followers < f->lane_count && i < f->lane_capacity;
          i++)
         if (f->lanes[i] != NULL)
-            stg_place_pass(f, f->lanes[i], p);
+            stg_lane_cursor_pass(f, f->lanes[i], p);
 }
 
 static void wake_idle(stg_flow *f)
@@ -219,7 +219,7 @@ static bool give_back_room(stg_flow *f, stg_partition *p,
 }
 
 /* There was no memory, and those that are merged are not read again from here:
- * the window begins behind, and every lane is a laggard. */
+ * the window begins after it, and every lane catches up. */
 static void skip(stg_flow *f, stg_partition *p, uint64_t next)
 {
     while (p->window.first < p->window.end)
@@ -255,7 +255,7 @@ static uint32_t find_room(const stg_flow *f, const stg_lane *l,
                           stg_partition *p)
 {
     uint32_t ahead = stg_lane_ahead(l),
-             taken = stg_lane_place(l, p)->ring.count;
+             taken = stg_lane_cursor_in(l, p)->ring.count;
 
     if (taken >= ahead || !stg_lane_may_take(f, l))
         return 0;
@@ -264,12 +264,12 @@ static uint32_t find_room(const stg_flow *f, const stg_lane *l,
 
 static bool may_send(const stg_lane *l, stg_ns now)
 {
-    return !l->is_paused && !l->is_removing && !l->is_held &&
+    return !l->is_paused && !l->is_removing && !l->is_denied &&
            !l->is_store_full && !l->is_parked_max && l->gate_at <= now &&
            stg_lane_is_loaded(l);
 }
 
-/* Half of what it may have under way has to be gone first: not a read for each
+/* Half of what it may have under way has to have ended first: not a read for each
  * message. */
 static bool is_eager(const stg_flow *f, const stg_lane *l, stg_ns now)
 {
@@ -277,17 +277,17 @@ static bool is_eager(const stg_flow *f, const stg_lane *l, stg_ns now)
            l->untried_count <= stg_lane_limit(l) / 2;
 }
 
-static bool is_hungry(stg_lane *l, stg_partition *p, bool is_eager)
+static bool awaits_read(stg_lane *l, stg_partition *p, bool is_eager)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
 
-    if (!place->is_laggard || place->ring.count >= stg_lane_ahead(l) ||
-        stg_place_is_draining(place))
+    if (!cursor->is_catching_up || cursor->ring.count >= stg_lane_ahead(l) ||
+        stg_lane_cursor_is_draining(cursor))
         return false;
-    return is_eager || stg_shed_wants(l, place, place->next);
+    return is_eager || stg_shed_wants(l, cursor, cursor->next);
 }
 
-static int compare_place(const stg_catch_up *a, const stg_catch_up *b)
+static int compare_cursor(const stg_catch_up *a, const stg_catch_up *b)
 {
     if (a->partition != b->partition)
         return a->partition < b->partition ? -1 : 1;
@@ -302,30 +302,30 @@ typedef struct choice {
 
 static void consider(choice *best, const choice *c)
 {
-    if (best->lane == NULL || compare_place(&c->at, &best->at) < 0)
+    if (best->lane == NULL || compare_cursor(&c->at, &best->at) < 0)
         *best = *c;
 }
 
-/* The lowest place above the last one, else the lowest of all. */
+/* The lowest cursor above the last one, else the lowest of all. */
 static choice choose(const stg_flow *f, stg_ns now)
 {
     choice first = {.lane = NULL}, next = first;
 
-    for (stg_link *at = stg_list_first(&f->laggards); at != NULL;
-         at = stg_list_next(&f->laggards, at)) {
-        choice c = {.lane = STG_HOLDER(at, stg_lane, laggard)};
+    for (stg_link *at = stg_list_first(&f->catching_up); at != NULL;
+         at = stg_list_next(&f->catching_up, at)) {
+        choice c = {.lane = STG_HOLDER(at, stg_lane, catch_up_link)};
         bool eager = is_eager(f, c.lane, now);
         bool sheds =
             c.lane->is_shedding || c.lane->is_removing || c.lane->is_expiring;
 
         for (uint32_t i = 0; (eager || sheds) && i < f->partition_count; i++) {
             c.partition = f->partitions[i];
-            if (!is_hungry(c.lane, c.partition, eager))
+            if (!awaits_read(c.lane, c.partition, eager))
                 continue;
             c.at.partition = c.partition->number;
-            c.at.from = stg_lane_place(c.lane, c.partition)->next;
+            c.at.from = stg_lane_cursor_in(c.lane, c.partition)->next;
             consider(&first, &c);
-            if (compare_place(&c.at, &f->catch_up) > 0)
+            if (compare_cursor(&c.at, &f->catch_up) > 0)
                 consider(&next, &c);
         }
     }
@@ -337,7 +337,8 @@ static size_t chunk_for(const stg_flow *f, const stg_lane *l, stg_partition *p)
     size_t most = least(4 << 20, f->o.memory_max / 16);
     size_t wanted = find_room(f, l, p) * greatest(f->average, 1);
 
-    if (stg_shed_wants(l, stg_lane_place(l, p), stg_lane_place(l, p)->next))
+    if (stg_shed_wants(l, stg_lane_cursor_in(l, p),
+                       stg_lane_cursor_in(l, p)->next))
         return most;
     return least(most, greatest(wanted, 64 << 10));
 }
@@ -348,7 +349,7 @@ static bool catch_up(stg_flow *f, stg_action *action, stg_ns now)
     size_t chunk;
     choice to;
 
-    if (c->is_reading || stg_list_is_empty(&f->laggards))
+    if (c->is_reading || stg_list_is_empty(&f->catching_up))
         return false;
     to = choose(f, now);
     if (to.lane == NULL)
@@ -402,62 +403,62 @@ static size_t find_record(const chunk *c, uint64_t position)
     return low;
 }
 
-/* One message for one laggard; false: it stops before it. */
+/* One message for one lane that catches up; false: it stops before it. */
 static bool serve(stg_flow *f, stg_lane *l, chunk *c, size_t i, stg_ns now)
 {
-    stg_place *place = stg_lane_place(l, c->partition);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, c->partition);
     stg_message *m;
 
-    if (place->ring.count >= stg_lane_ahead(l) ||
-        !stg_ring_reserve(&place->ring, &f->memory))
+    if (cursor->ring.count >= stg_lane_ahead(l) ||
+        !stg_ring_reserve(&cursor->ring, &f->memory))
         return false;
     m = message_of(f, c, i);
     if (m == NULL)
         return false;
-    if (stg_shed_wants(l, place, m->position)) {
-        return stg_place_skips(f, l, m) || stg_shed_pass(f, l, m);
+    if (stg_shed_wants(l, cursor, m->position)) {
+        return stg_lane_cursor_skips(f, l, m) || stg_shed_pass(f, l, m);
     }
     if (!may_send(l, now) || find_room(f, l, c->partition) == 0)
         return false;
-    return stg_place_skips(f, l, m) || stg_place_take(f, l, m);
+    return stg_lane_cursor_skips(f, l, m) || stg_lane_cursor_take(f, l, m);
 }
 
 static void serve_lane(stg_flow *f, stg_lane *l, chunk *c, stg_ns now)
 {
-    stg_place *place = stg_lane_place(l, c->partition);
-    size_t i = find_record(c, place->next);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, c->partition);
+    size_t i = find_record(c, cursor->next);
 
     while (i < c->count && serve(f, l, c, i, now)) {
-        place->behind_at = c->records[i].created_at;
-        place->next = c->records[i++].position + 1;
+        cursor->lagging_at = c->records[i].created_at;
+        cursor->next = c->records[i++].position + 1;
     }
     if (i < c->count)
-        place->behind_at = c->records[i].created_at;
+        cursor->lagging_at = c->records[i].created_at;
     // What it stopped at is the next that there is: the gap before it is read.
-    place->next = stg_ns_max(place->next,
-                             i < c->count ? c->records[i].position : c->next);
-    stg_place_mark(f, l, c->partition, STG_SLICE_DIRTY);
-    stg_place_join(f, l, c->partition);
+    cursor->next = stg_ns_max(cursor->next,
+                              i < c->count ? c->records[i].position : c->next);
+    stg_lane_cursor_mark(f, l, c->partition, STG_SLICE_DIRTY);
+    stg_lane_cursor_join(f, l, c->partition);
     stg_lane_wake(f, l);
 }
 
 static void serve_all(stg_flow *f, chunk *c, uint64_t from, stg_ns now)
 {
-    stg_link *at = stg_list_first(&f->laggards);
+    stg_link *at = stg_list_first(&f->catching_up);
 
     while (at != NULL) {
-        stg_lane *l = STG_HOLDER(at, stg_lane, laggard);
-        stg_place *place = stg_lane_place(l, c->partition);
+        stg_lane *l = STG_HOLDER(at, stg_lane, catch_up_link);
+        stg_lane_cursor *cursor = stg_lane_cursor_in(l, c->partition);
 
-        at = stg_list_next(&f->laggards, at);
-        if (place->is_laggard && place->next >= from && place->next < c->next &&
-            !stg_place_is_draining(place))
+        at = stg_list_next(&f->catching_up, at);
+        if (cursor->is_catching_up && cursor->next >= from &&
+            cursor->next < c->next && !stg_lane_cursor_is_draining(cursor))
             serve_lane(f, l, c, now);
     }
 }
 
 /* The read is over, whatever came of it. False: it is not the one that is
- * waited for, or the partition has gone since. */
+ * waited for, or the partition was revoked since. */
 static bool end_catch_up(stg_flow *f, uint32_t partition, uint64_t assignment)
 {
     stg_catch_up *c = &f->catch_up;
@@ -508,7 +509,7 @@ void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
             share(f, &c, now);
         return;
     }
-    if (p == NULL || !stg_partition_is_given(p) ||
+    if (p == NULL || !stg_partition_is_assigned(p) ||
         (assignment != 0 && assignment != p->assignment))
         return;
     take_in(f, p, records, count, next);
@@ -523,7 +524,7 @@ void stg_flow_unread(stg_flow *f, uint32_t partition, uint64_t assignment,
 
 bool stg_reader_next(stg_flow *f, stg_action *action, stg_ns now)
 {
-    if (!f->is_started || f->is_stopping)
+    if (!f->is_started || f->stop != STG_STOP_NOT)
         return false;
     if (stg_parking_next(f, action) || catch_up(f, action, now) ||
         read_merged(f, action))

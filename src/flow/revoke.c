@@ -1,4 +1,4 @@
-/* Partitions that go: taken in order, or lost. */
+/* Partitions that are revoked in order, or lost. */
 #include <string.h>
 
 #include "flow/state.h"
@@ -23,10 +23,10 @@ static void wait_for(stg_lane *l, stg_partition *p)
          at = stg_list_next(&l->busy, at)) {
         stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
-        if (!is_of(d, p) || !is_under_way(d) || d->is_going ||
+        if (!is_of(d, p) || !is_under_way(d) || d->is_awaited ||
             (p->keeps_rows && d->is_stored))
             continue;
-        d->is_going = true;
+        d->is_awaited = true;
         p->under_way++;
     }
 }
@@ -42,7 +42,7 @@ static void cancel(stg_flow *f, stg_partition *p, bool is_cut)
              at = stg_list_next(&l->busy, at)) {
             stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
-            if (!is_of(d, p) || !d->is_going ||
+            if (!is_of(d, p) || !d->is_awaited ||
                 d->state != STG_DELIVERY_IN_FLIGHT)
                 continue;
             d->is_cut = is_cut;
@@ -56,7 +56,7 @@ static void cancel(stg_flow *f, stg_partition *p, bool is_cut)
 
 /* -- what waits ------------------------------------------------------------ */
 
-/* Nothing begins any more: it keeps its place, until the end. */
+/* Nothing begins any more: it keeps its slot, until the end. */
 static void hold_untried(stg_lane *l, const stg_partition *p)
 {
     stg_link *at = stg_list_first(&l->untried);
@@ -72,7 +72,7 @@ static void hold_untried(stg_lane *l, const stg_partition *p)
     }
 }
 
-/* A row that is durable, and goes: what has a place in the ring keeps it until
+/* A row that is durable, and leaves: what has a slot in the ring keeps it until
  * the last checkpoint. */
 static void leave_row(stg_flow *f, stg_delivery *d)
 {
@@ -100,7 +100,7 @@ static void leave_rows(stg_flow *f, stg_lane *l, const stg_partition *p)
     }
 }
 
-/* Back from an attempt without an end, or parked in a partition that goes. */
+/* Back from an attempt without an end, or parked in a partition that is revoked. */
 void stg_revoke_leave(stg_flow *f, stg_delivery *d)
 {
     stg_revoke_note(f, d);
@@ -117,11 +117,11 @@ void stg_revoke_leave(stg_flow *f, stg_delivery *d)
 /* It is as if the lane had never taken it. */
 static void untake(stg_flow *f, stg_delivery *d)
 {
-    stg_place *place = stg_delivery_place(d);
+    stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
     if (!d->is_stored) {
-        place->routed--;
-        place->waiting--;
+        cursor->routed--;
+        cursor->waiting--;
     }
     if (d->state == STG_DELIVERY_UNTRIED) {
         d->lane->untried_count--;
@@ -150,12 +150,12 @@ static void leave_window(stg_flow *f, stg_partition *p)
 {
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL) {
-            stg_place *place = stg_lane_place(f->lanes[i], p);
+            stg_lane_cursor *cursor = stg_lane_cursor_in(f->lanes[i], p);
 
-            place->next = stg_place_next(f->lanes[i], p);
-            place->behind_at = 0;
-            if (place->is_laggard)
-                stg_place_catch_up(f, f->lanes[i], p);
+            cursor->next = stg_lane_cursor_next(f->lanes[i], p);
+            cursor->lagging_at = 0;
+            if (cursor->is_catching_up)
+                stg_lane_cursor_catch_up(f, f->lanes[i], p);
         }
     stg_partition_clear(f, p);
     f->held -= p->reserved;
@@ -170,7 +170,7 @@ static void begin(stg_flow *f, stg_partition *p, bool keeps_rows)
     p->phase = STG_PHASE_REVOKING;
     p->keeps_rows = keeps_rows;
     p->last = STG_LAST_NONE;
-    f->going++;
+    f->revoking++;
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
         stg_lane *l = f->lanes[i];
 
@@ -189,7 +189,7 @@ void stg_flow_revoke(stg_flow *f, uint32_t partition, bool keeps_rows,
 {
     stg_partition *p = stg_flow_partition(f, partition);
 
-    if (p == NULL || !stg_partition_is_given(p))
+    if (p == NULL || !stg_partition_is_assigned(p))
         return;
     begin(f, p, keeps_rows);
     p->cut_at = stg_ns_add(now, drain);
@@ -222,17 +222,17 @@ static void drop_gone(stg_flow *f, stg_lane *l, const stg_partition *p)
         stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
         at = stg_list_next(&l->busy, at);
-        if (is_of(d, p) && d->state == STG_DELIVERY_GONE)
+        if (is_of(d, p) && d->state == STG_DELIVERY_ENDED)
             stg_delivery_free(f, d);
     }
 }
 
 /* Deliveries that the ring alone holds are freed with it. */
-static void drop_ring(stg_flow *f, stg_lane *l, stg_place *place)
+static void drop_ring(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor)
 {
-    for (uint32_t i = 0; i < place->ring.count; i++) {
+    for (uint32_t i = 0; i < cursor->ring.count; i++) {
         stg_delivery *d =
-            stg_ring_at(&place->ring, place->ring.first + i)->delivery;
+            stg_ring_at(&cursor->ring, cursor->ring.first + i)->delivery;
 
         if (d == NULL)
             continue;
@@ -241,20 +241,21 @@ static void drop_ring(stg_flow *f, stg_lane *l, stg_place *place)
         if (!is_under_way(d))
             untake(f, d);
     }
-    stg_ring_free(&place->ring, &f->memory);
+    stg_ring_free(&cursor->ring, &f->memory);
 }
 
 static void lose_lane(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
 
     leave_rows(f, l, p);
     drop_gone(f, l, p);
-    drop_ring(f, l, place);
-    stg_flow_release(f, place->restored);
-    place->restored = NULL;
-    place->restored_at = place->restored_count = place->restored_capacity = 0;
-    place->range = place->expired = (stg_range){.count = 0};
+    drop_ring(f, l, cursor);
+    stg_flow_release(f, cursor->restored);
+    cursor->restored = NULL;
+    cursor->restored_at = cursor->restored_count = cursor->restored_capacity =
+        0;
+    cursor->bulk = cursor->expired = (stg_bulk_row){.count = 0};
     wait_for(l, p);
     stg_lane_wake(f, l);
 }
@@ -280,15 +281,15 @@ void stg_flow_lose(stg_flow *f, uint32_t partition, bool keeps_rows, stg_ns now)
         (p->phase == STG_PHASE_ROWS && keeps_rows))
         return;
     if (p->phase == STG_PHASE_ROWS)
-        f->going++;
-    if (stg_partition_is_given(p))
+        f->revoking++;
+    if (stg_partition_is_assigned(p))
         begin(f, p, keeps_rows);
     p->is_foreign = true;
     p->is_committed_new = false;
     if (!keeps_rows)
         lose_all(f, p);
     cancel(f, p, false);
-    stg_checkpoint_relax(f);
+    stg_checkpoint_resume(f);
 }
 
 void stg_flow_fenced(stg_flow *f, uint32_t partition, stg_ns now)
@@ -311,14 +312,14 @@ static size_t count_rows(const stg_ring *r)
 }
 
 /* The base, and what is settled above it, in the ring and as it was restored. */
-static size_t find_settled(const stg_place *place, uint64_t *base,
+static size_t find_settled(const stg_lane_cursor *cursor, uint64_t *base,
                            uint64_t *settled)
 {
-    const stg_ring *r = &place->ring;
+    const stg_ring *r = &cursor->ring;
     size_t count = 0;
     bool is_above = false;
 
-    *base = place->next;
+    *base = cursor->next;
     for (uint32_t i = 0; i < r->count; i++) {
         const stg_slot *slot = stg_ring_at(r, r->first + i);
 
@@ -328,18 +329,18 @@ static size_t find_settled(const stg_place *place, uint64_t *base,
         if (slot->delivery == NULL && is_above)
             settled[count++] = slot->position;
     }
-    for (size_t i = place->restored_at; i < place->restored_count; i++)
-        if (place->restored[i] >= place->next)
-            settled[count++] = place->restored[i];
+    for (size_t i = cursor->restored_at; i < cursor->restored_count; i++)
+        if (cursor->restored[i] >= cursor->next)
+            settled[count++] = cursor->restored[i];
     return count;
 }
 
-/* Rows leave their places, the others are as if they had not been taken. */
-static void empty_ring(stg_flow *f, stg_lane *l, stg_place *place)
+/* Rows leave their slots, the others are as if they had not been taken. */
+static void empty_ring(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor)
 {
-    for (uint32_t i = 0; i < place->ring.count; i++) {
+    for (uint32_t i = 0; i < cursor->ring.count; i++) {
         stg_delivery *d =
-            stg_ring_at(&place->ring, place->ring.first + i)->delivery;
+            stg_ring_at(&cursor->ring, cursor->ring.first + i)->delivery;
 
         if (d == NULL)
             continue;
@@ -350,29 +351,29 @@ static void empty_ring(stg_flow *f, stg_lane *l, stg_place *place)
         else
             d->is_blocked = false;
     }
-    stg_ring_free(&place->ring, &f->memory);
+    stg_ring_free(&cursor->ring, &f->memory);
 }
 
 /* The lane stands as after a restart. Rows that settle from now on are noted:
  * there is room for all of them. False: no memory. */
 static bool keep_rows(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = stg_lane_place(l, p);
-    size_t most = count_rows(&place->ring) + place->restored_capacity;
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    size_t most = count_rows(&cursor->ring) + cursor->restored_capacity;
     uint64_t *settled = stg_flow_allocate(f, (most + 1) * sizeof *settled);
     uint64_t base;
 
     if (settled == NULL)
         return false;
-    place->restored_count = find_settled(place, &base, settled);
-    place->next = base;
-    place->restored_at = 0;
-    place->restored_capacity = most;
-    stg_flow_release(f, place->restored);
-    place->restored = settled;
-    place->loose_below = UINT64_MAX;
-    place->range = place->expired = (stg_range){.count = 0};
-    empty_ring(f, l, place);
+    cursor->restored_count = find_settled(cursor, &base, settled);
+    cursor->next = base;
+    cursor->restored_at = 0;
+    cursor->restored_capacity = most;
+    stg_flow_release(f, cursor->restored);
+    cursor->restored = settled;
+    cursor->loose_below = UINT64_MAX;
+    cursor->bulk = cursor->expired = (stg_bulk_row){.count = 0};
+    empty_ring(f, l, cursor);
     stg_lane_wake(f, l);
     return true;
 }
@@ -408,11 +409,12 @@ static void want_last(stg_flow *f, stg_partition *p)
             p->slices[s] |= STG_SLICE_MUST;
             is_any = true;
         }
-    f->checkpoint.is_must |= is_any;
-    if (is_any)
+    if (is_any) {
+        f->checkpoint.marks |= STG_SLICE_MUST;
         p->last = STG_LAST_DUE;
-    else
+    } else {
         p->last = p->is_in_group ? STG_LAST_OUT : STG_LAST_DONE;
+    }
 }
 
 static bool is_over(stg_flow *f, stg_partition *p)
@@ -426,7 +428,7 @@ static bool is_over(stg_flow *f, stg_partition *p)
     return p->last == STG_LAST_DONE;
 }
 
-static bool is_going(const stg_partition *p)
+static bool is_awaited(const stg_partition *p)
 {
     return p->phase == STG_PHASE_REVOKING || p->phase == STG_PHASE_LOST;
 }
@@ -436,17 +438,17 @@ void stg_revoke_cut(stg_flow *f, stg_ns now)
     for (uint32_t i = 0; i < f->partition_count; i++) {
         stg_partition *p = f->partitions[i];
 
-        if (is_going(p) && !p->is_cut && now >= p->cut_at)
+        if (is_awaited(p) && !p->is_cut && now >= p->cut_at)
             cancel(f, p, true);
     }
 }
 
 bool stg_revoke_next(stg_flow *f, stg_action *action, stg_ns now)
 {
-    for (uint32_t i = 0; f->going > 0 && i < f->partition_count; i++) {
+    for (uint32_t i = 0; f->revoking > 0 && i < f->partition_count; i++) {
         stg_partition *p = f->partitions[i];
 
-        if (!is_going(p) || !is_over(f, p))
+        if (!is_awaited(p) || !is_over(f, p))
             continue;
         if (p->is_cut && p->cut_at != STG_NEVER && now < p->cut_at)
             continue; // there was no memory
@@ -459,7 +461,7 @@ bool stg_revoke_next(stg_flow *f, stg_action *action, stg_ns now)
             p->cut_at = stg_ns_add(now, 100 * STG_MS);
             continue;
         }
-        f->going--;
+        f->revoking--;
         return true;
     }
     return false;
@@ -470,7 +472,7 @@ stg_ns stg_revoke_at(const stg_flow *f)
     stg_ns at = STG_NEVER;
 
     for (uint32_t i = 0; i < f->partition_count; i++)
-        if (is_going(f->partitions[i]))
+        if (is_awaited(f->partitions[i]))
             at = stg_ns_min(at, f->partitions[i]->cut_at);
     return at;
 }

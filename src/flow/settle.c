@@ -18,7 +18,7 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind)
     l->parking += kind == STG_CHANGE_PARK && !d->is_stored;
     stg_list_push(&f->checkpoint.pending, &d->change);
     f->checkpoint.pending_count++;
-    stg_place_mark(f, l, stg_flow_home(f, d->message), STG_SLICE_MUST);
+    stg_lane_cursor_mark(f, l, stg_flow_home(f, d->message), STG_SLICE_MUST);
     if (f->checkpoint.is_full)
         l->is_store_full = true;
 }
@@ -26,17 +26,17 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind)
 /* Over for good. What a fetch may still bring back is kept until it has. */
 static void finish(stg_flow *f, stg_delivery *d)
 {
-    stg_place_settle(f, d);
+    stg_lane_cursor_settle(f, d);
     if (d->is_stored && stg_parking_cache(d)->is_fetching) {
         if (!stg_list_has(&d->busy))
             stg_list_push(&d->lane->busy, &d->busy);
-        d->state = STG_DELIVERY_GONE;
+        d->state = STG_DELIVERY_ENDED;
         return;
     }
     stg_delivery_free(f, d);
 }
 
-/* Its partition goes, and its row with it. */
+/* Its partition is revoked, and its row leaves with it. */
 static bool is_leaving(const stg_flow *f, const stg_delivery *d)
 {
     const stg_partition *p = stg_flow_home(f, d->message);
@@ -47,28 +47,28 @@ static bool is_leaving(const stg_flow *f, const stg_delivery *d)
 static void park(stg_flow *f, stg_delivery *d)
 {
     d->is_stored = true;
-    // Parked is settled; but in an ordered lane it keeps its place.
+    // Parked is settled; but in an ordered lane it keeps its slot.
     if (d->lane->o.order == STG_ORDER_NONE)
-        stg_place_settle(f, d);
+        stg_lane_cursor_settle(f, d);
     if (is_leaving(f, d))
         stg_revoke_leave(f, d);
     else
         stg_parking_put(f, d);
 }
 
-/* A row is new, replaced or gone. */
-static void book(stg_place *place, const stg_delivery *d)
+/* A row is new, replaced or deleted. */
+static void book(stg_lane_cursor *cursor, const stg_delivery *d)
 {
     if (!d->is_stored)
-        place->waiting--;
+        cursor->waiting--;
     if (!d->is_stored && d->kind == STG_CHANGE_PARK)
-        place->rows++;
+        cursor->rows++;
     if (d->is_stored && d->kind != STG_CHANGE_PARK) {
-        place->rows--;
-        place->replays -= d->replay > 0;
+        cursor->rows--;
+        cursor->replays -= d->replay > 0;
     }
-    place->delivered += d->kind == STG_CHANGE_DELIVERED;
-    place->dead += d->kind == STG_CHANGE_DEAD;
+    cursor->delivered += d->kind == STG_CHANGE_DELIVERED;
+    cursor->dead += d->kind == STG_CHANGE_DEAD;
 }
 
 void stg_settle_durable(stg_flow *f, stg_delivery *d)
@@ -77,7 +77,7 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d)
 
     l->settling--;
     l->parking -= d->kind == STG_CHANGE_PARK && !d->is_stored;
-    book(stg_delivery_place(d), d);
+    book(stg_delivery_cursor(d), d);
     stg_list_remove(&d->busy);
     stg_revoke_note(f, d);
     if (d->kind == STG_CHANGE_PARK)
@@ -91,14 +91,14 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d)
 
 static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
 {
-    stg_place *place = stg_delivery_place(d);
+    stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
     if (!d->is_stored) {
-        place->in_flight--;
-        place->waiting++;
+        cursor->in_flight--;
+        cursor->waiting++;
     }
     stg_list_remove(&d->busy);
-    stg_list_remove(&d->change); // a cancel that was not told yet
+    stg_list_remove(&d->change); // a cancel that was not given out yet
     l->in_flight--;
     l->replaying -= d->replay > 0;
     f->in_flight--;
@@ -155,7 +155,7 @@ static bool is_unreached(const stg_outcome *o)
 /* The faults that ask for fewer attempts at once. A connection that is refused
  * does not: where nobody listens there is no load, and behind a balancer that
  * is one backend of several. (A queue of connections that is full drops them,
- * which ends in a timeout.) The breaker sees to a target that has gone, if it
+ * which ends in a timeout.) The breaker sees to a target that is away, if it
  * counts connects. */
 static stg_load judge_load(const stg_lane *l, const stg_outcome *o)
 {
@@ -181,7 +181,7 @@ static void report_load(stg_lane *l, const stg_delivery *d,
     if (o->fault == STG_FAULT_CANCELLED)
         return;
     if (load == STG_LOAD_SERVED) {
-        if (l->is_failing && stg_lane_has_fallen(l, now))
+        if (l->is_failing && stg_lane_is_unresponsive(l, now))
             stg_limit_start(&l->peer->limit, l->o.in_flight_max, now);
         l->trying_at = now;
     }
@@ -224,7 +224,7 @@ static void put_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     give_back(f, l, d, now);
     if (is_leaving(f, d) ||
         (!d->is_stored &&
-         !stg_partition_is_given(stg_flow_home(f, d->message)))) {
+         !stg_partition_is_assigned(stg_flow_home(f, d->message)))) {
         stg_revoke_leave(f, d);
     } else if (d->is_stored) {
         d->due_at = stg_ns_min(d->due_at, now);
@@ -301,7 +301,7 @@ static stg_decision decide(stg_flow *f, stg_lane *l, stg_delivery *d,
 
 static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
 {
-    stg_place *place = stg_delivery_place(d);
+    stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
     stg_budget_succeed(&l->peer->budget, d->paid);
     stg_budget_succeed(&f->budget, d->paid);
@@ -309,8 +309,8 @@ static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
         stg_settle(f, d, STG_CHANGE_DELIVERED);
         return;
     }
-    place->waiting--;
-    place->delivered++;
+    cursor->waiting--;
+    cursor->delivered++;
     stg_revoke_note(f, d);
     finish(f, d);
 }
@@ -341,14 +341,14 @@ static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
 
 /* An attempt that the hub cut at its stop may have arrived: a timeout. One of
  * which nothing was sent has not, and is none. */
-static void judge_cut(const stg_delivery *d, bool is_going, stg_end *end)
+static void judge_cut(const stg_delivery *d, bool is_awaited, stg_end *end)
 {
     if (!d->is_cut || end->outcome.fault != STG_FAULT_CANCELLED ||
         end->outcome.unsent)
         return;
     end->outcome = stg_failed(STG_FAULT_TIMEOUT);
-    end->detail = is_going ? "cut when its partition was taken away"
-                           : "cut when the hub stopped, after the drain time";
+    end->detail = is_awaited ? "cut when its partition was taken away"
+                             : "cut when the hub stopped, after the drain time";
 }
 
 /* Whether the attempt leaves its delivery as it was: a cancelled one does, and
@@ -391,7 +391,7 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
     bool is_used = is_limit_used(l, d), is_ours;
     stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
-    judge_cut(d, d->is_going, &end);
+    judge_cut(d, d->is_awaited, &end);
     leave_flight(f, l, d);
     is_ours = stg_uplink_ended(f, l, &end, now);
     report(f, l, d, &end.outcome, is_used, is_ours, now);

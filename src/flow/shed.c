@@ -2,10 +2,10 @@
  * with its cursor. */
 #include "flow/state.h"
 
-void stg_shed_break(const stg_lane *l, stg_place *p, uint64_t position)
+void stg_shed_break(const stg_lane *l, stg_lane_cursor *p, uint64_t position)
 {
-    if (p->range.count > 0 && position > p->range.last && !l->is_removing)
-        p->range.is_closed = true;
+    if (p->bulk.count > 0 && position > p->bulk.last && !l->is_removing)
+        p->bulk.is_closed = true;
 }
 
 static stg_shed_reason reason_of(const stg_lane *l)
@@ -18,7 +18,7 @@ static stg_shed_reason reason_of(const stg_lane *l)
 }
 
 /* A row has one cause. */
-static bool has_other_reason(const stg_lane *l, const stg_range *r)
+static bool has_other_reason(const stg_lane *l, const stg_bulk_row *r)
 {
     stg_shed_reason reason = reason_of(l);
     bool is_fault = reason == STG_SHED_OPEN || reason == STG_SHED_DOWN;
@@ -28,9 +28,10 @@ static bool has_other_reason(const stg_lane *l, const stg_range *r)
 }
 
 /* Its first position is the row's name in the store, and does not change. */
-static bool needs_another(const stg_lane *l, stg_place *p, uint64_t position)
+static bool needs_another(const stg_lane *l, stg_lane_cursor *p,
+                          uint64_t position)
 {
-    const stg_range *r = &p->range;
+    const stg_bulk_row *r = &p->bulk;
 
     if (position > p->taken)
         stg_shed_break(l, p, p->taken);
@@ -41,7 +42,7 @@ static bool needs_another(const stg_lane *l, stg_place *p, uint64_t position)
             r->is_cancelled != l->is_removing || has_other_reason(l, r));
 }
 
-bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position)
+bool stg_shed_wants(const stg_lane *l, stg_lane_cursor *p, uint64_t position)
 {
     // Its rows come first: a message may have one.
     if (!stg_lane_is_loaded(l))
@@ -50,22 +51,22 @@ bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position)
     if (l->is_removing && l->in_flight + l->settling > 0)
         return false;
     if (needs_another(l, p, position) &&
-        (p->range.is_dirty || p->range.is_in_group))
+        (p->bulk.is_dirty || p->bulk.is_in_group))
         return false;
     if (position < p->shed_below)
         return true;
-    return l->is_shedding && l->is_held && l->probing == 0 && !l->is_paused;
+    return l->is_shedding && l->is_denied && l->probing == 0 && !l->is_paused;
 }
 
 static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)
 {
-    stg_place *place = stg_lane_place(l, p);
-    stg_range *r = &place->range;
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    stg_bulk_row *r = &cursor->bulk;
 
-    if (needs_another(l, place, position))
-        *r = (stg_range){.count = 0};
+    if (needs_another(l, cursor, position))
+        *r = (stg_bulk_row){.count = 0};
     if (r->count == 0)
-        *r = (stg_range){.first = position, .last = position};
+        *r = (stg_bulk_row){.first = position, .last = position};
     if (position > r->last)
         r->last = position;
     r->is_cancelled = l->is_removing;
@@ -74,46 +75,47 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)
     r->count++;
     r->is_dirty = true;
     if (l->is_removing)
-        place->cancelled++;
+        cursor->cancelled++;
     else
-        place->dead++;
+        cursor->dead++;
     l->shed_count++;
-    stg_place_mark(f, l, p, STG_SLICE_MUST);
+    stg_lane_cursor_mark(f, l, p, STG_SLICE_MUST);
 }
 
 bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m)
 {
-    stg_place *place = &l->places[m->slot];
+    stg_lane_cursor *cursor = &l->cursors[m->slot];
 
-    if (!stg_ring_reserve(&place->ring, &f->memory))
+    if (!stg_ring_reserve(&cursor->ring, &f->memory))
         return false;
-    place->routed++;
+    cursor->routed++;
     fold(f, l, stg_flow_home(f, m), m->position);
-    // Above an unsettled one its place has to be remembered.
-    if (place->ring.count > 0)
-        stg_ring_push(&place->ring, m->position, NULL);
+    // Above an unsettled one its slot has to be remembered.
+    if (cursor->ring.count > 0)
+        stg_ring_push(&cursor->ring, m->position, NULL);
     return true;
 }
 
 /* An untried one leaves the ring into the range. */
 static void fold_delivery(stg_flow *f, stg_lane *l, stg_delivery *d)
 {
-    stg_place *place = stg_delivery_place(d);
+    stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
-    place->waiting--;
+    cursor->waiting--;
     l->untried_count--;
     l->pinned -= d->message->size;
     fold(f, l, stg_flow_home(f, d->message), d->message->position);
-    stg_place_settle(f, d);
+    stg_lane_cursor_settle(f, d);
     stg_delivery_free(f, d);
 }
 
 /* One slot of the ring. What stays there ends the range; so does what comes
  * next and was settled otherwise, and which leaves the ring together with a
  * first one that is folded. */
-static void fold_slot(stg_flow *f, stg_lane *l, stg_place *place, uint32_t slot)
+static void fold_slot(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
+                      uint32_t slot)
 {
-    const stg_ring *r = &place->ring;
+    const stg_ring *r = &cursor->ring;
     const stg_slot at = *stg_ring_at(r, slot);
     bool is_last = slot + 1 - r->first == r->count;
     stg_slot next = {0, at.delivery};
@@ -121,48 +123,48 @@ static void fold_slot(stg_flow *f, stg_lane *l, stg_place *place, uint32_t slot)
     if (!is_last)
         next = *stg_ring_at(r, slot + 1);
     if (at.delivery != NULL && at.delivery->after_hole)
-        stg_shed_break(l, place, at.position - 1);
+        stg_shed_break(l, cursor, at.position - 1);
     if (at.delivery == NULL || at.delivery->state != STG_DELIVERY_UNTRIED ||
-        !stg_shed_wants(l, place, at.position)) {
-        stg_shed_break(l, place, at.position);
+        !stg_shed_wants(l, cursor, at.position)) {
+        stg_shed_break(l, cursor, at.position);
         return;
     }
     fold_delivery(f, l, at.delivery);
     if (next.delivery == NULL)
-        stg_shed_break(l, place, next.position);
+        stg_shed_break(l, cursor, next.position);
 }
 
 /* In the order of the ring, for the first is what names the range. */
 static void fold_ring(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = stg_lane_place(l, p);
-    uint32_t slot = place->ring.first;
-    uint32_t end = place->ring.first + place->ring.count;
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    uint32_t slot = cursor->ring.first;
+    uint32_t end = cursor->ring.first + cursor->ring.count;
 
-    for (; slot != end && place->ring.count > 0; slot++)
-        if (slot - place->ring.first < place->ring.count) // it has not left
-            fold_slot(f, l, place, slot);
+    for (; slot != end && cursor->ring.count > 0; slot++)
+        if (slot - cursor->ring.first < cursor->ring.count) // it has not left
+            fold_slot(f, l, cursor, slot);
 }
 
 static void fold_window(stg_flow *f, stg_lane *l, stg_partition *p)
 {
-    stg_place *place = stg_lane_place(l, p);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_window *w = &p->window;
 
-    while (!place->is_laggard && place->number < w->end) {
-        const stg_message *m = stg_window_at(w, place->number);
+    while (!cursor->is_catching_up && cursor->number < w->end) {
+        const stg_message *m = stg_window_at(w, cursor->number);
 
-        if (!stg_shed_wants(l, place, m->position) ||
-            place->ring.count >= stg_lane_ahead(l) ||
-            !stg_ring_reserve(&place->ring, &f->memory))
+        if (!stg_shed_wants(l, cursor, m->position) ||
+            cursor->ring.count >= stg_lane_ahead(l) ||
+            !stg_ring_reserve(&cursor->ring, &f->memory))
             return;
-        if (!stg_place_skips(f, l, m) && !stg_shed_pass(f, l, m))
+        if (!stg_lane_cursor_skips(f, l, m) && !stg_shed_pass(f, l, m))
             return;
-        stg_place_advance(f, l, p);
+        stg_lane_cursor_advance(f, l, p);
     }
 }
 
-/* In an ordered lane what is parked keeps its place, and never leaves it when
+/* In an ordered lane what is parked keeps its slot, and never leaves it when
  * the lane is removed. Its row is durable, and is cancelled at the end. */
 static void release_heads(stg_flow *f, stg_lane *l)
 {
@@ -176,7 +178,7 @@ static void release_heads(stg_flow *f, stg_lane *l)
 
         d->is_released |= d->in_ring;
         if (d->in_ring)
-            stg_place_settle(f, d);
+            stg_lane_cursor_settle(f, d);
     }
 }
 
@@ -186,18 +188,19 @@ void stg_shed_all(stg_flow *f, stg_lane *l)
 
     for (uint32_t i = 0; i < f->partition_count; i++) {
         stg_partition *p = f->partitions[i];
-        stg_place *place = stg_lane_place(l, p);
+        stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
 
-        if (!stg_partition_is_given(p) || stg_place_is_draining(place))
+        if (!stg_partition_is_assigned(p) ||
+            stg_lane_cursor_is_draining(cursor))
             continue;
         release_heads(f, l);
         fold_ring(f, l, p);
-        if (!place->is_laggard && place->number < p->window.first)
-            stg_place_join(f, l, p);
+        if (!cursor->is_catching_up && cursor->number < p->window.first)
+            stg_lane_cursor_join(f, l, p);
         fold_window(f, l, p);
         release_heads(f, l);
         fold_window(f, l, p);
-        is_expiring |= stg_place_next(l, p) < place->shed_below;
+        is_expiring |= stg_lane_cursor_next(l, p) < cursor->shed_below;
     }
     l->is_expiring = is_expiring;
 }
@@ -221,9 +224,10 @@ void stg_shed_end(stg_flow *f, stg_lane *l)
     for (uint32_t i = 0; i < f->partition_count; i++) {
         stg_partition *p = f->partitions[i];
 
-        stg_lane_place(l, p)->range.is_closed = true;
-        if (stg_partition_is_given(p) && !stg_lane_place(l, p)->is_laggard)
-            stg_place_lead(f, l, p);
+        stg_lane_cursor_in(l, p)->bulk.is_closed = true;
+        if (stg_partition_is_assigned(p) &&
+            !stg_lane_cursor_in(l, p)->is_catching_up)
+            stg_lane_cursor_lead(f, l, p);
     }
 }
 
@@ -233,15 +237,15 @@ void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
     stg_partition *p = stg_flow_partition(f, partition);
 
     (void)now;
-    if (p == NULL || !stg_partition_is_given(p))
+    if (p == NULL || !stg_partition_is_assigned(p))
         return;
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
         stg_lane *l = f->lanes[i];
 
-        if (l == NULL || stg_place_base(l, p) >= position ||
-            stg_lane_place(l, p)->shed_below >= position)
+        if (l == NULL || stg_lane_cursor_base(l, p) >= position ||
+            stg_lane_cursor_in(l, p)->shed_below >= position)
             continue;
-        stg_lane_place(l, p)->shed_below = position;
+        stg_lane_cursor_in(l, p)->shed_below = position;
         l->is_expiring = true;
         stg_flow_tell(f, i, partition, STG_TELL_EXPIRING, 0, 0);
         stg_lane_wake(f, l);
@@ -258,10 +262,11 @@ bool stg_flow_retain_lane(stg_flow *f, uint32_t lane, stg_ns now)
         stg_partition *p = f->partitions[i];
         uint64_t end = p->window.next;
 
-        if (!stg_partition_is_given(p) || stg_place_base(l, p) >= end ||
-            stg_place_base(l, p) < stg_lane_place(l, p)->shed_below)
+        if (!stg_partition_is_assigned(p) ||
+            stg_lane_cursor_base(l, p) >= end ||
+            stg_lane_cursor_base(l, p) < stg_lane_cursor_in(l, p)->shed_below)
             continue;
-        stg_lane_place(l, p)->shed_below = end;
+        stg_lane_cursor_in(l, p)->shed_below = end;
         has_any = true;
     }
     if (!has_any)

@@ -5,19 +5,62 @@
 #include <stagger/rng.h>
 
 #include "base/pool.h"
-#include "flow/delivery.h"
 #include "flow/lane.h"
-#include "flow/window.h"
+
+/* -- partition.c: recent messages --------------------------------------------- */
+
+/* The recent messages of a partition, in memory for all lanes. They have a number
+ * here, counted from the first that was ever put in: numbers count, positions only
+ * order. The window covers the positions from start to next: whatever the log has in
+ * there is in it. */
+typedef struct stg_window {
+    stg_message **messages; /* number n is at n & (capacity - 1) */
+    uint32_t capacity;      /* 0 or a power of two */
+    uint64_t first, end;    /* numbers of the oldest, and of the next to come */
+    uint64_t start, next;   /* positions */
+} stg_window;
+
+/* Covers nothing yet, and begins at a position. */
+static inline void stg_window_init(stg_window *w, uint64_t position)
+{
+    *w = (stg_window){.start = position, .next = position};
+}
+
+static inline stg_message *stg_window_at(const stg_window *w, uint64_t number)
+{
+    return w->messages[number & (w->capacity - 1)];
+}
+
+/* The position that number n stands for: of its message, or where the next one
+ * will come from. */
+static inline uint64_t stg_window_position(const stg_window *w, uint64_t n)
+{
+    return n == w->end ? w->next : stg_window_at(w, n)->position;
+}
+
+/* The first number whose message is at position or above. */
+uint64_t stg_window_find(const stg_window *w, uint64_t position);
+
+/* Makes room for so many more. False: there is no memory. */
+bool stg_window_reserve(stg_window *w, size_t count, const stg_memory *memory);
+
+/* Puts in a message (kept), for which there is room. */
+void stg_window_push(stg_window *w, stg_message *m);
+
+/* Takes the oldest out; its reference is the caller's. */
+stg_message *stg_window_shift(stg_window *w);
+
+/* -- a flow ---------------------------------------------------------------- */
 
 /* Where a partition is in its life here. */
 typedef enum stg_phase {
-    STG_PHASE_GIVEN,
+    STG_PHASE_ASSIGNED,
     STG_PHASE_REVOKING, /* in order: nothing begins, and what is under way ends */
     STG_PHASE_LOST,     /* nothing of it is stored any more */
     STG_PHASE_ROWS,     /* there for its rows only */
 } stg_phase;
 
-/* The last checkpoint of one that is going. */
+/* The last checkpoint of one that is revoked. */
 typedef enum stg_last {
     STG_LAST_NONE, /* some of it is under way */
     STG_LAST_DUE,  /* all of it goes into the next group */
@@ -28,31 +71,32 @@ typedef enum stg_last {
 /* One partition of a log. */
 typedef struct stg_partition {
     stg_window window;
-    uint32_t number; /* as the store has given it */
-    uint32_t slot;   /* its place in each lane */
+    uint32_t number; /* the store's number */
+    uint32_t slot;   /* its index among the cursors of each lane */
     stg_phase phase;
     bool is_merged;
     uint64_t generation, assignment;
     uint32_t followers;  /* lanes that follow it, and are not removed */
     uint64_t begin;      /* the log's oldest message is not below */
     uint64_t lost_below; /* and there were some, which lanes may have missed */
-    uint64_t lost_from, lost_end; /* lost behind the window, where nothing was
+    uint64_t lost_from,
+        lost_end;      /* lost after the end of the window, where nothing was
                                      read since; 0, 0: nothing */
     uint64_t furthest; /* the number that the furthest live lane takes next */
     size_t ahead;      /* bytes of messages from there on */
     bool is_reading;
     size_t reserved;       /* bytes that the read may bring */
-    bool is_committed_new; /* committed has risen: to be told */
+    bool is_committed_new; /* committed has risen: STG_ACTION_COMMIT is due */
     bool is_raised;        /* durable cursors have risen */
     bool is_in_group;      /* the group that is out has something of it */
     uint64_t committed, floor;
     uint8_t *slices; /* stg_slice_mark of each slice of cursors */
 
-    /* Of one that goes. */
+    /* Of one that is revoked or lost. */
     bool keeps_rows, is_foreign; /* nothing of it is committed any more */
     bool is_cut;
     stg_last last;
-    uint32_t under_way; /* deliveries that have to end first: is_going */
+    uint32_t under_way; /* deliveries that have to end first: is_awaited */
     stg_ns cut_at;      /* attempts are cut; then: tried again, for memory */
 } stg_partition;
 
@@ -62,6 +106,12 @@ enum {
     STG_SLICE_MUST = 2,  /* with the rows of this group */
     STG_SLICE_GAP = 4,   /* lanes passed a gap: written within a second */
 };
+
+typedef enum stg_group_state {
+    STG_GROUP_NONE,
+    STG_GROUP_MADE, /* to be given out, perhaps once more */
+    STG_GROUP_OUT,  /* with the store: STG_ACTION_STORE was given out */
+} stg_group_state;
 
 /* The group that is with the store, and all that it needs. */
 typedef struct stg_checkpoint {
@@ -75,20 +125,17 @@ typedef struct stg_checkpoint {
     stg_note **notes; /* that its changes name */
     size_t note_count;
     stg_list in_group; /* deliveries, in the order of their changes */
-    bool is_out;       /* the store has it */
-    bool is_told;      /* the shell was given it */
+    stg_group_state state;
     bool is_full;      /* the last one with rows did not fit */
     bool is_bare;      /* this one is cursors only */
     bool is_bare_due;  /* and so shall the next be: it makes room */
     stg_ns cursors_at; /* cursors alone are not written before */
     stg_ns retry_at;   /* nor anything, when the store or memory is full */
-    bool is_dirty;     /* some slice is */
-    bool is_must;
-    bool has_gap;  /* some slice has STG_SLICE_GAP: it is written at gap_at */
-    stg_ns gap_at; /* only with has_gap */
+    uint8_t marks;     /* stg_slice_mark of all slices together */
+    stg_ns gap_at;     /* with STG_SLICE_GAP: when it is written */
 } stg_checkpoint;
 
-/* The catch-up reader: one place at a time, in turn. */
+/* The catch-up reader: one cursor at a time, in turn. */
 typedef struct stg_catch_up {
     bool is_reading;
     uint32_t partition; /* its number: where it was last */
@@ -102,16 +149,24 @@ typedef struct stg_merged {
     bool is_reading;
     size_t reserved; /* of what it may bring, what it has not yet */
     size_t ahead;    /* of all of them */
-    uint32_t count;  /* of them, those that are given */
+    uint32_t count;  /* of them, those that are assigned */
 } stg_merged;
 
-typedef struct stg_told {
+typedef struct stg_notice {
     stg_link link;
     uint32_t lane, partition;
     stg_tell what;
     uint64_t count;
     stg_ns until_at;
-} stg_told;
+} stg_notice;
+
+/* How far a stop has come. */
+typedef enum stg_stop {
+    STG_STOP_NOT,
+    STG_STOP_DRAINING, /* attempts under way may go on until drain_at */
+    STG_STOP_CUT,      /* and those that did were cancelled */
+    STG_STOP_DONE,     /* STG_ACTION_STOPPED was given out */
+} stg_stop;
 
 struct stg_flow {
     stg_flow_options o;
@@ -124,18 +179,18 @@ struct stg_flow {
     stg_partition **partitions; /* by rising numbers */
     stg_partition **slots;      /* by slot; NULL: none */
     uint32_t partition_count, slot_count;
-    uint32_t going;   /* of them, those that go */
-    uint64_t given;   /* so far */
-    stg_lane **lanes; /* by number; NULL: none */
+    uint32_t revoking;    /* of them, those that go */
+    uint64_t assignments; /* so far */
+    stg_lane **lanes;     /* by number; NULL: none */
     uint32_t lane_capacity, lane_count;
 
     stg_list ready, idle, no_memory; /* lanes */
-    stg_list laggards;               /* lanes */
+    stg_list catching_up;            /* lanes */
     stg_list fetches;                /* caches that want rows */
     stg_heap timers;                 /* lanes */
     stg_pool deliveries;             /* that are over */
     stg_list cancels;                /* deliveries, through change */
-    stg_list tells;
+    stg_list notices;
     stg_list added; /* lanes, through added */
     stg_uplink uplink;
     stg_list removed; /* lanes, through link */
@@ -155,13 +210,10 @@ struct stg_flow {
     stg_checkpoint checkpoint;
     stg_catch_up catch_up;
     stg_merged merged;
-    uint32_t hungry; /* lanes */
+    uint32_t awaiting_read; /* lanes */
     bool is_started;
-    bool is_stopping;
-    bool is_cut; /* the drain time is over */
-    bool was_cut;
+    stg_stop stop;
     bool is_last_bare; /* the store is full: cursors are tried once more */
-    bool is_stopped;
     stg_ns drain_at;
 };
 
@@ -189,16 +241,16 @@ bool stg_flow_make_room(stg_flow *f, size_t bytes);
  * */
 
 stg_partition *stg_flow_partition(const stg_flow *f, uint32_t number);
-/* Room in each lane for one more place, and for as many as there are slots. */
+/* Room in each lane for one more cursor, and for as many as there are slots. */
 bool stg_partition_fit(stg_flow *f, stg_lane *l, uint32_t count);
 /* Messages, and what is kept of them; no lane is in the window any more. */
 void stg_partition_clear(stg_flow *f, stg_partition *p);
 void stg_partition_free(stg_flow *f, stg_partition *p);
 
-static inline stg_place *stg_lane_place(const stg_lane *l,
-                                        const stg_partition *p)
+static inline stg_lane_cursor *stg_lane_cursor_in(const stg_lane *l,
+                                                  const stg_partition *p)
 {
-    return &l->places[p->slot];
+    return &l->cursors[p->slot];
 }
 
 static inline stg_partition *stg_flow_home(const stg_flow *f,
@@ -218,9 +270,9 @@ static inline void stg_partition_lead(stg_flow *f, stg_partition *p)
 }
 
 /* Its messages are read, and taken by lanes. */
-static inline bool stg_partition_is_given(const stg_partition *p)
+static inline bool stg_partition_is_assigned(const stg_partition *p)
 {
-    return p->phase == STG_PHASE_GIVEN;
+    return p->phase == STG_PHASE_ASSIGNED;
 }
 
 /* -- delivery.c ------------------------------------------------------------ */
@@ -230,9 +282,9 @@ stg_delivery *stg_delivery_new(stg_lane *lane, stg_flow *f, stg_message *m);
 void stg_delivery_free(stg_flow *f, stg_delivery *d);
 void stg_delivery_note(stg_flow *f, stg_delivery *d, const stg_failure *why);
 stg_mark stg_delivery_mark(const stg_delivery *d);
-static inline stg_place *stg_delivery_place(const stg_delivery *d)
+static inline stg_lane_cursor *stg_delivery_cursor(const stg_delivery *d)
 {
-    return &d->lane->places[d->message->slot];
+    return &d->lane->cursors[d->message->slot];
 }
 
 /* -- lane.c ---------------------------------------------------------------- */
@@ -244,15 +296,15 @@ void stg_lane_free(stg_flow *f, stg_lane *l);
 /* Whether it may want anything of the partition. */
 static inline bool stg_lane_follows(const stg_lane *l, const stg_partition *p)
 {
-    return stg_lane_place(l, p)->is_following;
+    return stg_lane_cursor_in(l, p)->is_following;
 }
 
 /* All of an ordered lane's rows are in memory before it goes on, for they come
- * before what is read; replays have no place there. */
+ * before what is read; replays have no slot there. */
 bool stg_lane_is_loaded(const stg_lane *l);
 uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
 /* No success for a timeout's length, though it tries: it has one slot. */
-bool stg_lane_has_fallen(const stg_lane *l, stg_ns now);
+bool stg_lane_is_unresponsive(const stg_lane *l, stg_ns now);
 /* The peer, which its first start needs; false: no memory. */
 bool stg_lane_make_peer(stg_flow *f, stg_lane *l, stg_ns now);
 /* Attempts that may be under way, as adapted. */
@@ -269,61 +321,61 @@ void stg_lane_adopt(const stg_lane *l, stg_budget *b);
 /* A removed lane cancels all up to the rows that it has. */
 void stg_lane_note_end(stg_lane *l);
 /* A removed lane has settled all that can be settled one by one. */
-bool stg_lane_is_spent(const stg_flow *f, const stg_lane *l);
+bool stg_lane_is_settled(const stg_flow *f, const stg_lane *l);
 /* The store has a cursor of it in each partition. */
 bool stg_lane_is_durable(const stg_flow *f, const stg_lane *l);
 /* It is forgotten, or new and durable, in each partition that there is. */
 void stg_lane_note(stg_flow *f, stg_lane *l);
 
-/* -- place.c: a cursor ----------------------------------------------------- */
+/* -- lane_cursor.c ----------------------------------------------------- */
 
-uint64_t stg_place_next(const stg_lane *l, const stg_partition *p);
-uint64_t stg_place_base(const stg_lane *l, const stg_partition *p);
-bool stg_place_is_in_window(const stg_lane *l, const stg_partition *p);
+uint64_t stg_lane_cursor_next(const stg_lane *l, const stg_partition *p);
+uint64_t stg_lane_cursor_base(const stg_lane *l, const stg_partition *p);
+bool stg_lane_cursor_is_in_window(const stg_lane *l, const stg_partition *p);
 /* When the oldest message was accepted that is not settled, by the wall clock;
  * 0: there is none, or it is not known. */
-stg_ns stg_place_oldest(const stg_lane *l, const stg_partition *p);
-void stg_place_mark(stg_flow *f, const stg_lane *l, stg_partition *p,
-                    uint8_t mark);
-void stg_place_mark_all(stg_flow *f, const stg_lane *l, uint8_t mark);
+stg_ns stg_lane_cursor_oldest(const stg_lane *l, const stg_partition *p);
+void stg_lane_cursor_mark(stg_flow *f, const stg_lane *l, stg_partition *p,
+                          uint8_t mark);
+void stg_lane_cursor_mark_all(stg_flow *f, const stg_lane *l, uint8_t mark);
 /* Where a lane begins that the store does not know. */
-void stg_place_begin(stg_lane *l, const stg_partition *p);
-/* It is not behind the window any more. */
-void stg_place_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p);
-/* A row without a place in the ring is settled: its message is not taken. */
-void stg_place_note(stg_flow *f, stg_lane *l, const stg_delivery *d);
+void stg_lane_cursor_begin(stg_lane *l, const stg_partition *p);
+/* The cursor no longer catches up. */
+void stg_lane_cursor_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p);
+/* A row without a slot in the ring is settled: its message is not taken. */
+void stg_lane_cursor_note(stg_flow *f, stg_lane *l, const stg_delivery *d);
 /* Asks the lane whether it follows the partition. */
-void stg_place_follow(stg_lane *l, stg_partition *p);
-/* A lane that does not follow the partition goes behind all that was read of
+void stg_lane_cursor_follow(stg_lane *l, stg_partition *p);
+/* A lane that does not follow the partition passes all that was read of
  * it, whatever holds the lane back: it holds neither the committed offset nor
- * the window. What it took while it followed the partition keeps its places. */
-bool stg_place_may_pass(const stg_lane *l, const stg_partition *p);
-void stg_place_pass(stg_flow *f, stg_lane *l, stg_partition *p);
-/* Puts the lane in the window if it can be, else among the laggards. */
-void stg_place_join(stg_flow *f, stg_lane *l, stg_partition *p);
+ * the window. What it took while it followed the partition keeps its slots. */
+bool stg_lane_cursor_may_pass(const stg_lane *l, const stg_partition *p);
+void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p);
+/* Puts the lane in the window if it can be, else among the lanes that catch up. */
+void stg_lane_cursor_join(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Whether the lane has no business with the message: filtered out, or settled
  * before the restart. */
-bool stg_place_skips(stg_flow *f, stg_lane *l, const stg_message *m);
+bool stg_lane_cursor_skips(stg_flow *f, stg_lane *l, const stg_message *m);
 /* Takes m into the ring, as untried; m's reference is shared. False: no
  * memory. */
-bool stg_place_take(stg_flow *f, stg_lane *l, stg_message *m);
+bool stg_lane_cursor_take(stg_flow *f, stg_lane *l, stg_message *m);
 /* The lane is live at its number: it leads the reader, if it follows the
  * partition. */
-void stg_place_lead(stg_flow *f, const stg_lane *l, stg_partition *p);
-/* Goes on behind number. */
-void stg_place_advance(stg_flow *f, stg_lane *l, stg_partition *p);
+void stg_lane_cursor_lead(stg_flow *f, const stg_lane *l, stg_partition *p);
+/* Moves the cursor past its number. */
+void stg_lane_cursor_advance(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Rows that stand otherwise come first: it takes nothing. */
-static inline bool stg_place_is_draining(stg_place *place)
+static inline bool stg_lane_cursor_is_draining(stg_lane_cursor *cursor)
 {
-    if (place->is_draining && place->rows == place->replays)
-        place->is_draining = false;
-    return place->is_draining;
+    if (cursor->is_draining && cursor->rows == cursor->replays)
+        cursor->is_draining = false;
+    return cursor->is_draining;
 }
 
-/* The delivery's place in the ring is settled. */
-void stg_place_settle(stg_flow *f, stg_delivery *d);
-/* Puts it into the ring, where there is room, behind all that is there. */
-void stg_place_enter(stg_lane *l, stg_delivery *d);
+/* The delivery's slot in the ring is settled. */
+void stg_lane_cursor_settle(stg_flow *f, stg_delivery *d);
+/* Puts it into the ring, where there is room, after all that is there. */
+void stg_lane_cursor_enter(stg_lane *l, stg_delivery *d);
 
 /* -- order.c --------------------------------------------------------------- */
 
@@ -335,8 +387,8 @@ void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d);
 void stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
                       uint64_t below);
 bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m);
-/* Where the rows stand in a place that was given: see stg_place.is_draining. */
-void stg_order_restore(stg_flow *f, stg_lane *l, stg_place *place,
+/* Where the rows stand of a cursor in a partition that was assigned: see stg_lane_cursor.is_draining. */
+void stg_order_restore(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
                        const stg_cursor *c);
 /* Takes over the order that is wanted, as soon as that can be. Before, a lane
  * that was without takes nothing; one that shall be strict starts nothing. */
@@ -355,8 +407,8 @@ stg_parked_cache *stg_parking_cache(const stg_delivery *d);
 void stg_parking_put(stg_flow *f, stg_delivery *d);
 /* Off the list of those that wait in memory. */
 void stg_parking_take(stg_flow *f, stg_delivery *d);
-/* Rows have come, or gone: what is being fetched is fetched again. */
-void stg_parking_doubt(stg_parked_cache *cache);
+/* Rows were added, or deleted: what is being fetched is fetched again. */
+void stg_parking_invalidate(stg_parked_cache *cache);
 /* Nothing is known of the rows: they are fetched from the first on. */
 void stg_parking_reset(stg_flow *f, stg_parked_cache *cache);
 /* Gives back the memory of a lane's rows. */
@@ -384,11 +436,11 @@ bool stg_parking_is_fetching(const stg_lane *l);
 /* -- shed.c ---------------------------------------------------------------- */
 
 /* Whether the lane settles what is at position into its bulk row. */
-bool stg_shed_wants(const stg_lane *l, stg_place *p, uint64_t position);
+bool stg_shed_wants(const stg_lane *l, stg_lane_cursor *p, uint64_t position);
 /* Settles a message that the lane has not taken. False: no memory. */
 bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m);
 /* What is at position is not in the range, and above it. */
-void stg_shed_break(const stg_lane *l, stg_place *p, uint64_t position);
+void stg_shed_break(const stg_lane *l, stg_lane_cursor *p, uint64_t position);
 /* All that it wants of what it has taken, and of the window. */
 void stg_shed_all(stg_flow *f, stg_lane *l);
 void stg_shed_begin(stg_flow *f, stg_lane *l);
@@ -407,7 +459,7 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind);
 /* A parked row came from the store: if its target asked for a wait, in an
  * earlier incarnation or of another hub, the lane's gate is closed again. */
 void stg_settle_reclose(stg_lane *l, const stg_delivery *d);
-/* People are told when the breaker is open or closed and was not. */
+/* Gives out STG_TELL_OPENED or _CLOSED where the breaker is, and was not. */
 void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now);
 /* Its change is durable. */
 void stg_settle_durable(stg_flow *f, stg_delivery *d);
@@ -416,9 +468,9 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d);
 
 bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now);
 stg_ns stg_checkpoint_at(const stg_flow *f);
-/* Rows had no room, and are gone: lanes go on. */
-void stg_checkpoint_relax(stg_flow *f);
-/* The window goes on behind a gap (markers of transactions, records that are no
+/* Rows that had no room were deleted: lanes go on. */
+void stg_checkpoint_resume(stg_flow *f);
+/* The window goes on after a gap (markers of transactions, records that are no
  * messages): lanes that stand at its end pass it without a delivery. */
 void stg_checkpoint_note_gap(stg_flow *f, stg_partition *p, uint64_t next);
 void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
@@ -444,9 +496,9 @@ void stg_revoke_drop(stg_flow *f, stg_delivery *d);
 /* One that its partition waits for has ended. */
 static inline void stg_revoke_note(const stg_flow *f, stg_delivery *d)
 {
-    if (!d->is_going)
+    if (!d->is_awaited)
         return;
-    d->is_going = false;
+    d->is_awaited = false;
     stg_flow_home(f, d->message)->under_way--;
 }
 
@@ -471,7 +523,7 @@ void stg_uplink_start(stg_flow *f, stg_lane *l, stg_ns now);
 /* Wakes the lanes that wait when one of them may dial, which is at: */
 void stg_uplink_probe(stg_flow *f, stg_ns now);
 stg_ns stg_uplink_at(const stg_flow *f);
-/* The lane is gone, or another address is its target's. */
+/* The lane is removed, or another address is its target's. */
 void stg_uplink_leave(stg_flow *f, stg_lane *l);
 
 /* -- reader.c -------------------------------------------------------------- */

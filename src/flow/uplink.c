@@ -60,7 +60,7 @@ static uint32_t count_needed(const stg_flow *f)
 }
 
 /* All suspects are of the last 2 s: older ones have left. */
-static void judge(stg_flow *f, uint32_t lane, stg_ns now)
+static void decide(stg_flow *f, uint32_t lane, stg_ns now)
 {
     stg_uplink *u = &f->uplink;
 
@@ -70,7 +70,7 @@ static void judge(stg_flow *f, uint32_t lane, stg_ns now)
         return;
     u->is_down = true;
     u->down_at = now;
-    u->doubt_at = lane_at(stg_list_first(&u->lanes))->uplink.since_at;
+    u->suspect_at = lane_at(stg_list_first(&u->lanes))->uplink.since_at;
     u->probe_at = stg_ns_add(now, probes_every);
     u->may_probe = false;
     stg_flow_tell(f, lane, 0, STG_TELL_UPLINK_DOWN, u->count, 0);
@@ -103,7 +103,7 @@ static void reach(stg_flow *f, stg_lane *l, stg_ns at)
     u->reached_at = stg_ns_max(u->reached_at, at);
     if (!u->is_down) {
         release(f, l, at, true);
-    } else if (at > u->doubt_at) {
+    } else if (at > u->suspect_at) {
         u->is_down = false;
         stg_flow_tell(f, l->number, 0, STG_TELL_UPLINK_UP, u->count,
                       u->down_at);
@@ -131,7 +131,7 @@ bool stg_uplink_ended(stg_flow *f, stg_lane *l, const stg_end *end, stg_ns now)
         return is_local;
     enlist(f, l, now);
     if (!f->uplink.is_down)
-        judge(f, l->number, now);
+        decide(f, l->number, now);
     return true;
 }
 
@@ -142,7 +142,7 @@ bool stg_uplink_holds(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
     if (!stg_list_has(&l->uplink.link))
         return false;
     if (!f->uplink.is_down && now >= until_at) {
-        judge(f, l->number, now);
+        decide(f, l->number, now);
         if (!f->uplink.is_down) {
             l->uplink.is_own = true;
             stg_uplink_leave(f, l);

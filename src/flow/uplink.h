@@ -30,7 +30,7 @@ typedef struct stg_uplink {
     uint32_t count; /* of lanes */
     stg_ns reached_at; /* the last dial that ended otherwise; 0: none */
     stg_ns down_at;    /* is_down: since then */
-    stg_ns doubt_at;   /* and the first dial that failed so */
+    stg_ns suspect_at; /* and the first dial that failed so */
     stg_ns probe_at;   /* is_down: when the next one may dial */
     bool is_down;
     bool may_probe; /* is_down: one of the lanes may dial now */

@@ -8,8 +8,8 @@ static uint64_t find_lowest(const stg_flow *f, const stg_partition *p)
 
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL &&
-            stg_lane_place(f->lanes[i], p)->durable < lowest)
-            lowest = stg_lane_place(f->lanes[i], p)->durable;
+            stg_lane_cursor_in(f->lanes[i], p)->durable < lowest)
+            lowest = stg_lane_cursor_in(f->lanes[i], p)->durable;
     return lowest;
 }
 
@@ -21,9 +21,9 @@ static uint64_t find_passed(const stg_flow *f, const stg_partition *p)
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
         const stg_lane *l = f->lanes[i];
 
-        if (l != NULL && !stg_lane_place(l, p)->is_laggard &&
-            stg_lane_place(l, p)->number < passed)
-            passed = stg_lane_place(l, p)->number;
+        if (l != NULL && !stg_lane_cursor_in(l, p)->is_catching_up &&
+            stg_lane_cursor_in(l, p)->number < passed)
+            passed = stg_lane_cursor_in(l, p)->number;
     }
     return passed;
 }
@@ -52,7 +52,7 @@ void stg_watermark_raise(stg_flow *f)
         if (!p->is_raised)
             continue;
         p->is_raised = false;
-        if (stg_partition_is_given(p))
+        if (stg_partition_is_assigned(p))
             drop_passed(f, p);
         lowest = find_lowest(f, p);
         if (lowest == UINT64_MAX || lowest <= p->committed || is_over(p))

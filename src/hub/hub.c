@@ -232,8 +232,8 @@ static uint64_t count_dead(const stg_hub *h)
     stg_lane_view v;
 
     for (size_t i = 0; i < h->targets.count; i++)
-        if (stg_flow_look(h->flow, h->targets.all[i]->lane, &v,
-                          stg_deadlines_now()) == STG_OK)
+        if (stg_flow_view_lane(h->flow, h->targets.all[i]->lane, &v,
+                               stg_deadlines_now()) == STG_OK)
             dead += v.dead;
     return dead > h->dead_before ? dead - h->dead_before : 0;
 }
@@ -451,7 +451,7 @@ void stg_hub_look(const stg_hub *h, stg_hub_view *view)
 stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
                              stg_lane_view *view, stg_ns now)
 {
-    stg_status status = stg_flow_look(h->flow, lane, view, now);
+    stg_status status = stg_flow_view_lane(h->flow, lane, view, now);
 
     if (status != STG_OK || h->store == NULL)
         return status;

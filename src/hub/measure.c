@@ -26,7 +26,7 @@ static void look_at(const stg_hub *h, stg_target *t, stg_snapshot_row *row,
     if (stg_hub_look_lane(h, t->lane, lane, stg_deadlines_now()) != STG_OK)
         return; // it has ended
     row->states[stg_target_state(t, lane->state)] = 1;
-    row->catching_up = lane->is_laggard;
+    row->catching_up = lane->is_catching_up;
     row->breakers_open = lane->breaker != STG_BREAKER_CLOSED;
     if (lane->oldest_at > 0)
         row->lag_time = stg_ns_sub(wall_at, lane->oldest_at);
@@ -87,11 +87,11 @@ static void take_lags(stg_snapshot *p, const stg_source *s, size_t i,
                       uint32_t number)
 {
     stg_snapshot_kafka *k = &p->kafka;
-    stg_place_view v;
+    stg_lane_cursor_view v;
 
     for (size_t row = 0; row < stg_snapshot_own_rows(p); row++)
-        if (stg_flow_look_place(s->hub->flow, p->rows[row].lane_number, number,
-                                &v) == STG_OK)
+        if (stg_flow_view_cursor(s->hub->flow, p->rows[row].lane_number, number,
+                                 &v) == STG_OK)
             k->lags[row * k->count + i] = stg_ns_sub(k->places[i].end, v.next);
 }
 

@@ -29,8 +29,8 @@ static size_t count_down(const stg_hub *h)
     stg_lane_view v;
 
     for (size_t i = 0; i < h->targets.known; i++)
-        if (stg_flow_look(h->flow, h->targets.all[i]->lane, &v,
-                          stg_deadlines_now()) == STG_OK)
+        if (stg_flow_view_lane(h->flow, h->targets.all[i]->lane, &v,
+                               stg_deadlines_now()) == STG_OK)
             down += v.state == STG_LANE_CIRCUIT_OPEN ||
                     v.state == STG_LANE_SHEDDING;
     return down;

@@ -75,7 +75,7 @@ uint64_t stg_shell_room(void *hub, uint32_t lane)
     const stg_hub *h = hub;
     stg_lane_view v;
 
-    if (stg_flow_look(h->flow, lane, &v, stg_deadlines_now()) != STG_OK)
+    if (stg_flow_view_lane(h->flow, lane, &v, stg_deadlines_now()) != STG_OK)
         return 0;
     return stg_ns_sub(REPLAYS_MAX, v.replays);
 }

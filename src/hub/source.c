@@ -392,7 +392,7 @@ bool stg_source_look(const stg_source *s, size_t i, stg_source_view *v)
 
     if (p == NULL)
         return false;
-    (void)stg_flow_look_partition(s->hub->flow, p->number, &flow);
+    (void)stg_flow_view_partition(s->hub->flow, p->number, &flow);
     *v = (stg_source_view){.topic = p->topic,
                            .partition = p->partition,
                            .number = p->number,
@@ -410,10 +410,10 @@ uint64_t stg_source_lag(const stg_source *s, uint32_t lane)
     for (stg_link *at = stg_list_first(&s->places); at != NULL;
          at = stg_list_next(&s->places, at)) {
         const stg_source_place *p = STG_HOLDER(at, stg_source_place, link);
-        stg_place_view v;
+        stg_lane_cursor_view v;
 
         if (p->state == STG_SOURCE_GIVEN &&
-            stg_flow_look_place(s->hub->flow, lane, p->number, &v) == STG_OK)
+            stg_flow_view_cursor(s->hub->flow, lane, p->number, &v) == STG_OK)
             lag = stg_ns_add(lag, stg_ns_sub(p->end, v.next));
     }
     return lag;

@@ -206,7 +206,7 @@ static void begin(stg_source_place *p)
     stg_kafka_place place = stg_source_place_of(p);
     stg_partition_view v;
 
-    if (stg_flow_look_partition(h->flow, p->number, &v) != STG_OK)
+    if (stg_flow_view_partition(h->flow, p->number, &v) != STG_OK)
         return;
     stg_kafka_begin(p->source->kafka, &place, v.next,
                     stg_source_tag(v.assignment, p->number));

@@ -11,7 +11,7 @@ static void look_at(stg_hub *h, const stg_target *t, stg_ns utc, stg_ns now)
     stg_lane_view v;
 
     if (t->settings != NULL ||
-        stg_flow_look(h->flow, t->lane, &v, now) != STG_OK ||
+        stg_flow_view_lane(h->flow, t->lane, &v, now) != STG_OK ||
         v.oldest_at == 0 ||
         stg_ns_sub(utc, v.oldest_at) < h->settings->store.retention ||
         !stg_flow_retain_lane(h->flow, t->lane, now))

@@ -228,15 +228,15 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
              "as many parked rows as it may have: nothing untried is sent "
              "until there are fewer");
         break;
-    case STG_TELL_PARKED_ROOM:
+    case STG_TELL_PARKED_BELOW_MAX:
         tell(h, a, STG_LOG_INFO, "parked-below-max",
              "fewer parked rows than it may have: it goes on");
         break;
-    case STG_TELL_JOINED:
+    case STG_TELL_CAUGHT_UP:
         tell(h, a, STG_LOG_INFO, "caught-up",
              "it has caught up with the window");
         break;
-    case STG_TELL_LAGGARD:
+    case STG_TELL_CATCHING_UP:
         tell(h, a, STG_LOG_INFO, "catching-up",
              "behind the window: it reads the log by itself");
         break;
@@ -246,7 +246,7 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
                                "rows do not fit: their targets wait until "
                                "there is room"));
         break;
-    case STG_TELL_STORE_ROOM:
+    case STG_TELL_STORE_SPACE_OK:
         STG_LOG(h->log, STG_LOG_INFO, "store-space-ok",
                 stg_field_text("detail", "rows fit again"));
         break;

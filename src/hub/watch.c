@@ -19,7 +19,7 @@ static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
     stg_lane_view v;
 
     *target = (stg_alert_target){.name = t != NULL ? t->name : NULL};
-    if (stg_flow_look(w->hub->flow, lane, &v, now) != STG_OK)
+    if (stg_flow_view_lane(w->hub->flow, lane, &v, now) != STG_OK)
         return;
     target->has_lane = true;
     target->state = v.state;
@@ -194,7 +194,7 @@ void stg_watch_tell(stg_watch *w, const stg_action *a, stg_ns now)
     case STG_TELL_UPLINK_UP:
         stg_watch_store(w, STG_TROUBLE_UPLINK, NULL, now);
         break;
-    case STG_TELL_STORE_ROOM:
+    case STG_TELL_STORE_SPACE_OK:
         stg_watch_store(w, STG_TROUBLE_FULL, NULL, now);
         break;
     default:

@@ -37,7 +37,7 @@
 #include <stagger/ns.h>
 #include <stagger/status.h>
 
-#include "flow/message.h"
+#include "flow/group.h"
 #include "store/fingerprint.h"
 
 typedef struct stg_kafka stg_kafka;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/writer.h"
-#include "sim/max_rate.h"
 #include "sim/random.h"
+#include "sim/statistics.h"
 
 enum {
     LINE = 64,     /* bytes that come from memory at once */

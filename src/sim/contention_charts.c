@@ -1,6 +1,6 @@
 /* Calls and completion against the number of clients and against one another,
  * and the waits. What happens over time is in contention_times.c. */
-#include "sim/contention_charts.h"
+#include "sim/contention_report.h"
 
 /* The cases of the largest number of clients. */
 static const stg_contention_case *last_of(const stg_contention_found *f)
@@ -70,13 +70,13 @@ static stg_estimate each_of(const stg_contention_case *c)
 
 static void put_clients(stg_text_buffer *p, uint32_t clients)
 {
-    stg_text_buffer_put_people(p, clients);
+    stg_text_buffer_put_rounded(p, clients);
     stg_text_buffer_put(p, clients == 1 ? " client" : " clients");
 }
 
 static void put_calls(stg_text_buffer *p, const stg_contention_case *c)
 {
-    stg_text_buffer_put_people(p, c->calls.mean);
+    stg_text_buffer_put_rounded(p, c->calls.mean);
     stg_text_buffer_put(p, " calls");
 }
 
@@ -97,9 +97,9 @@ void stg_contention_put_policy(stg_text_buffer *buffer,
     if (lost <= 0)
         return;
     stg_text_buffer_put(buffer, " (");
-    stg_text_buffer_put_people(buffer, lost < 0.1
-                                           ? 0.1 * (int)(1000 * lost + 0.5)
-                                           : (int)(100 * lost + 0.5));
+    stg_text_buffer_put_rounded(buffer, lost < 0.1
+                                            ? 0.1 * (int)(1000 * lost + 0.5)
+                                            : (int)(100 * lost + 0.5));
     stg_text_buffer_put(buffer, "\u00a0% give up)");
 }
 
@@ -132,7 +132,7 @@ static void say_calls(const stg_contention_found *f, stg_text_buffer *p)
     stg_text_buffer_put(p, " make ");
     if (f->policies > 1 && is_least(most, least, read))
         stg_text_buffer_put(p, "about ");
-    stg_text_buffer_put_people(p, read(least).mean);
+    stg_text_buffer_put_rounded(p, read(least).mean);
     stg_text_buffer_put(p, read == calls_of ? " calls"
                                             : " calls for each success");
     if (f->policies == 1)
@@ -300,7 +300,7 @@ static void put_each(stg_text_buffer *p, const stg_contention_case *c)
     if (c->successes.mean <= 0)
         return;
     stg_text_buffer_put(p, ", for ");
-    stg_text_buffer_put_people(p, each_of(c).mean);
+    stg_text_buffer_put_rounded(p, each_of(c).mean);
     stg_text_buffer_put(p, " calls each");
 }
 

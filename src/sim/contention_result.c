@@ -1,4 +1,4 @@
-#include "sim/contention_result.h"
+#include "sim/contention_report.h"
 
 #include <string.h>
 
@@ -41,9 +41,9 @@ static bool has_ended(const stg_contention_run *run)
     return run->end != STG_END_NONE && run->end != STG_END_STOPPED;
 }
 
-bool stg_contention_judge(const stg_contention_run *runs, uint32_t count,
-                          const stg_memory *memory,
-                          stg_contention_result *result)
+bool stg_contention_estimate(const stg_contention_run *runs, uint32_t count,
+                             const stg_memory *memory,
+                             stg_contention_result *result)
 {
     const struct {
         measure *of;

@@ -1,6 +1,6 @@
 /* What contention does over time: calls in each 10 ms, call by call, and who
  * is done by when. */
-#include "sim/contention_charts.h"
+#include "sim/contention_report.h"
 
 static const stg_contention_case *last_of(const stg_contention_found *f)
 {

@@ -1,8 +1,8 @@
-#include "sim/contention_totals.h"
+#include "sim/contention.h"
 
 #include <string.h>
 
-#include "sim/estimate.h"
+#include "sim/statistics.h"
 
 void stg_sim_series_init(stg_sim_series *s, stg_ns width, size_t room,
                          const stg_memory *memory)

@@ -1,8 +1,6 @@
-#include "sim/curve.h"
+#include "sim/statistics.h"
 
 #include <string.h>
-
-#include "sim/tally.h"
 
 enum { BITS = 7 };
 

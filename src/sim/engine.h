@@ -82,7 +82,7 @@ static inline bool stg_engine_next(stg_engine *e, uint32_t *id)
     return true;
 }
 
-/* "nothing is left", "the time is over" ... for people. Static. */
+/* "nothing is left", "the time is over" ... to print. Static. */
 const char *stg_engine_end_text(stg_engine_end end);
 
 #endif

@@ -1,4 +1,17 @@
-/* overload.h - a service, its load, trouble for a while, and clients that
+/* overload.h - clients, retries and a service that is overloaded. Pure. */
+#ifndef STAGGER_SIM_OVERLOAD_H
+#define STAGGER_SIM_OVERLOAD_H
+
+#include <stdatomic.h>
+
+#include <stagger/retry.h>
+
+#include "sim/service.h"
+#include "sim/statistics.h"
+
+/* -- an overload ----------------------------------------------------------- */
+
+/* A service, its load, trouble for a while, and clients that
  * retry and hedge: does it recover when the trouble is over?
  *
  * Operations begin by themselves (open load) or when a client has thought
@@ -11,20 +24,11 @@
  * queues or refuses it; and an answer, over the network. After the attempt's
  * timeout the client waits no longer, and the service mostly does not know: it
  * serves a request for nobody. That is what keeps a retry storm going when its
- * trigger is gone (a metastable failure). So it is with the requests of a round
+ * trigger has ended (a metastable failure). So it is with the requests of a round
  * that another one has won.
  *
  * Pure, in integer nanoseconds from 0: the same options, the same result, on
  * every machine. Memory comes from the caller. */
-#ifndef STAGGER_SIM_OVERLOAD_H
-#define STAGGER_SIM_OVERLOAD_H
-
-#include <stdatomic.h>
-
-#include <stagger/retry.h>
-
-#include "sim/histogram.h"
-#include "sim/service.h"
 
 /* What goes wrong, from one instant until another. */
 typedef enum stg_trigger_kind {
@@ -147,5 +151,42 @@ stg_status stg_overload_run(const stg_overload_options *o, uint64_t seed,
                             uint64_t repetition, const atomic_bool *stop,
                             const stg_memory *memory, stg_overload_result *r);
 void stg_overload_free(stg_overload_result *r, const stg_memory *memory);
+
+/* -- settings by name ------------------------------------------------------ */
+
+/* The settings of an overload by name, as command lines and
+ * sweeps write them. Pure. */
+
+/* A setting: what it is called, and what it takes. */
+typedef struct stg_overload_setting {
+    const char *name;     /* "queue" */
+    const char *expected; /* "a whole number, 0 to 10000000" */
+} stg_overload_setting;
+
+/* The setting number i from 0, or NULL after the last. Static. */
+const stg_overload_setting *stg_overload_setting_at(size_t i);
+
+/* Sets one. Returns STG_OK; STG_NOT_FOUND if no setting has that name; or
+ * STG_INVALID with "name=value: wanted ..." in err, and *o is as it was.
+ * clients= makes the load closed, rate= open. What fits together is for
+ * stg_overload_check() to say. */
+stg_status stg_overload_set(stg_overload_options *o, const char *name,
+                            const char *value, stg_error *err);
+
+/* Chooses what was left open: a warm-up of STG_NEVER becomes half of what comes
+ * before the trigger, or a tenth of the duration; a bin of 0 a width that
+ * one can read, for 200 to 400 of them. */
+void stg_overload_settle(stg_overload_options *o);
+
+#define STG_TRIGGER_TEXT_MAX 48
+
+/* "outage", "slow:3", "errors:50%". Returns text. */
+const char *stg_trigger_print(const stg_trigger *t,
+                              char text[STG_TRIGGER_TEXT_MAX]);
+
+/* The trigger in words: "an outage", "three times slower" ... as in "after ...".
+ * Returns text. */
+const char *stg_trigger_say(const stg_trigger *t,
+                            char text[STG_TRIGGER_TEXT_MAX]);
 
 #endif

@@ -1,4 +1,4 @@
-#include "sim/overload_charts.h"
+#include "sim/overload_report.h"
 
 /* -- points ---------------------------------------------------------------- */
 
@@ -25,7 +25,7 @@ static void draw(stg_chart_set *a, stg_chart_series *series,
     stg_chart_point *points = stg_chart_set_points(a, series, count);
 
     for (uint32_t i = 0; points != NULL && i < count; i++) {
-        stg_estimate e = find(&s->stretches[i], what);
+        stg_estimate e = find(&s->intervals[i], what);
 
         points[i] =
             (stg_chart_point){.x = (stg_overload_summary_begin(s, i) +
@@ -216,7 +216,7 @@ static void put_requests(const stg_overload_case *c, stg_text_buffer *p)
 {
     size_t begin = p->length;
 
-    stg_text_buffer_put_people(p, figure_of(c, STG_FIGURE_AMPLIFICATION));
+    stg_text_buffer_put_rounded(p, figure_of(c, STG_FIGURE_AMPLIFICATION));
     stg_text_buffer_put(p, p->length - begin == 1 && p->text[begin] == '1'
                                ? " request"
                                : " requests");

@@ -1,4 +1,4 @@
-/* Whether goodput came back when the trigger was gone, and when.
+/* Whether goodput came back when the trigger had ended, and when.
  *
  * Before is the mean from the warm-up to the trigger. Goodput is back when,
  * from then on until the end, each interval of a second or more holds nine

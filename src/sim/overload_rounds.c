@@ -94,7 +94,7 @@ void stg_overload_wake_round(stg_overload_world *w, uint32_t id)
 
 /* -- the end --------------------------------------------------------------- */
 
-/* The throttle takes them for not made; core has told the policy's own. */
+/* The throttle takes them for not made; core has counted the policy's own. */
 static void leave_losers(stg_overload_world *w, uint32_t id)
 {
     const stg_overload_operation *op = &w->operations[id];

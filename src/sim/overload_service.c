@@ -24,7 +24,7 @@ uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation)
     return request;
 }
 
-/* Nobody hears the answer to a request whose caller has gone. */
+/* No caller waits for the answer to a request that was given up. */
 static void reply(stg_overload_world *w, uint32_t request,
                   stg_answer_kind answer)
 {

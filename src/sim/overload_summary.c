@@ -2,6 +2,78 @@
 
 #include <string.h>
 
+/* A summary adds up runs of one overload: figures of each run, and the series cut into
+ * intervals that are as wide as a reader can tell apart. */
+
+/* -- intervals ------------------------------------------------------------- */
+
+uint32_t stg_overload_interval_bins(uint32_t bins)
+{
+    return bins == 0 ? 1 : (bins + STG_INTERVALS_MAX - 1) / STG_INTERVALS_MAX;
+}
+
+void stg_overload_bins_mean(const stg_overload_bin *bins, uint32_t count,
+                            stg_ns width, double means[STG_SERIES_COUNT])
+{
+    double begun = 0, sent = 0, retried = 0, succeeded = 0, queue = 0;
+    double seconds = (double)width * count / 1e9;
+
+    for (uint32_t i = 0; i < count; i++) {
+        begun += bins[i].begun;
+        sent += bins[i].sent;
+        retried += bins[i].retried;
+        succeeded += bins[i].succeeded;
+        queue += bins[i].queue;
+    }
+    means[STG_SERIES_GOODPUT] = succeeded / seconds;
+    means[STG_SERIES_OFFERED] = sent / seconds;
+    means[STG_SERIES_RETRIED] = retried / seconds;
+    means[STG_SERIES_BEGUN] = begun / seconds;
+    means[STG_SERIES_AMPLIFICATION] = begun > 0 ? sent / begun : 0;
+    means[STG_SERIES_QUEUE] = queue / count;
+}
+
+static void add_value(stg_overload_sum *s, double value)
+{
+    s->sum += value;
+    s->squares += value * value;
+    s->count++;
+}
+
+void stg_overload_interval_add(stg_overload_interval *s,
+                               const stg_overload_bin *bins, uint32_t count,
+                               stg_ns width)
+{
+    static const uint32_t shares[STG_WAIT_COUNT] = {500, 990};
+    stg_sim_histogram latency = {0};
+    double means[STG_SERIES_COUNT];
+
+    stg_overload_bins_mean(bins, count, width, means);
+    for (int i = 0; i < STG_SERIES_COUNT; i++)
+        add_value(&s->series[i], means[i]);
+    for (uint32_t i = 0; i < count; i++)
+        stg_sim_histogram_merge(&latency, &bins[i].latency);
+    for (int i = 0; i < STG_WAIT_COUNT && latency.count > 0; i++)
+        add_value(&s->waits[i],
+                  (double)stg_sim_histogram_at(&latency, shares[i]) / 1e6);
+}
+
+stg_estimate stg_overload_sum_estimate(const stg_overload_sum *s)
+{
+    double n = s->count, variance;
+    stg_estimate e = {0};
+
+    if (s->count == 0)
+        return e;
+    e.mean = s->sum / n;
+    variance = s->squares / n - e.mean * e.mean;
+    if (s->count > 1 && variance > 0)
+        e.se = stg_estimate_root(variance / (n - 1));
+    return e;
+}
+
+/* -- a summary ------------------------------------------------------------- */
+
 stg_status stg_overload_summary_init(stg_overload_summary *s,
                                      const stg_overload_options *o,
                                      uint32_t runs_max,
@@ -195,7 +267,7 @@ void stg_overload_summary_add(stg_overload_summary *s,
     for (uint32_t i = 0; i < s->bin_count; i++)
         add_point(&s->points[i], &r->bins[i], s->options->bin);
     for (uint32_t i = 0; i < stg_overload_summary_stretches(s); i++)
-        stg_overload_interval_add(&s->stretches[i],
+        stg_overload_interval_add(&s->intervals[i],
                                   &r->bins[i * s->interval_bins],
                                   s->interval_bins, s->options->bin);
     stg_sim_histogram_merge(&s->latency, &r->latency);

@@ -1,12 +1,72 @@
-/* overload_summary.h - what several runs of one overload came to: means, their
+/* overload_summary.h - what runs of an overload came to, in figures. Pure. */
+#ifndef STAGGER_SIM_OVERLOAD_SUMMARY_H
+#define STAGGER_SIM_OVERLOAD_SUMMARY_H
+
+#include "sim/overload.h"
+#include "sim/statistics.h"
+
+/* -- intervals ------------------------------------------------------------- */
+
+/* What runs of an overload came to in intervals of bins,
+ * as charts show them: few enough for a line.
+ *
+ * An interval of one run is one value, for what is in neighbouring bins of a
+ * run is not independent: a queue that is long stays long. Pure. */
+
+/* What the series has of each bin. Rates are a second. */
+typedef enum stg_overload_series {
+    STG_SERIES_GOODPUT,
+    STG_SERIES_OFFERED,
+    STG_SERIES_RETRIED,
+    STG_SERIES_BEGUN,
+    STG_SERIES_AMPLIFICATION, /* 0 where nothing began */
+    STG_SERIES_QUEUE,
+    STG_SERIES_COUNT
+} stg_overload_series;
+
+/* Of what succeeded in an interval; none where nothing did. */
+typedef enum stg_overload_wait {
+    STG_WAIT_MEDIAN, /* latency, ms */
+    STG_WAIT_P99,
+    STG_WAIT_COUNT
+} stg_overload_wait;
+
+/* Values of runs, added up. */
+typedef struct stg_overload_sum {
+    double sum, squares;
+    uint32_t count;
+} stg_overload_sum;
+
+enum { STG_INTERVALS_MAX = 180 };
+
+typedef struct stg_overload_interval {
+    stg_overload_sum series[STG_SERIES_COUNT];
+    stg_overload_sum waits[STG_WAIT_COUNT];
+} stg_overload_interval;
+
+/* How many of `bins` bins make an interval, so that there are no more of them
+ * than that. */
+uint32_t stg_overload_interval_bins(uint32_t bins);
+
+/* All series of `count` bins of one run, 1 at least, each `width` wide. */
+void stg_overload_bins_mean(const stg_overload_bin *bins, uint32_t count,
+                            stg_ns width, double means[STG_SERIES_COUNT]);
+
+/* One run more: `count` bins of it. */
+void stg_overload_interval_add(stg_overload_interval *s,
+                               const stg_overload_bin *bins, uint32_t count,
+                               stg_ns width);
+
+/* Mean and standard error over the runs that have it. */
+stg_estimate stg_overload_sum_estimate(const stg_overload_sum *s);
+
+/* -- a summary ------------------------------------------------------------- */
+
+/* What several runs of one overload came to: means, their
  * standard errors, and the mean series.
  *
  * Runs are added in the order of their numbers, so that the sums are the same
  * however they were spread over cores. Pure; memory comes from the caller. */
-#ifndef STAGGER_SIM_OVERLOAD_SUMMARY_H
-#define STAGGER_SIM_OVERLOAD_SUMMARY_H
-
-#include "sim/overload_interval.h"
 
 /* The numbers of a run. "A second" is of the time that is counted. */
 typedef enum stg_figure {
@@ -65,7 +125,7 @@ typedef struct stg_overload_summary {
     double *values;              /* a figure: runs_max of them; -1: none */
     stg_overload_point *points;
     uint32_t bin_count; /* that all runs have */
-    stg_overload_interval stretches[STG_STRETCHES_MAX];
+    stg_overload_interval intervals[STG_INTERVALS_MAX];
     uint32_t interval_bins; /* bins of each interval; those at the end that make
                               no whole one are in none */
     stg_sim_histogram latency;
@@ -97,7 +157,7 @@ stg_estimate stg_overload_summary_point(const stg_overload_summary *s,
                                         uint32_t bin,
                                         stg_overload_series series);
 
-/* How many stretches all runs have, and when one begins, in ms. */
+/* How many intervals all runs have, and when one begins, in ms. */
 uint32_t stg_overload_summary_stretches(const stg_overload_summary *s);
 double stg_overload_summary_begin(const stg_overload_summary *s,
                                   uint32_t interval);

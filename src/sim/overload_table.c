@@ -1,4 +1,4 @@
-#include "sim/overload_table.h"
+#include "sim/overload_report.h"
 
 #include <stagger/text.h>
 
@@ -13,7 +13,7 @@ enum {
     COLUMN_SPARK,
     COLUMN_RECOVERED, /* runs that did */
     COLUMN_CUT,
-    COLUMN_FIGURES, /* and those behind it: in the order of stg_figure */
+    COLUMN_FIGURES, /* and those after it: in the order of stg_figure */
     COLUMNS = COLUMN_FIGURES + STG_FIGURE_COUNT,
     CURVE = 30, /* points of a spark */
 };

@@ -1,4 +1,4 @@
-#include "sim/overload_text.h"
+#include "sim/overload.h"
 
 #include <string.h>
 
@@ -256,7 +256,7 @@ static stg_status refuse(const stg_overload_setting *about, const char *value,
     stg_write_char(&w, '=');
     stg_write_word(&w, value, strlen(value));
     stg_write_text(&w, ": wanted ");
-    stg_write_text(&w, about->wanted);
+    stg_write_text(&w, about->expected);
     (void)stg_read_until(&rest, ':');
     near = stg_suggestion_begin(value, (size_t)(rest.at - value));
     for (; words != NULL && *words != NULL; words++)

@@ -1,8 +1,8 @@
-#include "sim/overload_words.h"
+#include "sim/overload_report.h"
 
 #include <string.h>
 
-#include "sim/overload_text.h"
+#include "sim/overload.h"
 
 /* How long the service had to recover, in seconds. */
 static double rest_of(const stg_overload_summary *s)
@@ -29,7 +29,7 @@ void stg_overload_say_recovery(const stg_overload_summary *s,
     }
     if (s->recovered == 0) {
         stg_text_buffer_put(buffer, "not within ");
-        stg_text_buffer_put_people(buffer, rest_of(s));
+        stg_text_buffer_put_rounded(buffer, rest_of(s));
         stg_text_buffer_put(buffer, " s");
         return;
     }
@@ -53,7 +53,7 @@ typedef enum ending {
     WAS_CUT, /* one was, so nobody knows */
 } ending;
 
-static ending judge(const stg_overload_summary *s)
+static ending find_ending(const stg_overload_summary *s)
 {
     if (s->is_cut)
         return WAS_CUT;
@@ -68,9 +68,9 @@ static void say_names(const stg_overload_case *cases, size_t count,
     size_t left = 0;
 
     for (size_t i = 0; i < count; i++)
-        left += judge(cases[i].summary) == verdict;
+        left += find_ending(cases[i].summary) == verdict;
     for (size_t i = 0; i < count; i++) {
-        if (judge(cases[i].summary) != verdict)
+        if (find_ending(cases[i].summary) != verdict)
             continue;
         stg_text_buffer_put(buffer, cases[i].name);
         left--;
@@ -85,7 +85,7 @@ static void say_verdict(const stg_overload_case *cases, size_t count,
     size_t of = 0;
 
     for (size_t i = 0; i < count; i++)
-        of += judge(cases[i].summary) == verdict;
+        of += find_ending(cases[i].summary) == verdict;
     if (of == 0)
         return;
     stg_text_buffer_put(buffer, verdict == ALL_RECOVER ? " " : ", ");
@@ -118,7 +118,7 @@ static void say_within(const stg_overload_case *cases, size_t count,
     for (size_t i = 0; i < count; i++) {
         const stg_overload_summary *s = cases[i].summary;
 
-        if (judge(s) != NONE_RECOVERS)
+        if (find_ending(s) != NONE_RECOVERS)
             continue;
         first = first == NULL ? s : first;
         is_same = is_same && rest_of(s) == rest_of(first);
@@ -130,7 +130,7 @@ static void say_within(const stg_overload_case *cases, size_t count,
         return;
     }
     stg_text_buffer_put(buffer, " within the ");
-    stg_text_buffer_put_people(buffer, rest_of(first));
+    stg_text_buffer_put_rounded(buffer, rest_of(first));
     stg_text_buffer_put(buffer, " s that were simulated");
 }
 
@@ -209,8 +209,8 @@ bool stg_overload_say_once(const stg_overload_case *cases, size_t count,
 void stg_overload_put_success(const stg_overload_case *c,
                               stg_text_buffer *buffer)
 {
-    stg_text_buffer_put_people(buffer,
-                               100 * figure_of(c, STG_FIGURE_SUCCESS).mean);
+    stg_text_buffer_put_rounded(buffer,
+                                100 * figure_of(c, STG_FIGURE_SUCCESS).mean);
     stg_text_buffer_put(buffer, "\u00a0%");
 }
 
@@ -249,8 +249,8 @@ void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        good += judge(cases[i].summary) == ALL_RECOVER;
-        bad += judge(cases[i].summary) == NONE_RECOVERS;
+        good += find_ending(cases[i].summary) == ALL_RECOVER;
+        bad += find_ending(cases[i].summary) == NONE_RECOVERS;
         unwell += cases[i].summary->healthy == 0 && !cases[i].summary->is_cut;
     }
     if (unwell == count) {
@@ -281,7 +281,7 @@ static void say_workers(const stg_overload_options *o, stg_text_buffer *buffer)
 {
     char text[STG_DISTRIBUTION_TEXT_MAX];
 
-    stg_text_buffer_put_people(buffer, o->service.workers);
+    stg_text_buffer_put_rounded(buffer, o->service.workers);
     stg_text_buffer_put(buffer, o->service.workers == 1 ? " worker of "
                                                         : " workers of ");
     stg_text_buffer_put(buffer, stg_distribution_print(&o->service.time, text));
@@ -290,7 +290,7 @@ static void say_workers(const stg_overload_options *o, stg_text_buffer *buffer)
 static void say_queue(const stg_overload_options *o, stg_text_buffer *buffer)
 {
     stg_text_buffer_put(buffer, "a queue of ");
-    stg_text_buffer_put_people(buffer, o->service.queue_max);
+    stg_text_buffer_put_rounded(buffer, o->service.queue_max);
     stg_text_buffer_put(buffer, o->service.is_lifo ? ", last come first" : "");
 }
 
@@ -300,12 +300,12 @@ static void say_load(const stg_overload_options *o, stg_text_buffer *buffer)
     char text[STG_DISTRIBUTION_TEXT_MAX];
 
     if (l->is_closed) {
-        stg_text_buffer_put_people(buffer, l->clients);
+        stg_text_buffer_put_rounded(buffer, l->clients);
         stg_text_buffer_form(buffer, " clients that think for %s",
                              stg_distribution_print(&l->think, text));
         return;
     }
-    stg_text_buffer_put_people(buffer, (double)l->rate / 1000);
+    stg_text_buffer_put_rounded(buffer, (double)l->rate / 1000);
     stg_text_buffer_put(buffer, " operations a second");
 }
 

@@ -1,4 +1,4 @@
-#include "sim/queue_heap.h"
+#include "sim/queue.h"
 
 #include <string.h>
 

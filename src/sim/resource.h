@@ -5,11 +5,11 @@
  *                read; the write is refused if another was first.
  *   lock         held by one client for a time; refused while it is held.
  *   rate         k calls in each window of time, counted from 0; the others are
- *                refused, and may be told when the window ends.
+ *                refused, and may learn when the window ends.
  *   workers      c of them, and one queue in the order of arrival; refused when
  *                the queue is full.
  *   round        time is cut into rounds; the first call of each succeeds, and
- *                all are told at its end.
+ *                all learn of it at its end.
  *
  * As a text, a kind and settings in any order:
  *
@@ -29,7 +29,7 @@
 #include <stagger/outcome.h>
 
 #include "sim/distribution.h"
-#include "sim/queue_heap.h"
+#include "sim/queue.h"
 
 typedef enum stg_resource_kind {
     STG_RESOURCE_OPTIMISTIC,

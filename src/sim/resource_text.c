@@ -30,7 +30,7 @@ stg_resource stg_resource_default(void)
     };
 }
 
-/* What the word, up to its "=" or ":", was perhaps meant to be stands behind.
+/* What the word, up to its "=" or ":", was perhaps meant to be stands after it.
  * */
 static stg_status refuse_key(const stg_reader *word, const char *wanted,
                              const char *const *keys, stg_error *err)

@@ -22,7 +22,7 @@ typedef struct stg_sim_service_options {
     uint32_t queue_max;    /* places to wait in, 0 to 10000000 */
     stg_distribution time; /* what a worker takes for a request */
     bool is_lifo;          /* the last to come is served first */
-    bool skips_gone;       /* a request whose caller has gone leaves the queue;
+    bool skips_gone; /* a request whose caller has given up leaves the queue;
                            else it is served for nobody */
 } stg_sim_service_options;
 
@@ -60,7 +60,7 @@ typedef struct stg_sim_service_counts {
     uint64_t started;
     uint64_t served;
     uint64_t served_for_nobody;
-    uint64_t lost;  /* thrown away by stg_sim_service_clear(), or gone */
+    uint64_t lost;  /* thrown away by stg_sim_service_clear(), or given up */
     uint64_t timed; /* served ones that came since, whose times these are: */
     double wait;    /* sum of their time in the queue, ns */
     double stay;    /* sum of their time in the service, ns */

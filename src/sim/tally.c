@@ -1,4 +1,4 @@
-#include "sim/tally.h"
+#include "sim/statistics.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@ size_t stg_sim_tally_places(unsigned bits)
 }
 
 /* Where value is counted: as it is below 2^bits, else by its power of two and
- * the bits - 1 digits behind its first. */
+ * the bits - 1 digits after its first. */
 size_t stg_sim_tally_place(unsigned bits, uint64_t value)
 {
     unsigned shift;

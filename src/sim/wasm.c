@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-#include "sim/estimate.h"
+#include "sim/statistics.h"
 #include "sim/wasm_internal.h"
 
 enum {
     SLICE_MS = 10,
-    SLICES = 60000, /* ten minutes; calls after them are not in the picture */
-    SHOWN = 600,    /* slices of a picture, or half as many more */
+    SLICES = 60000, /* ten minutes; calls after them are not in the chart */
+    SHOWN = 600,    /* slices of a chart, or half as many more */
 };
 
 stg_wasm *stg_wasm_new(const stg_memory *memory)
@@ -145,7 +145,7 @@ const char *stg_wasm_add(stg_wasm *w, const char *name, const char *text)
     return w->answer;
 }
 
-/* How many slices make one, so that a picture has room for them: 1, 2, 5, 10,
+/* How many slices make one, so that a chart has room for them: 1, 2, 5, 10,
  * 20 ... */
 static size_t find_join(size_t slices)
 {

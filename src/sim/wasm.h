@@ -62,7 +62,7 @@ const char *stg_wasm_begin(stg_wasm *w, uint32_t clients, uint32_t repetitions,
                            uint64_t seed, const char *resource,
                            const char *network);
 
-/* One more policy, under a name for people. Answers "", or an error. */
+/* One more policy, under a name to show. Answers "", or an error. */
 const char *stg_wasm_add(stg_wasm *w, const char *name, const char *text);
 
 /* The next repetition of policy number i from 0. Returns false if there was no
@@ -95,11 +95,11 @@ typedef enum stg_wasm_sum {
     STG_WASM_SUMS,
 } stg_wasm_sum;
 
-/* -- pictures */
+/* -- charts */
 
-/* What there is so far, in pictures, 280 to 2000 pixels wide. Each is a line of
+/* What there is so far, in charts, 280 to 2000 pixels wide. Each is a line of
  * title, a line that says how to read it, the <svg> element, and a form feed.
- * "" for no picture, or no memory. */
+ * "" for no chart, or no memory. */
 const char *stg_wasm_charts(stg_wasm *w, int width);
 
 /* The same numbers as the command writes to a file: CSV. */

@@ -1,14 +1,12 @@
-/* What a run came to, as pictures and as a file: by what the command has. */
-#include "chart/palette.h"
-#include "chart/svg.h"
+/* What a run came to, as charts and as a file: by what the command has. */
+#include "chart/chart.h"
 #include "chart/svg_internal.h"
-#include "sim/contention_charts.h"
-#include "sim/contention_result.h"
+#include "sim/contention_report.h"
 #include "sim/wasm_internal.h"
 
 enum { ROOM = 160 };
 
-/* -- pictures */
+/* -- charts */
 
 static const char *put_note(const stg_wasm *w, char *text, size_t size)
 {
@@ -35,7 +33,7 @@ static bool draw(stg_wasm *w, stg_chart_set *a)
         const stg_wasm_side *side = &w->sides[i];
         stg_contention_result r;
 
-        if (!stg_contention_judge(side->runs, side->count, &w->memory, &r))
+        if (!stg_contention_estimate(side->runs, side->count, &w->memory, &r))
             return false;
         cases[i] = (stg_contention_case){
             .policy = side->name,
@@ -54,7 +52,7 @@ static bool draw(stg_wasm *w, stg_chart_set *a)
            stg_contention_chart_waits(a, &found);
 }
 
-/* A title and a note in a line each, and the picture. */
+/* A title and a note in a line each, and the chart. */
 static void put_chart(stg_text_buffer *buffer, const stg_chart *chart,
                       int width)
 {
@@ -117,8 +115,8 @@ static bool make_rows(stg_wasm *w, stg_chart_set *a, stg_contention_row *rows)
             .seed = w->options.seed,
             .totals = &side->totals,
         };
-        if (!stg_contention_judge(side->runs, side->count, &w->memory,
-                                  &rows[i].result))
+        if (!stg_contention_estimate(side->runs, side->count, &w->memory,
+                                     &rows[i].result))
             return false;
     }
     return true;

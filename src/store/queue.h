@@ -5,7 +5,7 @@
 #ifndef STAGGER_STORE_QUEUE_H
 #define STAGGER_STORE_QUEUE_H
 
-#include "flow/message.h"
+#include "flow/group.h"
 #include "store/sql.h"
 #include "store/store.h"
 

@@ -291,7 +291,7 @@ static uint64_t find_next(stg_world *w)
 {
     stg_partition_view v;
 
-    CHECK(stg_flow_look_partition(stg_world_flow(w), 0, &v) == STG_OK);
+    CHECK(stg_flow_view_partition(stg_world_flow(w), 0, &v) == STG_OK);
     return v.next;
 }
 

@@ -122,7 +122,7 @@ TEST(options, numbers_of_lanes_and_partitions_have_ranges)
     CHECK_INT(stg_flow_add_lane(f, 999999, &o, 0, &err), STG_OK);
     CHECK_INT(stg_flow_add_lane(f, 999999, &o, 0, &err), STG_INVALID);
     CHECK_STR(err.text, "lane: wanted a number below 1000000 that no lane has");
-    CHECK_INT(stg_flow_look(f, 5, &view, 0), STG_NOT_FOUND);
+    CHECK_INT(stg_flow_view_lane(f, 5, &view, 0), STG_NOT_FOUND);
     CHECK_INT(stg_flow_change_lane(f, 5, &o, 0, &err), STG_INVALID);
     CHECK_STR(err.text, "lane: there is none of this number");
     c.lane = 999999;
@@ -136,7 +136,7 @@ TEST(options, numbers_of_lanes_and_partitions_have_ranges)
 
 /* Where a lane without a cursor begins, by the side of one that stands at 70 where
  * the group has committed 50 of a log that begins at 10. */
-static uint64_t begin_at(bool is_from_oldest, bool is_known, uint64_t floor)
+static uint64_t begin_at(bool is_from_earliest, bool is_known, uint64_t floor)
 {
     stg_policy policy = stg_policy_default();
     stg_lane_options o = stg_lane_options_default(&policy);
@@ -148,17 +148,17 @@ static uint64_t begin_at(bool is_from_oldest, bool is_known, uint64_t floor)
                         .is_merged = true,
                         .cursors = &c,
                         .cursor_count = 1};
-    stg_place_view v = {.next = 0};
+    stg_lane_cursor_view v = {.next = 0};
     stg_flow *f = NULL;
 
     CHECK(stg_flow_new(&f, &memory, &fo, 0, NULL) == STG_OK);
     CHECK(stg_flow_add_lane(f, 0, &o, 0, NULL) == STG_OK);
-    o.is_from_oldest = is_from_oldest;
+    o.is_from_earliest = is_from_earliest;
     o.is_known = is_known;
     CHECK(stg_flow_add_lane(f, 1, &o, 0, NULL) == STG_OK);
     stg_flow_start(f, 0);
     CHECK(stg_flow_assign(f, &g, 0, NULL) == STG_OK);
-    CHECK(stg_flow_look_place(f, 1, 3, &v) == STG_OK);
+    CHECK(stg_flow_view_cursor(f, 1, 3, &v) == STG_OK);
     stg_flow_free(f);
     return v.next;
 }

@@ -1,7 +1,7 @@
 /* The deliveries that a lane has taken, against a plain array. */
 #include <stdlib.h>
 
-#include "flow/ring.h"
+#include "flow/lane.h"
 #include "tests/harness.h"
 
 #include <stagger/rng.h>

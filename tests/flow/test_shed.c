@@ -366,7 +366,7 @@ TEST(shed, reads_nothing_for_a_full_ring)
     stg_world_publish(w, 0, 500);
     stg_world_start(w);
     stg_world_run(w, world_after(w, 20 * STG_S));
-    CHECK(world_look(w, 0).is_laggard);
+    CHECK(world_look(w, 0).is_catching_up);
     CHECK_U64(world_look(w, 0).in_flight, 1);
     reads = stg_world_sum(w).reads;
     stg_world_retain(w, 0, stg_world_position_at(w, 400));

@@ -1,7 +1,7 @@
 /* The recent messages of a partition, against a plain list. */
 #include <stdlib.h>
 
-#include "flow/window.h"
+#include "flow/state.h"
 #include "tests/harness.h"
 
 #include <stagger/rng.h>

@@ -73,9 +73,9 @@ stg_lane_options *world_lane(stg_world *w, const char *policy)
 }
 
 stg_lane_options *world_join(stg_world *w, const char *policy,
-                             bool is_from_oldest)
+                             bool is_from_earliest)
 {
-    stg_lane_options *o = stg_world_join_lane(w, policy, is_from_oldest);
+    stg_lane_options *o = stg_world_join_lane(w, policy, is_from_earliest);
 
     CHECK(o != NULL);
     return o;
@@ -112,8 +112,8 @@ stg_lane_view world_look(stg_world *w, uint32_t lane)
 {
     stg_lane_view view = {.limit = 0};
 
-    CHECK(stg_flow_look(stg_world_flow(w), lane, &view, stg_world_now(w)) ==
-          STG_OK);
+    CHECK(stg_flow_view_lane(stg_world_flow(w), lane, &view,
+                             stg_world_now(w)) == STG_OK);
     return view;
 }
 

@@ -31,7 +31,7 @@ void world_end(stg_world *w); /* stg_world_check_ends(), and frees it */
 
 stg_lane_options *world_lane(stg_world *w, const char *policy);
 stg_lane_options *world_join(stg_world *w, const char *policy,
-                             bool is_from_oldest);
+                             bool is_from_earliest);
 void world_script(stg_world *w, uint32_t lane, const char *answers);
 
 /* One lane, that is started, with so many messages. */

@@ -7,7 +7,7 @@
 #include <stagger/text.h>
 
 #include "sim/contention.h"
-#include "sim/estimate.h"
+#include "sim/statistics.h"
 
 enum { RUNS = 20, SLICES = 100 };
 

@@ -1,7 +1,7 @@
 #include "tests/harness.h"
 
 #include "sim/advise.h"
-#include "sim/overload_text.h"
+#include "sim/overload.h"
 #include "tests/sim/memory.h"
 
 static uint64_t up_to(stg_rng *rng, uint64_t most)

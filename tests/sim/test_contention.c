@@ -4,8 +4,8 @@
 
 #include <stagger/text.h>
 
-#include "sim/estimate.h"
 #include "sim/random.h"
+#include "sim/statistics.h"
 #include "tests/harness.h"
 #include "tests/sim/memory.h"
 #include "tests/sim/occ.h"

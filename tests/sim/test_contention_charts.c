@@ -1,4 +1,4 @@
-#include "sim/contention_charts.h"
+#include "sim/contention_report.h"
 
 #include <string.h>
 

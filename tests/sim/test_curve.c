@@ -1,5 +1,5 @@
 /* How many have come by when, and how sure that is. */
-#include "sim/curve.h"
+#include "sim/statistics.h"
 
 #include <stdlib.h>
 

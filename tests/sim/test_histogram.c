@@ -1,6 +1,6 @@
 #include "tests/harness.h"
 
-#include "sim/histogram.h"
+#include "sim/statistics.h"
 
 TEST(histogram, is_empty_when_zeroed)
 {

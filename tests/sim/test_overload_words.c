@@ -1,10 +1,9 @@
 /* What is said of an overload, and when it counts as over. */
 #include "tests/sim/overload_help.h"
 
-#include "sim/overload_charts.h"
+#include "sim/overload.h"
 #include "sim/overload_internal.h"
-#include "sim/overload_table.h"
-#include "sim/overload_text.h"
+#include "sim/overload_report.h"
 
 enum { BINS = 90, BEFORE = 20, AFTER = 30 }; // of a second each
 
@@ -250,8 +249,8 @@ TEST(overload_stretch, has_a_value_a_run)
     CHECK(s.waits[STG_WAIT_MEDIAN].count == 1 && e.se == 0);
     CHECK(e.mean > 18 && e.mean < 22);
     CHECK_INT(stg_overload_interval_bins(0), 1);
-    CHECK_INT(stg_overload_interval_bins(STG_STRETCHES_MAX), 1);
-    CHECK_INT(stg_overload_interval_bins(STG_STRETCHES_MAX + 1), 2);
+    CHECK_INT(stg_overload_interval_bins(STG_INTERVALS_MAX), 1);
+    CHECK_INT(stg_overload_interval_bins(STG_INTERVALS_MAX + 1), 2);
 }
 
 TEST(overload_charts, have_titles_that_are_true_and_bands)
@@ -276,7 +275,7 @@ TEST(overload_charts, have_titles_that_are_true_and_bands)
             for (size_t n = 0; n < a.charts[i]->series[k].count; n++)
                 has_band |= a.charts[i]->series[k].points[n].y_se > 0;
         CHECK(has_band);
-        CHECK(a.charts[i]->series[0].count <= STG_STRETCHES_MAX);
+        CHECK(a.charts[i]->series[0].count <= STG_INTERVALS_MAX);
     }
     CHECK(strncmp(a.charts[1]->title,
                   "99 in 100 of the operations that succeed do so within ",
@@ -368,7 +367,7 @@ TEST(overload_words, sets_all_of_a_value_or_nothing)
         CHECK(stg_overload_set(&o, about->name, "", &err) == STG_INVALID);
         CHECK(stg_overload_set(&o, about->name, "1 2", &err) == STG_INVALID);
         CHECK(strncmp(err.text, about->name, strlen(about->name)) == 0);
-        CHECK(strstr(err.text, about->wanted) != NULL);
+        CHECK(strstr(err.text, about->expected) != NULL);
     }
     CHECK(memcmp(&o, &before, sizeof o) == 0);
     CHECK(stg_overload_set(&o, "clients", "20", &err) == STG_OK);

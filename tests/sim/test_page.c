@@ -1,9 +1,8 @@
-#include "chart/page.h"
+#include "chart/chart.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "chart/chart_set.h"
 #include "tests/harness.h"
 #include "tests/sim/golden.h"
 #include "tests/sim/memory.h"

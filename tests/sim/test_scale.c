@@ -1,4 +1,4 @@
-#include "chart/scale.h"
+#include "chart/svg_internal.h"
 
 #include <math.h>
 #include <stdio.h>

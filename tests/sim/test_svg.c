@@ -1,4 +1,4 @@
-#include "chart/svg.h"
+#include "chart/chart.h"
 
 #include <math.h>
 #include <stdio.h>

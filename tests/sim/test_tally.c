@@ -1,14 +1,12 @@
 /* What counts: tallies, series, peaks and estimates. */
-#include "sim/tally.h"
+#include "sim/statistics.h"
 
 #include <stdlib.h>
 
 #include <stagger/ns.h>
 #include <stagger/rng.h>
 
-#include "sim/contention_totals.h"
-#include "sim/estimate.h"
-#include "sim/max_rate.h"
+#include "sim/contention.h"
 #include "tests/harness.h"
 #include "tests/sim/memory.h"
 

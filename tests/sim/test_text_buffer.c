@@ -27,7 +27,7 @@ static const char *people(double number)
     stg_memory memory = test_memory_of(&told);
     stg_text_buffer p = stg_text_buffer_on(&memory);
 
-    stg_text_buffer_put_people(&p, number);
+    stg_text_buffer_put_rounded(&p, number);
     return take(&p);
 }
 

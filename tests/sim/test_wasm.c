@@ -5,7 +5,7 @@
 #include <stagger/text.h>
 
 #include "sim/contention.h"
-#include "sim/estimate.h"
+#include "sim/statistics.h"
 #include "tests/harness.h"
 #include "tests/sim/memory.h"
 
@@ -236,7 +236,7 @@ TEST(wasm, forgets_the_last_run)
     close_page(&p);
 }
 
-/* -- pictures */
+/* -- charts */
 
 TEST(wasm, draws_with_titles_and_notes)
 {

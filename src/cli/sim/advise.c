@@ -12,7 +12,7 @@
 #include "cli/options.h"
 #include "cli/sim/sim.h"
 #include "core/reader.h"
-#include "sim/overload_text.h"
+#include "sim/overload.h"
 #include "sim/parallel.h"
 
 static const char who[] = "stagger sim advise";

@@ -8,7 +8,7 @@
 #include "cli/sim/advise.h"
 #include "cli/sim/sim.h"
 #include "core/writer.h"
-#include "sim/overload_charts.h"
+#include "sim/overload_report.h"
 
 enum { COLUMNS = 13, AFTER_TEXT = 40 };
 
@@ -77,19 +77,19 @@ static void say_question(const stg_advice *a, stg_text_buffer *p)
     const stg_question *q = &a->question;
     char text[STG_NS_TEXT_MAX];
 
-    stg_text_buffer_put_people(p, q->clients);
+    stg_text_buffer_put_rounded(p, q->clients);
     stg_text_buffer_put(p, q->clients == 1 ? " client" : " clients");
     if (q->processes != q->clients) {
         stg_text_buffer_put(p, " in ");
-        stg_text_buffer_put_people(p, q->processes);
+        stg_text_buffer_put_rounded(p, q->processes);
         stg_text_buffer_put(p, q->processes == 1 ? " process" : " processes");
     }
     stg_text_buffer_put(p, ", ");
-    stg_text_buffer_put_people(p, (double)q->capacity / 1000);
+    stg_text_buffer_put_rounded(p, (double)q->capacity / 1000);
     stg_text_buffer_put(p, is_one((double)q->capacity / 1000)
                                ? " request a second, of which "
                                : " requests a second, of which ");
-    stg_text_buffer_put_people(p, (double)q->load / 10);
+    stg_text_buffer_put_rounded(p, (double)q->load / 10);
     stg_text_buffer_form(p, " %% are wanted; %s of outage",
                          stg_ns_text(q->outage, text));
     stg_text_buffer_form(p, ", %s of patience", stg_ns_text(q->patience, text));
@@ -106,10 +106,10 @@ static void say_title(const stg_advice *a, stg_text_buffer *p)
         return;
     }
     stg_text_buffer_put(p, "The policy for ");
-    stg_text_buffer_put_people(p, a->question.clients);
+    stg_text_buffer_put_rounded(p, a->question.clients);
     stg_text_buffer_put(p, a->question.clients == 1 ? " client" : " clients");
     stg_text_buffer_put(p, " and a service that can do ");
-    stg_text_buffer_put_people(p, (double)a->question.capacity / 1000);
+    stg_text_buffer_put_rounded(p, (double)a->question.capacity / 1000);
     stg_text_buffer_put(p, is_one((double)a->question.capacity / 1000)
                                ? " request a second"
                                : " requests a second");
@@ -167,7 +167,7 @@ static void put_percent(stg_text_buffer *p, double share)
     if (share > 0 && share < least)
         stg_text_buffer_put(p, "less than 0.01");
     else
-        stg_text_buffer_put_people(p, 100 * share);
+        stg_text_buffer_put_rounded(p, 100 * share);
     stg_text_buffer_put(p, " %");
 }
 
@@ -178,7 +178,7 @@ static void say_cost(const stg_advice *a, const stg_advised *best,
     char text[STG_NS_TEXT_MAX];
 
     if (v->failed == 0) {
-        stg_text_buffer_put_people(
+        stg_text_buffer_put_rounded(
             p, stg_scenario_load(&a->question, STG_SCENARIO_STALL_MORE) / 10.0);
         stg_text_buffer_put(p, " % of the capacity wanted, too.\n");
     }
@@ -190,11 +190,11 @@ static void say_cost(const stg_advice *a, const stg_advised *best,
     stg_text_buffer_put(p,
                         " no policy can save, for their clients lose patience "
                         "before the outage ends.\nLoad: ");
-    stg_text_buffer_put_people(p, v->load);
+    stg_text_buffer_put_rounded(p, v->load);
     stg_text_buffer_put(p, is_one(v->load)
                                ? " request for each operation, and "
                                : " requests for each operation, and ");
-    stg_text_buffer_put_people(p, v->peak);
+    stg_text_buffer_put_rounded(p, v->peak);
     stg_text_buffer_put(p, " times the capacity at the peak.\n");
 }
 
@@ -217,7 +217,7 @@ static void say_others(const stg_advice *a, stg_text_buffer *p)
         }
         put_percent(p, other->verdict.lost);
         stg_text_buffer_put(p, " would be lost, at ");
-        stg_text_buffer_put_people(p, other->verdict.load);
+        stg_text_buffer_put_rounded(p, other->verdict.load);
         stg_text_buffer_put(p, is_one(other->verdict.load)
                                    ? " request for each operation.\n"
                                    : " requests for each operation.\n");

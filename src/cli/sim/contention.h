@@ -6,7 +6,7 @@
 
 #include "cli/sim/output.h"
 #include "cli/sim/sim.h"
-#include "sim/contention_result.h"
+#include "sim/contention_report.h"
 
 /* -- a study ---------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include "cli/sim/contention.h"
 #include "cli/sim/output.h"
 #include "cli/sim/sim.h"
-#include "sim/contention_charts.h"
+#include "sim/contention_report.h"
 
 /* -- charts ----------------------------------------------------------------- */
 

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chart/page.h"
-#include "chart/svg.h"
+#include "chart/chart.h"
 #include "cli/options.h"
 #include "cli/sim/sim.h"
 #include "cli/terminal.h"

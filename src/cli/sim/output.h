@@ -4,7 +4,7 @@
 #ifndef STAGGER_CLI_SIM_OUTPUT_H
 #define STAGGER_CLI_SIM_OUTPUT_H
 
-#include "chart/chart_set.h"
+#include "chart/chart.h"
 #include "chart/table.h"
 
 typedef struct stg_sim_output {

@@ -11,7 +11,7 @@
 
 #include "cli/options.h"
 #include "cli/sim/sim.h"
-#include "sim/overload_text.h"
+#include "sim/overload.h"
 #include "sim/parallel.h"
 
 static const char who[] = "stagger sim overload";

@@ -9,8 +9,8 @@
 
 #include "cli/sim/output.h"
 #include "cli/sim/sim.h"
+#include "sim/overload_report.h"
 #include "sim/overload_summary.h"
-#include "sim/overload_words.h"
 
 /* -- trials ----------------------------------------------------------------- */
 

@@ -4,8 +4,7 @@
 #include "cli/options.h"
 #include "cli/sim/overload.h"
 #include "cli/sim/sim.h"
-#include "sim/overload_charts.h"
-#include "sim/overload_table.h"
+#include "sim/overload_report.h"
 
 size_t stg_trials_cases(const stg_trials *t, stg_overload_case *cases)
 {

@@ -284,6 +284,6 @@ void stg_study_close(stg_study *s)
 bool stg_study_judge(const stg_study *s, const stg_study_cell *cell,
                      stg_contention_result *result)
 {
-    return stg_contention_judge(cell->runs, s->options.reps, &s->memory,
-                                result);
+    return stg_contention_estimate(cell->runs, s->options.reps, &s->memory,
+                                   result);
 }

@@ -10,7 +10,7 @@
 #include "base/suggest.h"
 #include "cli/options.h"
 #include "core/text_internal.h"
-#include "sim/overload_text.h"
+#include "sim/overload.h"
 
 enum { TRIALS_MAX = 32 };
 

@@ -17,7 +17,8 @@ void stg_world_note_begin(stg_world *w, uint32_t lane)
         const stg_partition *part = stg_flow_partition(w->flow, p);
 
         if (!c->is_known && part != NULL)
-            c->begin = stg_world_begin_of(w, p, stg_place_next(own, part));
+            c->begin =
+                stg_world_begin_of(w, p, stg_lane_cursor_next(own, part));
     }
 }
 
@@ -29,8 +30,8 @@ static uint64_t find_end(const stg_world *w, uint32_t lane, uint32_t p)
     const stg_partition *part = stg_flow_partition(w->flow, p);
     uint64_t end = part->window.next;
 
-    if (stg_place_is_draining(
-            stg_lane_place(stg_flow_lane(w->flow, lane), part)))
+    if (stg_lane_cursor_is_draining(
+            stg_lane_cursor_in(stg_flow_lane(w->flow, lane), part)))
         return 0;
     if (at->is_known && at->c.settled_count > 0)
         end = stg_ns_max(end, at->c.settled[at->c.settled_count - 1] + 1);
@@ -318,7 +319,7 @@ void stg_world_add_again(stg_world *w, uint32_t lane)
 }
 
 stg_lane_options *stg_world_join_lane(stg_world *w, const char *policy,
-                                      bool is_from_oldest)
+                                      bool is_from_earliest)
 {
     stg_lane_options *o = NULL;
 
@@ -326,7 +327,7 @@ stg_lane_options *stg_world_join_lane(stg_world *w, const char *policy,
         o = stg_world_add_lane(w, policy);
     if (o == NULL)
         return NULL;
-    o->is_from_oldest = is_from_oldest;
+    o->is_from_earliest = is_from_earliest;
     add(w, (uint32_t)w->lane_count - 1);
     return o;
 }

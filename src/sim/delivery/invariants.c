@@ -83,7 +83,7 @@ void stg_world_check_flow(stg_world *w)
     for (uint32_t l = 0; l < w->lane_count; l++) {
         stg_lane_view v;
 
-        if (stg_flow_look(w->flow, l, &v, w->now) != STG_OK)
+        if (stg_flow_view_lane(w->flow, l, &v, w->now) != STG_OK)
             continue;
         stg_world_require(w,
                           v.routed == v.delivered + v.dead + v.cancelled +
@@ -141,7 +141,7 @@ static bool has_shed(stg_world *w, uint32_t lane)
     const stg_lane *own = stg_flow_lane(w->flow, lane);
 
     for (uint32_t i = 0; i < w->flow->partition_count; i++)
-        if (stg_lane_place(own, w->flow->partitions[i])->range.count > 0)
+        if (stg_lane_cursor_in(own, w->flow->partitions[i])->bulk.count > 0)
             w->lanes[lane]->has_shed = true;
     return w->lanes[lane]->has_shed;
 }

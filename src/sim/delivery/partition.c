@@ -67,7 +67,8 @@ static void note_begins(stg_world *w, uint32_t p)
         if (!w->keeps_rows)
             stg_world_forget(w, l, p);
         if (!c->is_known && own != NULL)
-            c->begin = stg_place_next(own, stg_flow_partition(w->flow, p));
+            c->begin =
+                stg_lane_cursor_next(own, stg_flow_partition(w->flow, p));
     }
 }
 
@@ -84,8 +85,8 @@ void stg_world_assign(stg_world *w, uint32_t partition)
                           "flow takes a partition that is away");
         return;
     }
-    stg_flow_look_partition(w->flow, partition, &v);
-    stg_world_require(w, v.state == STG_PARTITION_GIVEN, "check",
+    stg_flow_view_partition(w->flow, partition, &v);
+    stg_world_require(w, v.state == STG_PARTITION_ASSIGNED, "check",
                       stg_about_partition(partition),
                       "flow has what it was assigned");
     at->where = STG_WORLD_ASSIGNED;

@@ -14,14 +14,14 @@ static const char *const notices[] = {
     [STG_TELL_SHEDDING] = "shedding",
     [STG_TELL_SHED] = "shed",
     [STG_TELL_PARKED_MAX] = "parked-max",
-    [STG_TELL_LAGGARD] = "laggard",
+    [STG_TELL_CATCHING_UP] = "laggard",
     [STG_TELL_STORE_FULL] = "store-full",
     [STG_TELL_UPLINK_DOWN] = "uplink down",
     [STG_TELL_UPLINK_UP] = "uplink up",
-    [STG_TELL_STORE_ROOM] = "store-space-ok",
+    [STG_TELL_STORE_SPACE_OK] = "store-space-ok",
     [STG_TELL_EXPIRING] = "expiring",
-    [STG_TELL_PARKED_ROOM] = "parked-below-max",
-    [STG_TELL_JOINED] = "joined",
+    [STG_TELL_PARKED_BELOW_MAX] = "parked-below-max",
+    [STG_TELL_CAUGHT_UP] = "joined",
     [STG_TELL_LOST] = "lost",
 };
 

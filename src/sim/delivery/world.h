@@ -200,7 +200,7 @@ void stg_world_add_again(stg_world *w,
                          uint32_t lane); /* one that was removed */
 /* A new lane of a running hub; as stg_world_add_lane(). */
 stg_lane_options *stg_world_join_lane(stg_world *w, const char *policy,
-                                      bool is_from_oldest);
+                                      bool is_from_earliest);
 /* Other options of the hub, as changed in place. */
 stg_status stg_world_change(stg_world *w, stg_error *err);
 /* Other options of the lane, and another policy; NULL: the same. */

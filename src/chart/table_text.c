@@ -1,4 +1,4 @@
-/* Tables for people: lines for a terminal, and HTML. */
+/* Tables for readers: lines for a terminal, and HTML. */
 #include "chart/table.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
     return &t->cells[row * t->column_count + column];
 }
 
-/* Whether people see it: it has a title, and something to say in some row. */
+/* Whether a reader sees it: it has a title, and something to say in some row. */
 static bool is_shown(const stg_table *t, size_t column)
 {
     if (t->columns[column].title == NULL)
@@ -64,7 +64,7 @@ static void put_number(stg_text_buffer *buffer, double number, bool is_time)
     if (is_time)
         stg_text_buffer_put_time(buffer, number);
     else
-        stg_text_buffer_put_people(buffer, number);
+        stg_text_buffer_put_rounded(buffer, number);
 }
 
 static void put_cell(stg_text_buffer *buffer, const stg_table_column *column,

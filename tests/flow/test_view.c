@@ -11,7 +11,7 @@ static stg_world *make_world(uint64_t seed, const char *policy)
     return w;
 }
 
-TEST(look, says_what_the_breaker_does)
+TEST(view, says_what_the_breaker_does)
 {
     stg_world *w = make_world(1, BREAKING);
     stg_lane_view v;
@@ -40,7 +40,7 @@ TEST(look, says_what_the_breaker_does)
     world_free(w);
 }
 
-TEST(look, says_what_the_budgets_have_left)
+TEST(view, says_what_the_budgets_have_left)
 {
     stg_world *w = make_world(2, STEADY " budget=tokens:3:0.001/s");
 
@@ -60,7 +60,7 @@ TEST(look, says_what_the_budgets_have_left)
     world_free(w);
 }
 
-TEST(look, has_no_budget_where_there_is_none)
+TEST(view, has_no_budget_where_there_is_none)
 {
     stg_world *w = make_world(3, STEADY);
 
@@ -70,7 +70,7 @@ TEST(look, has_no_budget_where_there_is_none)
     world_free(w);
 }
 
-TEST(look, counts_the_lag_of_a_lane_in_the_window)
+TEST(view, counts_the_lag_of_a_lane_in_the_window)
 {
     stg_world *w = make_world(4, STEADY);
     stg_ns first_at;
@@ -94,7 +94,7 @@ TEST(look, counts_the_lag_of_a_lane_in_the_window)
 }
 
 /* What it has taken and not settled is older than what it has not taken. */
-TEST(look, knows_the_oldest_that_is_in_flight)
+TEST(view, knows_the_oldest_that_is_in_flight)
 {
     stg_world *w = make_world(5, STEADY);
 
@@ -111,7 +111,7 @@ TEST(look, knows_the_oldest_that_is_in_flight)
 }
 
 /* Over a restart, too, where nobody reads for it. */
-TEST(look, knows_how_old_it_is_what_a_paused_lane_is_behind)
+TEST(view, knows_how_old_it_is_what_a_paused_lane_is_behind)
 {
     stg_world *w = make_world(11, STEADY);
 
@@ -132,7 +132,7 @@ TEST(look, knows_how_old_it_is_what_a_paused_lane_is_behind)
 
 /* Of what it is behind since before a restart that is the restart, at least; and
  * the next one knows of that. */
-TEST(look, knows_how_old_it_is_at_least_what_a_paused_lane_is_behind)
+TEST(view, knows_how_old_it_is_at_least_what_a_paused_lane_is_behind)
 {
     stg_world *w = make_world(11, STEADY);
     stg_ns oldest_at;
@@ -153,7 +153,7 @@ TEST(look, knows_how_old_it_is_at_least_what_a_paused_lane_is_behind)
 }
 
 /* Of what lies between it and the window nothing is known but where it is. */
-TEST(look, says_that_the_lag_of_a_laggard_is_not_exact)
+TEST(view, says_that_the_lag_of_a_laggard_is_not_exact)
 {
     stg_world *w = make_world(6, STEADY);
 
@@ -177,7 +177,7 @@ TEST(look, says_that_the_lag_of_a_laggard_is_not_exact)
     world_free(w);
 }
 
-TEST(look, counts_the_rows_of_replays)
+TEST(view, counts_the_rows_of_replays)
 {
     stg_world *w = make_world(7, STEADY);
 
@@ -200,7 +200,7 @@ TEST(look, counts_the_rows_of_replays)
     world_free(w);
 }
 
-TEST(look, counts_what_is_in_an_open_range_row)
+TEST(view, counts_what_is_in_an_open_range_row)
 {
     stg_world *w = make_world(8, BREAKING);
 
@@ -209,14 +209,14 @@ TEST(look, counts_what_is_in_an_open_range_row)
     stg_world_start(w);
     stg_world_run(w, world_after(w, 12 * STG_MIN));
     CHECK_INT(world_look(w, 0).state, STG_LANE_SHEDDING);
-    CHECK_U64(world_look(w, 0).ranged, 8);
+    CHECK_U64(world_look(w, 0).bulk, 8);
     world_script(w, 0, "200");
     stg_world_run(w, world_after(w, 2 * STG_MIN));
-    CHECK_U64(world_look(w, 0).ranged, 0);
+    CHECK_U64(world_look(w, 0).bulk, 0);
     world_free(w);
 }
 
-TEST(look, tells_when_there_are_fewer_parked_rows_again)
+TEST(view, tells_when_there_are_fewer_parked_rows_again)
 {
     stg_world *w = make_world(9, STEADY);
 

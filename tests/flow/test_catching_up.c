@@ -20,23 +20,23 @@ static stg_world *make_world(uint64_t seed, uint32_t paused, uint64_t messages)
     return w;
 }
 
-TEST(laggards, are_served_from_the_log_and_join_again)
+TEST(catching_up, are_served_from_the_log_and_join_again)
 {
     stg_world *w = make_world(1, 1, 500);
 
     CHECK_U64(stg_world_sum(w).catch_ups, 0);
     stg_world_pause(w, 1, false);
     stg_world_run(w, world_after(w, 50 * STG_MS));
-    CHECK(world_look(w, 1).is_laggard);
+    CHECK(world_look(w, 1).is_catching_up);
     stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 1).delivered, 500);
-    CHECK(!world_look(w, 1).is_laggard);
+    CHECK(!world_look(w, 1).is_catching_up);
     CHECK(stg_world_sum(w).catch_ups > 0);
     world_end(w);
 }
 
 /* A log that cannot be reached is not one that has nothing: I1. */
-TEST(laggards, pass_over_nothing_that_could_not_be_read)
+TEST(catching_up, pass_over_nothing_that_could_not_be_read)
 {
     stg_world *w = make_world(9, 2, 500);
 
@@ -46,12 +46,12 @@ TEST(laggards, pass_over_nothing_that_could_not_be_read)
     stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 1).delivered, 500);
     CHECK_U64(world_look(w, 2).delivered, 500);
-    CHECK(!world_look(w, 1).is_laggard);
+    CHECK(!world_look(w, 1).is_catching_up);
     world_end(w);
 }
 
 /* Once it has joined it needs nobody. */
-TEST(laggards, need_no_reader_once_they_have_joined)
+TEST(catching_up, need_no_reader_once_they_have_joined)
 {
     stg_world *w = make_world(2, 1, 500);
     uint64_t catch_ups;
@@ -67,7 +67,7 @@ TEST(laggards, need_no_reader_once_they_have_joined)
 }
 
 /* What was read for one is for all whose place is inside. */
-TEST(laggards, share_what_is_read_at_the_same_place)
+TEST(catching_up, share_what_is_read_at_the_same_place)
 {
     stg_world *w = make_world(3, 1, 500), *other = make_world(3, 20, 500);
 
@@ -95,7 +95,7 @@ static stg_world_answer answer_slowly(stg_world *w, uint32_t l,
 }
 
 /* Two at different places: neither waits for the other to be through. */
-TEST(laggards, progress_at_different_places)
+TEST(catching_up, progress_at_different_places)
 {
     stg_world *w = make_world(4, 2, 400);
 
@@ -129,7 +129,7 @@ static stg_world_answer answer_at_once(stg_world *w, uint32_t l,
 }
 
 /* In turn: the lowest, though it always wants more, is not read for alone. */
-TEST(laggards, take_turns)
+TEST(catching_up, take_turns)
 {
     stg_world *w = make_world(8, 2, 1500);
     uint64_t one;
@@ -152,7 +152,7 @@ TEST(laggards, take_turns)
 }
 
 /* I8 The main lanes do not notice. */
-TEST(laggards, do_not_slow_the_others)
+TEST(catching_up, do_not_slow_the_others)
 {
     uint64_t delivered[2];
 
@@ -175,7 +175,7 @@ TEST(laggards, do_not_slow_the_others)
 }
 
 /* A laggard that may not send (gated, held, paused) is not read for. */
-TEST(laggards, are_not_read_for_while_they_cannot_send)
+TEST(catching_up, are_not_read_for_while_they_cannot_send)
 {
     stg_world *w = make_world(6, 1, 300);
     uint64_t catch_ups;
@@ -192,7 +192,7 @@ TEST(laggards, are_not_read_for_while_they_cannot_send)
 }
 
 /* In every partition by itself. */
-TEST(laggards, are_behind_in_one_partition_and_not_in_another)
+TEST(catching_up, are_behind_in_one_partition_and_not_in_another)
 {
     stg_world *w = world_new(7);
 
@@ -214,7 +214,7 @@ TEST(laggards, are_behind_in_one_partition_and_not_in_another)
 }
 
 /* The base does not fall when the window has moved on. */
-TEST(laggards, keep_their_place_when_the_window_leaves_them)
+TEST(catching_up, keep_their_place_when_the_window_leaves_them)
 {
     for (uint64_t seed = 0; seed < seeds(20); seed++) {
         stg_world *w = make_world(seed, 1, 50);

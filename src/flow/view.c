@@ -1,4 +1,4 @@
-/* A look at a lane or at all, for people and metrics. Cheap: no more than a few
+/* Views of a lane, or of all, for operators and metrics. Cheap: no more than a few
  * numbers of each partition are read. */
 #include "flow/state.h"
 
@@ -42,71 +42,71 @@ static stg_ns find_gate(const stg_lane *l, const stg_lane_view *v, stg_ns now)
     return at > now ? at : 0;
 }
 
-/* -- a place --------------------------------------------------------------- */
+/* -- a cursor --------------------------------------------------------------- */
 
-static void look_at_place(const stg_lane *l, const stg_partition *p,
-                          stg_place_view *v)
+static void view_cursor(const stg_lane *l, const stg_partition *p,
+                        stg_lane_cursor_view *v)
 {
-    const stg_place *place = stg_lane_place(l, p);
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_window *w = &p->window;
-    bool is_in_window = stg_place_is_in_window(l, p);
+    bool is_in_window = stg_lane_cursor_is_in_window(l, p);
 
-    *v = (stg_place_view){.is_laggard = place->is_laggard,
-                          .next = stg_place_next(l, p),
-                          .base = stg_place_base(l, p),
-                          .lag = w->end -
-                                 (is_in_window ? place->number : w->first),
-                          .is_lag_exact = is_in_window,
-                          .oldest_at = stg_place_oldest(l, p),
-                          .waiting = place->waiting,
-                          .parked = place->rows};
-    if (!stg_partition_is_given(p)) // what it does not read it does not lack
+    *v = (stg_lane_cursor_view){
+        .is_catching_up = cursor->is_catching_up,
+        .next = stg_lane_cursor_next(l, p),
+        .base = stg_lane_cursor_base(l, p),
+        .lag = w->end - (is_in_window ? cursor->number : w->first),
+        .is_lag_exact = is_in_window,
+        .oldest_at = stg_lane_cursor_oldest(l, p),
+        .waiting = cursor->waiting,
+        .parked = cursor->rows};
+    if (!stg_partition_is_assigned(p)) // what it does not read it does not lack
         v->is_lag_exact = true;
 }
 
-static void add_place(const stg_lane *l, const stg_partition *p,
-                      stg_lane_view *v)
+static void add_cursor(const stg_lane *l, const stg_partition *p,
+                       stg_lane_view *v)
 {
-    const stg_place *place = stg_lane_place(l, p);
-    stg_place_view at;
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    stg_lane_cursor_view at;
 
-    look_at_place(l, p, &at);
-    v->routed += place->routed;
-    v->delivered += place->delivered;
-    v->dead += place->dead;
-    v->cancelled += place->cancelled;
-    v->waiting += place->waiting;
-    v->parked += place->rows;
-    v->replays += place->replays;
-    if (!place->range.is_closed)
-        v->ranged += place->range.count;
+    view_cursor(l, p, &at);
+    v->routed += cursor->routed;
+    v->delivered += cursor->delivered;
+    v->dead += cursor->dead;
+    v->cancelled += cursor->cancelled;
+    v->waiting += cursor->waiting;
+    v->parked += cursor->rows;
+    v->replays += cursor->replays;
+    if (!cursor->bulk.is_closed)
+        v->bulk += cursor->bulk.count;
     v->lag += at.lag;
     v->is_lag_exact &= at.is_lag_exact;
     if (at.oldest_at != 0 && (v->oldest_at == 0 || at.oldest_at < v->oldest_at))
         v->oldest_at = at.oldest_at;
-    if (!stg_partition_is_given(p))
+    if (!stg_partition_is_assigned(p))
         return;
     v->next = at.next < v->next ? at.next : v->next;
     v->base = at.base < v->base ? at.base : v->base;
 }
 
-stg_status stg_flow_look_place(const stg_flow *f, uint32_t lane,
-                               uint32_t partition, stg_place_view *view)
+stg_status stg_flow_view_cursor(const stg_flow *f, uint32_t lane,
+                                uint32_t partition, stg_lane_cursor_view *view)
 {
     const stg_lane *l = stg_flow_lane(f, lane);
     const stg_partition *p = stg_flow_partition(f, partition);
 
     if (l == NULL || p == NULL)
         return STG_NOT_FOUND;
-    look_at_place(l, p, view);
+    view_cursor(l, p, view);
     return STG_OK;
 }
 
 static stg_partition_state find_partition_state(const stg_partition *p)
 {
     switch (p->phase) {
-    case STG_PHASE_GIVEN:
-        return STG_PARTITION_GIVEN;
+    case STG_PHASE_ASSIGNED:
+        return STG_PARTITION_ASSIGNED;
     case STG_PHASE_ROWS:
         return STG_PARTITION_ROWS;
     default:
@@ -114,7 +114,7 @@ static stg_partition_state find_partition_state(const stg_partition *p)
     }
 }
 
-stg_status stg_flow_look_partition(const stg_flow *f, uint32_t partition,
+stg_status stg_flow_view_partition(const stg_flow *f, uint32_t partition,
                                    stg_partition_view *view)
 {
     const stg_partition *p = stg_flow_partition(f, partition);
@@ -151,8 +151,8 @@ static void look_at_peer(const stg_lane *l, stg_lane_view *v, stg_ns now)
     v->is_slow_start = l->peer->limit.value < l->peer->limit.threshold;
 }
 
-stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
-                         stg_ns now)
+stg_status stg_flow_view_lane(const stg_flow *f, uint32_t lane,
+                              stg_lane_view *view, stg_ns now)
 {
     const stg_lane *l = stg_flow_lane(f, lane);
     uint64_t in_flight = 0;
@@ -160,7 +160,7 @@ stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
     if (l == NULL)
         return STG_NOT_FOUND;
     *view = (stg_lane_view){.state = find_state(l, now),
-                            .is_laggard = stg_list_has(&l->laggard),
+                            .is_catching_up = stg_list_has(&l->catch_up_link),
                             .order = l->o.order,
                             .limit = stg_lane_limit(l),
                             .openings = l->openings,
@@ -171,8 +171,8 @@ stg_status stg_flow_look(const stg_flow *f, uint32_t lane, stg_lane_view *view,
                             .retries = l->retries,
                             .budget_refused = l->budget_refused};
     for (uint32_t i = 0; i < f->partition_count; i++) {
-        add_place(l, f->partitions[i], view);
-        in_flight += stg_lane_place(l, f->partitions[i])->in_flight;
+        add_cursor(l, f->partitions[i], view);
+        in_flight += stg_lane_cursor_in(l, f->partitions[i])->in_flight;
     }
     // A row that is being tried again counts as in flight, not as parked.
     view->parked -= l->in_flight - in_flight;
@@ -205,5 +205,5 @@ void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now)
         .is_uplink_down = f->uplink.is_down,
         .uplink_down_at = f->uplink.is_down ? f->uplink.down_at : 0,
         .uplink_lanes = f->uplink.is_down ? f->uplink.count : 0,
-        .is_stopping = f->is_stopping};
+        .is_stopping = f->stop != STG_STOP_NOT};
 }

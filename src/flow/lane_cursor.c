@@ -1,0 +1,374 @@
+/* A lane's cursor in one partition. */
+#include <string.h>
+
+#include "flow/state.h"
+
+enum { COUNT_TEXT = 48 }; /* a number and its unit */
+
+uint64_t stg_lane_cursor_next(const stg_lane *l, const stg_partition *p)
+{
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_window *w = &p->window;
+
+    if (!stg_lane_cursor_is_in_window(l, p))
+        return cursor->next;
+    return stg_window_position(w, cursor->number);
+}
+
+uint64_t stg_lane_cursor_base(const stg_lane *l, const stg_partition *p)
+{
+    const stg_ring *r = &stg_lane_cursor_in(l, p)->ring;
+
+    return r->count > 0 ? stg_ring_at(r, r->first)->position
+                        : stg_lane_cursor_next(l, p);
+}
+
+bool stg_lane_cursor_is_in_window(const stg_lane *l, const stg_partition *p)
+{
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+
+    return stg_partition_is_assigned(p) && !cursor->is_catching_up &&
+           cursor->number >= p->window.first;
+}
+
+stg_ns stg_lane_cursor_oldest(const stg_lane *l, const stg_partition *p)
+{
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_window *w = &p->window;
+    const stg_ring *r = &cursor->ring;
+
+    if (r->count > 0)
+        return stg_ring_at(r, r->first)->delivery->message->created_at;
+    if (!stg_lane_cursor_is_in_window(l, p))
+        return cursor->lagging_at;
+    return cursor->number < w->end
+               ? stg_window_at(w, cursor->number)->created_at
+               : 0;
+}
+
+/* Of what is lost nothing is stored. */
+void stg_lane_cursor_mark(stg_flow *f, const stg_lane *l, stg_partition *p,
+                          uint8_t mark)
+{
+    if (p->phase == STG_PHASE_LOST)
+        return;
+    p->slices[l->number / STG_SLICE] |= mark;
+    f->checkpoint.marks |= (uint8_t)(STG_SLICE_DIRTY | (mark & STG_SLICE_MUST));
+}
+
+void stg_lane_cursor_mark_all(stg_flow *f, const stg_lane *l, uint8_t mark)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        stg_lane_cursor_mark(f, l, f->partitions[i], mark);
+}
+
+static bool is_any_laggard(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        if (stg_lane_cursor_in(l, f->partitions[i])->is_catching_up)
+            return true;
+    return false;
+}
+
+/* The cursor no longer catches up: it is in the window, or freed. */
+void stg_lane_cursor_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p)
+{
+    stg_lane_cursor_in(l, p)->is_catching_up = false;
+    if (!stg_list_has(&l->catch_up_link) || is_any_laggard(f, l))
+        return;
+    stg_list_remove(&l->catch_up_link);
+    stg_flow_tell(f, l->number, p->number, STG_TELL_CAUGHT_UP, 0, 0);
+}
+
+/* Below what was committed the log may be trimmed at any time. What the group
+ * has committed is settled for a lane that is known, too; what others here have
+ * settled above it need not be. */
+void stg_lane_cursor_begin(stg_lane *l, const stg_partition *p)
+{
+    uint64_t oldest = stg_ns_max(p->begin, p->committed);
+    bool is_oldest = l->o.is_from_earliest || (l->o.is_known && p->floor > 0);
+
+    stg_lane_cursor_in(l, p)->next = stg_lane_cursor_in(l, p)->durable =
+        is_oldest ? stg_ns_min(oldest, p->window.next) : p->window.next;
+}
+
+void stg_lane_cursor_follow(stg_lane *l, stg_partition *p)
+{
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    bool was_following = cursor->is_following;
+
+    cursor->is_following =
+        l->o.follows == NULL || l->o.follows(l->o.ctx, p->number);
+    if (l->is_removing)
+        return;
+    p->followers += cursor->is_following;
+    p->followers -= was_following;
+}
+
+/* In an ordered lane rows get their slots as the lane comes to them: while it
+ * has any, it goes on message by message. */
+bool stg_lane_cursor_may_pass(const stg_lane *l, const stg_partition *p)
+{
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    bool has_rows = cursor->rows > cursor->replays;
+
+    return stg_partition_is_assigned(p) && !l->is_ending &&
+           !stg_lane_follows(l, p) &&
+           (!has_rows ||
+            (l->o.order == STG_ORDER_NONE && !cursor->is_draining));
+}
+
+/* Positions that were settled before a restart, and are passed above an unsettled
+ * one, are remembered in the ring. False: no memory. */
+static bool pass_restored(stg_flow *f, stg_lane_cursor *cursor, uint64_t end)
+{
+    while (cursor->restored_at < cursor->restored_count &&
+           cursor->restored[cursor->restored_at] < end) {
+        if (cursor->ring.count > 0) {
+            if (!stg_ring_reserve(&cursor->ring, &f->memory))
+                return false;
+            stg_ring_push(&cursor->ring, cursor->restored[cursor->restored_at],
+                          NULL);
+        }
+        cursor->restored_at++;
+    }
+    return true;
+}
+
+void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_window *w = &p->window;
+
+    if (!stg_lane_cursor_may_pass(l, p) || !pass_restored(f, cursor, w->next))
+        return;
+    cursor->next = w->next;
+    cursor->number = w->end;
+    cursor->lagging_at = 0;
+    stg_lane_cursor_catch_up(f, l, p);
+    stg_lane_cursor_mark(f, l, p, STG_SLICE_DIRTY);
+}
+
+void stg_lane_cursor_join(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_window *w = &p->window;
+
+    stg_lane_cursor_pass(f, l, p);
+    if (cursor->next >= w->start) {
+        cursor->number = stg_window_find(w, cursor->next);
+        stg_lane_cursor_catch_up(f, l, p);
+        stg_expired_pass_gap(f, l, p);
+        return;
+    }
+    if (cursor->next <
+        stg_ns_min(p->lost_below,
+                   w->start)) { // and it is not in memory any more
+        stg_expired_pass(f, l, p);
+        return;
+    }
+    if (!cursor->is_catching_up)
+        stg_flow_tell(f, l->number, p->number, STG_TELL_CATCHING_UP, 0, 0);
+    cursor->is_catching_up = true;
+    if (cursor->lagging_at == 0) { // nobody knows: since now, at least
+        cursor->lagging_at = stg_flow_wall(f, f->now);
+        stg_lane_cursor_mark(f, l, p, STG_SLICE_DIRTY);
+    }
+    if (!stg_list_has(&l->catch_up_link))
+        stg_list_push(&f->catching_up, &l->catch_up_link);
+}
+
+static void forget_restored(stg_flow *f, stg_lane_cursor *cursor)
+{
+    stg_flow_release(f, cursor->restored);
+    cursor->restored = NULL;
+    cursor->restored_at = cursor->restored_count = cursor->restored_capacity =
+        0;
+}
+
+/* What was passed is not needed any more, unless rows may still be noted. */
+static bool is_restored(stg_flow *f, stg_lane_cursor *cursor, uint64_t position)
+{
+    while (cursor->restored_at < cursor->restored_count &&
+           cursor->restored[cursor->restored_at] < position)
+        cursor->restored_at++;
+    if (cursor->restored_at < cursor->restored_count)
+        return cursor->restored[cursor->restored_at] == position;
+    if (cursor->rows == cursor->replays)
+        forget_restored(f, cursor);
+    return false;
+}
+
+static size_t find_restored(const stg_lane_cursor *cursor, uint64_t position)
+{
+    size_t i = cursor->restored_at;
+
+    while (i < cursor->restored_count && cursor->restored[i] < position)
+        i++;
+    return i;
+}
+
+/* A row without a slot in the ring is settled, above all that was taken: when
+ * the reader comes there it is to be passed over. There is room, for as many as
+ * there were rows. */
+void stg_lane_cursor_note(stg_flow *f, stg_lane *l, const stg_delivery *d)
+{
+    stg_partition *p = stg_flow_home(f, d->message);
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    uint64_t position = d->message->position;
+    size_t i = find_restored(cursor, position), count = cursor->restored_count;
+
+    if (d->replay > 0 || !d->is_stored ||
+        position < stg_lane_cursor_next(l, p) ||
+        (i < count && cursor->restored[i] == position) ||
+        count - cursor->restored_at == cursor->restored_capacity)
+        return;
+    if (count == cursor->restored_capacity) { // what was passed makes room
+        memmove(cursor->restored, cursor->restored + cursor->restored_at,
+                (count - cursor->restored_at) * sizeof *cursor->restored);
+        i -= cursor->restored_at;
+        count -= cursor->restored_at;
+        cursor->restored_at = 0;
+    }
+    memmove(cursor->restored + i + 1, cursor->restored + i,
+            (count - i) * sizeof *cursor->restored);
+    cursor->restored[i] = position;
+    cursor->restored_count = count + 1;
+}
+
+void stg_lane_cursor_enter(stg_lane *l, stg_delivery *d)
+{
+    stg_lane_cursor *cursor = stg_delivery_cursor(d);
+
+    d->is_blocked = stg_order_is_blocked(l, d);
+    d->slot = stg_ring_push(&cursor->ring, d->message->position, d);
+    d->in_ring = true;
+    cursor->taken = d->message->position;
+    l->in_ring += d->message->size;
+}
+
+/* The ring has room for one. */
+bool stg_lane_cursor_skips(stg_flow *f, stg_lane *l, const stg_message *m)
+{
+    stg_lane_cursor *cursor = &l->cursors[m->slot];
+
+    if (cursor->restored != NULL && is_restored(f, cursor, m->position)) {
+        cursor->taken = m->position;
+        if (cursor->ring.count > 0)
+            stg_ring_push(&cursor->ring, m->position, NULL);
+        return true;
+    }
+    if (stg_order_attach_now(f, l, m))
+        return true;
+    return l->o.accepts != NULL && !l->o.accepts(l->o.ctx, m);
+}
+
+/* "1234" and the unit, at the end of text. */
+static const char *print_count(char text[COUNT_TEXT], uint32_t count,
+                               const char *unit)
+{
+    size_t size = strlen(unit) + 1, start = COUNT_TEXT - size;
+    char *at = &text[start];
+
+    memcpy(at, unit, size);
+    do
+        *--at = (char)('0' + count % 10);
+    while ((count /= 10) > 0);
+    return at;
+}
+
+/* The log has not got it as it was published. */
+static bool is_unfit(const stg_message *m)
+{
+    return m->true_size > 0 || m->headers_lost > 0;
+}
+
+/* It may not be sent: the row of a dead letter says how large it was, or how
+ * many headers it lacks. */
+static void refuse(stg_flow *f, stg_delivery *d)
+{
+    const stg_message *m = d->message;
+    bool is_large = m->true_size > 0;
+    char text[COUNT_TEXT];
+    stg_failure failure = {
+        .outcome =
+            stg_failed(is_large ? STG_FAULT_TOO_LARGE : STG_FAULT_INVALID),
+        .why = STG_WHY_PERMANENT,
+        .first_attempt_at = stg_flow_wall(f, f->now),
+        .last_attempt_at = stg_flow_wall(f, f->now),
+        .detail = is_large ? print_count(text, m->true_size, " bytes")
+                           : print_count(text, m->headers_lost,
+                                         " of its headers cannot be sent"),
+    };
+
+    stg_delivery_note(f, d, &failure);
+    d->is_blocked = false;
+    stg_settle(f, d, STG_CHANGE_DEAD);
+}
+
+bool stg_lane_cursor_take(stg_flow *f, stg_lane *l, stg_message *m)
+{
+    stg_lane_cursor *cursor = &l->cursors[m->slot];
+    stg_delivery *d;
+
+    if (!stg_ring_reserve(&cursor->ring, &f->memory))
+        return false;
+    d = stg_delivery_new(l, f, m);
+    if (d == NULL)
+        return false;
+    m->refs++;
+    d->after_hole = cursor->has_hole;
+    cursor->has_hole = false;
+    stg_lane_cursor_enter(l, d);
+    cursor->routed++;
+    cursor->waiting++;
+    if (is_unfit(m)) {
+        refuse(f, d);
+    } else if (d->is_blocked) {
+        l->untried_count++;
+        l->pinned += m->size;
+    } else {
+        stg_dispatch_untried(d, false);
+    }
+    return true;
+}
+
+void stg_lane_cursor_lead(stg_flow *f, const stg_lane *l, stg_partition *p)
+{
+    uint64_t number = stg_lane_cursor_in(l, p)->number;
+
+    while (p->furthest < number && stg_lane_follows(l, p))
+        stg_partition_lead(f, p);
+}
+
+/* A lane that sheds is quick, and would leave the others behind. */
+void stg_lane_cursor_advance(stg_flow *f, stg_lane *l, stg_partition *p)
+{
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_window *w = &p->window;
+
+    cursor->lagging_at = stg_window_at(w, cursor->number)->created_at;
+    cursor->next = stg_window_at(w, cursor->number++)->position + 1;
+    stg_expired_pass_gap(f, l, p);
+    if (!l->is_shedding)
+        stg_lane_cursor_lead(f, l, p);
+    stg_lane_cursor_mark(f, l, p, STG_SLICE_DIRTY);
+}
+
+void stg_lane_cursor_settle(stg_flow *f, stg_delivery *d)
+{
+    stg_lane *l = d->lane;
+    stg_lane_cursor *cursor = stg_delivery_cursor(d);
+
+    stg_lane_cursor_mark(f, l, stg_flow_home(f, d->message), STG_SLICE_DIRTY);
+    if (!d->in_ring) {
+        stg_lane_cursor_note(f, l, d);
+        return;
+    }
+    d->in_ring = false;
+    stg_shed_break(l, cursor, d->message->position);
+    l->in_ring -= d->message->size;
+    stg_ring_settle(&cursor->ring, d->slot, &f->memory);
+    if (l->o.order != STG_ORDER_NONE)
+        stg_order_unblock(f, l, d);
+}
