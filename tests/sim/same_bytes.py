@@ -19,8 +19,9 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 GOLDEN = SOURCE / "tests/sim/bytes.txt"
 PARTS = ["contention", "contention_totals", "curve", "distribution",
-         "engine", "estimate", "max_rate", "queue", "queue_heap",
-         "queue_ladder", "random", "resource", "resource_text", "tally"]
+         "engine", "queue", "queue_heap",
+         "queue_ladder", "random", "resource", "resource_text",
+         "statistics", "tally"]
 
 
 def sources():
