@@ -1,3 +1,10 @@
+/* From a name to a connection: addresses in turn, some at a time (RFC 8305).
+ *
+ * Each address is judged by egress just before it is tried, whatever the name was
+ * judged before. The next one has its turn when the one before has failed, or has
+ * not answered for a while; the first that connects wins, and the others are
+ * closed. Many dials at once are spread over turns of the loop; where the system
+ * has no file left they wait for one, and that time is not the target's. */
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>

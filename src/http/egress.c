@@ -1,3 +1,6 @@
+/* Which network decides about an address: the smallest one that holds it, of the
+ * rule's and of those that are built in. An IPv6 address may lead to an IPv4 one
+ * (mapped, translated, tunnelled): all readings of it must be allowed. */
 #include "http/egress.h"
 
 #include <stdio.h>

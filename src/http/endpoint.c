@@ -1,3 +1,7 @@
+/* A target's endpoint: its options checked, the fixed part of its requests'
+ * heads made once, and its pool of connections. The connection that was used last
+ * is taken first; one that is closed by the other side while it is idle costs no
+ * attempt. An endpoint that is retired goes with its last exchange. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* The head of a request, read strictly (RFC 9112): what two readers could take
+ * for two different things is refused, for the one in front of us may have taken
+ * the other one (request smuggling). Lines end in CR LF, nothing is folded, there
+ * is one host, and one way to find the end of the body. */
 #include "http/request.h"
 
 #include <stdlib.h>

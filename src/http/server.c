@@ -1,3 +1,10 @@
+/* The listener: whom it accepts, and who makes room.
+ *
+ * A quarter of the files is the server's own; above that it takes what targets
+ * leave. Where no place is left, the caller that has been quiet longest goes
+ * first, and new ones are still answered by a file that is held in reserve. While
+ * there is no file at all the listener rests, and the system's queue holds who
+ * comes. */
 #include "http/server.h"
 
 #include <errno.h>

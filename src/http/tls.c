@@ -1,3 +1,9 @@
+/* TLS by OpenSSL, on memory: contexts that are shared, and sessions.
+ *
+ * Contexts with the same options are one, as long as their files are as they were
+ * when they were read: a file that was written anew makes another context, and
+ * connections that are open keep theirs. Certificates are checked against the
+ * name, or the address, of the target. */
 #include "http/tls.h"
 
 #include <stdio.h>
