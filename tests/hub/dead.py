@@ -37,6 +37,8 @@ class Dead(case.Case):
                status=503, state="dead", attempts=3, count=1, last=None,
                payload=b"x", answer=None, at="2026-03-01T12:00:00.000Z",
                newest=None):
+        if last is not None and newest is None:
+            newest = at  # a bulk row always has it
         with sqlite3.connect(self.store) as db:
             db.execute(
                 f"INSERT INTO failed_broadcast_logs ({COLUMNS}) VALUES"
