@@ -1,3 +1,10 @@
+/* A digest as a mail: the header here, the encoding of the body by libcurl.
+ *
+ * Everything in a subject may come from outside (names of targets, of hubs). A
+ * subject is folded only where it is printable ASCII with short words; all else
+ * becomes encoded words of whole characters, so that no byte of it can end the
+ * line and begin another header. */
+#include "alerts/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -5,7 +12,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "alerts/text.h"
 #include "base/utf8.h"
 
 enum { LINE_MAX = 76 };

@@ -1,3 +1,10 @@
+/* Mails by libcurl's blocking calls, each in a thread of libuv's pool.
+ *
+ * A stg_mail is written by the loop's thread until it is queued, by the thread
+ * while it runs, and by the loop's thread again in ended(): only is_cancelled is
+ * shared. The server's last reply decides what a failure means, since libcurl has
+ * one code for many of them. libcurl goes on without a login where the server
+ * offers none; give_text() stops it before the body. */
 #include "alerts/mailer.h"
 
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+#include "alerts/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,7 +6,6 @@
 
 #include <jansson.h>
 
-#include "alerts/text.h"
 #include "host/log_line.h"
 
 /* What it is printed as, and then no more. */

@@ -1,3 +1,10 @@
+/* `stagger send` from the first byte of its input to the receipt.
+ *
+ * step() moves on as far as it can without waiting: a free post, a line for its
+ * batch, or a read. A pipe is read only when poll says that it is ready, and a
+ * batch goes out as soon as the pipe has no more for now, so a slow producer's
+ * lines do not wait for others. When all posts are under way nothing is read: a
+ * hub that is full slows the producer down. */
 #include "cli/send/send.h"
 
 #include <errno.h>
