@@ -145,12 +145,6 @@ add_library(stagger_hub STATIC
     hub/service.c
     hub/shell.c
     hub/source.c
-    hub/source_catch_up.c
-    hub/source_check.c
-    hub/source_epochs.c
-    hub/source_kafka.c
-    hub/source_release.c
-    hub/source_tell.c
     hub/target.c
     hub/target_control.c
     hub/tell.c
@@ -170,7 +164,12 @@ add_library(stagger_hub STATIC
     ingress/scan.c
     ingress/stream.c
     ingress/token.c
+    kafka/catch_up_queue.c
+    kafka/claim.c
+    kafka/log_check.c
+    kafka/report.c
     kafka/reserved.c
+    kafka/source.c
     kafka/topic.c
     kafka/trouble.c
     metrics/count.c
@@ -178,9 +177,10 @@ add_library(stagger_hub STATIC
     metrics/exposition.c
     metrics/metrics.c
     metrics/print.c
-    metrics/print_kafka.c
+    metrics/print_source.c
     metrics/print_targets.c
     metrics/process.c
+    sources/queue.c
     store/appends.c
     store/arena.c
     store/cause.c

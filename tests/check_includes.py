@@ -30,7 +30,7 @@ ROOMS = {
     "alerts": ("base", "core", "flow", "host", "http", "store"),
     "config": ("base", "core", "flow", "host", "http", "store", "sources",
                "kafka", "ingress", "alerts"),
-    "metrics": ("base", "core", "flow", "host", "http", "store", "kafka",
+    "metrics": ("base", "core", "flow", "host", "http", "store", "sources",
                 "ingress", "alerts", "config"),
     "hub": ("base", "core", "flow", "adapters", "host", "http", "store",
             "sources", "kafka", "ingress", "alerts", "metrics", "config"),

@@ -85,7 +85,7 @@ static json_t *print_ingress(const stg_hub *h)
         "pending_bytes", stg_json_count(v.pending));
 }
 
-static json_t *print_place(const stg_source_view *v)
+static json_t *print_partition(const stg_source_view *v)
 {
     return json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "topic", v->topic,
                      "partition", stg_json_count(v->partition), "next_position",
@@ -95,19 +95,19 @@ static json_t *print_place(const stg_source_view *v)
                      stg_json_count(stg_ns_sub(v->end, v->next)));
 }
 
-static json_t *print_kafka(const stg_hub *h)
+static json_t *print_source(const stg_hub *h)
 {
-    json_t *places = json_array();
+    const stg_source *s = h->source;
+    json_t *partitions;
     stg_source_view v;
 
-    if (!stg_source_is_kafka(&h->source)) {
-        json_decref(places);
+    if (s->ops->look == NULL)
         return json_null();
-    }
-    for (size_t i = 0; stg_source_look(&h->source, i, &v); i++)
-        json_array_append_new(places, print_place(&v));
-    return json_pack("{s:b,s:o}", "is_away", (int)h->source.is_away,
-                     "partitions", places);
+    partitions = json_array();
+    for (size_t i = 0; s->ops->look(s, i, &v); i++)
+        json_array_append_new(partitions, print_partition(&v));
+    return json_pack("{s:b,s:o}", "is_away", (int)s->is_away, "partitions",
+                     partitions);
 }
 
 /* An instant of the loop's clock as one of the wall's; 0: none. */
@@ -154,7 +154,7 @@ void stg_admin_status(void *admin, stg_ask *ask)
             stg_json_count(v.flow.held), "max_bytes",
             stg_json_count(h->settings->memory_max), "targets",
             print_target_counts(h), "store", print_store(h), "ingress",
-            print_ingress(h), "kafka", print_kafka(h), "replays_running",
+            print_ingress(h), "kafka", print_source(h), "replays_running",
             (int)a->replays_running, "uplink", print_uplink(&v.flow)));
 }
 

@@ -12,8 +12,10 @@
 static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
                       MEMORY_MOST = UINT64_C(1) << 40;
 
-static stg_status check(const stg_settings *o, stg_error *err)
+static stg_status check(const stg_hub_options *hub, stg_error *err)
 {
+    const stg_settings *o = hub->settings;
+
     if (o->target_count == 0 && o->shard.mode == STG_SHARD_TARGETS)
         return stg_hub_refuse(err, STG_INVALID,
                               "there is no target whose name falls to shard "
@@ -97,7 +99,7 @@ static bool is_of_topics(stg_target *t, uint32_t partition)
 
     if (partition < t->known_count && t->topics_known[partition] != UNKNOWN)
         return t->topics_known[partition] == YES;
-    is_of = stg_source_is_of(t->hub, partition, &t->settings->topics);
+    is_of = stg_hub_source_is_of(t->hub, partition, &t->settings->topics);
     if (partition >= t->known_count) {
         wider = realloc(t->topics_known, room);
         if (wider == NULL)
@@ -189,11 +191,11 @@ static stg_status start_flow(stg_hub *h, stg_error *err)
 
     if (status != STG_OK)
         return status;
-    status = stg_source_give(&h->source, err);
+    status = stg_hub_source_restore(h, err);
     if (status == STG_OK)
         status = add_lanes(h, err);
     // Those of a database come with the partitions that are claimed.
-    if (status == STG_OK && h->source.keeps_rows)
+    if (status == STG_OK && h->source_part.host.keeps_rows)
         status = stg_store_cursors(h->store, restore, &r, err);
     if (status == STG_OK && r.status != STG_OK)
         return stg_hub_refuse(err, r.status,
@@ -250,7 +252,7 @@ static void close_all(void *hub)
     if (h->is_open)
         h->end.dead = count_dead(h);
     stg_intake_close(&h->intake, part_closed, h);
-    stg_source_close(&h->source, part_closed, h);
+    stg_hub_source_close(h, part_closed, h);
     stg_targets_close(&h->targets);
     stg_metrics_close(&h->metrics, part_closed, h);
     if (h->client != NULL)
@@ -300,18 +302,11 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.paused = stg_target_control_paused;
     s.forgotten = stg_target_control_forgotten;
     s.ctx = h;
-    status = stg_source_check(&h->source, h, o, &s, err);
+    status = stg_hub_source_make(h, o, &s, err);
     if (status == STG_OK)
         status = stg_store_open(&h->store, h->loop, &s, err);
     h->handles += h->store != NULL;
     return status;
-}
-
-static void set_client(stg_hub *h, const stg_settings *o)
-{
-    stg_client_set_resolver(h->client, o->resolver);
-    if (o->source == STG_SOURCE_KAFKA)
-        stg_client_files(h->client)->brokers = (uint32_t)o->kafka.brokers.count;
 }
 
 /* What can be wrong with the settings is found before a file is made. */
@@ -326,7 +321,7 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         status = stg_client_new(&h->client, h->loop, err);
     h->handles += h->client != NULL;
     if (status == STG_OK)
-        set_client(h, o);
+        stg_client_set_resolver(h->client, o->resolver);
     if (status == STG_OK)
         status = stg_client_set_egress(h->client, &o->egress, err);
     if (status == STG_OK)
@@ -349,7 +344,7 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     if (status == STG_OK && h->calls != NULL && h->intake.ingress != NULL)
         h->calls->serve(h->calls_part, h->intake.ingress);
     if (status == STG_OK)
-        status = stg_source_open(&h->source, &h->handles, err);
+        status = stg_hub_source_open(h, &h->handles, err);
     return status;
 }
 
@@ -363,6 +358,7 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     h->log = o->log;
     h->settings = o->settings;
     h->calls = o->calls;
+    h->source = o->source;
     h->is_verbose = o->settings->log.least == STG_LOG_DEBUG;
     stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
@@ -374,7 +370,7 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
 stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
                         const stg_hub_options *o, stg_error *err)
 {
-    stg_status status = check(o->settings, err);
+    stg_status status = check(o, err);
     stg_hub *h;
 
     if (status != STG_OK)
@@ -426,7 +422,7 @@ void stg_hub_free(stg_hub *h)
     if (h->flow != NULL)
         stg_flow_free(h->flow);
     stg_attempts_close(&h->attempts);
-    stg_source_free(&h->source);
+    stg_hub_source_free(h);
     stg_targets_free(&h->targets);
     if (h->calls_part != NULL)
         h->calls->free(h->calls_part);
@@ -441,7 +437,7 @@ void stg_hub_look(const stg_hub *h, stg_hub_view *view)
     *view = (stg_hub_view){
         .address = h->intake.address[0] != '\0' ? h->intake.address : NULL,
         .port = h->intake.port,
-        .accepted = stg_intake_accepted(&h->intake) + h->source.counts.messages,
+        .accepted = stg_intake_accepted(&h->intake) + h->source->messages,
         .targets = h->targets.count,
         .is_stopping = h->is_stopping};
     stg_flow_view_all(h->flow, &view->flow, stg_deadlines_now());
@@ -455,9 +451,7 @@ stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
 
     if (status != STG_OK || h->store == NULL)
         return status;
-    view->lag = stg_source_is_kafka(&h->source)
-                    ? stg_source_lag(&h->source, lane)
-                    : stg_store_count_from(h->store, view->next);
+    view->lag = h->source->ops->lag(h->source, lane, view);
     view->is_lag_exact = true;
     return STG_OK;
 }

@@ -43,9 +43,12 @@ typedef struct stg_hub_calls {
 } stg_hub_calls;
 
 typedef struct stg_hub_options {
-    stg_settings *settings;     /* given, once the hub is open */
-    stg_log *log;               /* kept; may be NULL. At the level debug of the
+    stg_settings *settings; /* given, once the hub is open */
+    stg_log *log;           /* kept; may be NULL. At the level debug of the
                                settings, successes are logged, too */
+    /* Given, if the hub is opened or not: what it reads instead of what the
+     * settings name; sources/source.h. NULL: none. */
+    struct stg_source *source;
     const stg_hub_calls *calls; /* kept; NULL: nobody can call */
     bool is_service; /* tells the service manager how it is: see notify.h */
 

@@ -5,7 +5,7 @@
  *     attempt.c   one delivery on its way
  *     target.c    names, lanes, endpoints
  *     intake.c    the ingress
- *     source*.c   the log that flow reads: the queue, or Kafka
+ *     source.c    opens the source that the settings name
  *     reload.c    other settings
  *     tell.c      what is logged
  *     service.c   what the service manager is told
@@ -52,7 +52,8 @@ struct stg_hub {
     stg_targets targets;
     stg_attempts attempts;
     stg_intake intake;
-    stg_source source;
+    stg_source *source; /* what flow reads */
+    stg_hub_source source_part;
     stg_metrics metrics;
     stg_watch watch;            /* its alerts */
     const stg_hub_calls *calls; /* NULL: nobody can call */

@@ -110,8 +110,7 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
     i.epoch = stg_store_epoch(hub->store);
     i.pending_max = (size_t)stg_settings_intake_memory(o);
     i.message_max = stg_intake_message_max(o->memory_max);
-    if (o->source == STG_SOURCE_KAFKA)
-        i.elsewhere = "messages come from Kafka: publish them there";
+    i.elsewhere = hub->source->ops->elsewhere;
     i.batch_max = least(i.batch_max, i.pending_max / 2);
     i.append = append;
     i.files = stg_client_files(hub->client);

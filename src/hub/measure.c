@@ -68,70 +68,65 @@ static void look_alerts(const stg_alerts *a, stg_snapshot *p)
     }
 }
 
-/* -- topics of Kafka -------------------------------------------------------- */
+/* -- partitions of the source ----------------------------------------------- */
 
 /* Lanes times partitions, each with its lag: a page of a few MB. */
 enum { LAGS_MAX = 20000 };
 
-static size_t count_places(const stg_source *s)
+static size_t count_partitions(const stg_source *s)
 {
     stg_source_view v;
     size_t count = 0;
 
-    while (stg_source_look(s, count, &v))
+    while (s->ops->look(s, count, &v))
         count++;
     return count;
 }
 
-static void take_lags(stg_snapshot *p, const stg_source *s, size_t i,
+static void take_lags(stg_snapshot *p, const stg_flow *flow, size_t i,
                       uint32_t number)
 {
-    stg_snapshot_kafka *k = &p->kafka;
+    stg_snapshot_source *k = &p->source;
     stg_lane_cursor_view v;
 
     for (size_t row = 0; row < stg_snapshot_own_rows(p); row++)
-        if (stg_flow_view_cursor(s->hub->flow, p->rows[row].lane_number, number,
-                                 &v) == STG_OK)
-            k->lags[row * k->count + i] = stg_ns_sub(k->places[i].end, v.next);
+        if (stg_flow_view_cursor(flow, p->rows[row].lane_number, number, &v) ==
+            STG_OK)
+            k->lags[row * k->count + i] =
+                stg_ns_sub(k->partitions[i].end, v.next);
 }
 
-static void no_counts(void *ctx, const stg_kafka_view *v)
+static void look_partitions(const stg_hub *h, stg_snapshot *p)
 {
-    (void)ctx;
-    (void)v;
-}
-
-/* What is known of the log, when the rows are complete. */
-static void look_kafka(const stg_source *s, stg_snapshot *p)
-{
-    stg_snapshot_kafka *k = &p->kafka;
-    size_t count = count_places(s);
+    const stg_source *s = h->source;
+    stg_snapshot_source *k = &p->source;
+    size_t count = count_partitions(s);
     stg_source_view v;
 
-    *k = (stg_snapshot_kafka){.is_there = stg_source_is_kafka(s)};
-    if (!k->is_there)
-        return;
-    stg_kafka_look(s->kafka, &k->counts, no_counts, NULL);
-    k->has_letters = s->letters != NULL;
-    if (k->has_letters)
-        k->letters = stg_kafka_letters_look(s->letters);
-    k->partitions = s->counts;
-    k->topics_missing = s->topics_gone;
-    k->places = calloc(count + 1, sizeof *k->places);
-    if (k->places == NULL)
+    k->partitions = calloc(count + 1, sizeof *k->partitions);
+    if (k->partitions == NULL)
         return;
     k->count = count;
     if (count > 0 && stg_snapshot_own_rows(p) <= LAGS_MAX / count)
         k->lags = calloc(stg_snapshot_own_rows(p) * count + 1, sizeof *k->lags);
-    for (size_t i = 0; i < count && stg_source_look(s, i, &v); i++) {
-        k->places[i] = (stg_snapshot_place){.topic = strdup(v.topic),
-                                            .partition = v.partition,
-                                            .next = v.next,
-                                            .end = v.end,
-                                            .committed = v.committed};
+    for (size_t i = 0; i < count && s->ops->look(s, i, &v); i++) {
+        v.topic = strdup(v.topic);
+        k->partitions[i] = v;
         if (k->lags != NULL)
-            take_lags(p, s, i, v.number);
+            take_lags(p, h->flow, i, v.number);
     }
+}
+
+/* When the rows are complete. */
+static void look_source(const stg_hub *h, stg_snapshot *p)
+{
+    const stg_source_ops *ops = h->source->ops;
+
+    p->source = (stg_snapshot_source){.name = ops->name};
+    if (ops->facts != NULL)
+        p->source.fact_count = ops->facts(h->source, p->source.facts);
+    if (ops->look != NULL)
+        look_partitions(h, p);
 }
 
 /* -- the hub ----------------------------------------------------------------- */
@@ -151,7 +146,7 @@ static void look_hub(void *ctx, stg_snapshot *p)
         stg_ingress_look(h->intake.ingress, &p->ingress);
     p->known = h->targets.known;
     p->unknown = h->targets.count - h->targets.known;
-    look_kafka(&h->source, p);
+    look_source(h, p);
     look_alerts(h->watch.alerts, p);
     p->log_dropped = stg_log_dropped(h->log);
     p->memory_max = h->settings->memory_max;

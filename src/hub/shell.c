@@ -42,8 +42,8 @@ static void take_stored(void *ctx, stg_stored how, const uint32_t *fenced,
     (void)count;
     if (how == STG_STORED)
         note_stored(h, now);
-    if (how == STG_STORED_FENCED)
-        stg_source_fenced(&h->source, fenced, count);
+    if (how == STG_STORED_FENCED && h->source->ops->fenced != NULL)
+        h->source->ops->fenced(h->source, fenced, count);
     stg_flow_stored(h->flow, how, now);
     stg_shell_note(h);
 }
@@ -163,7 +163,10 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
 {
     switch (a->kind) {
     case STG_ACTION_READ:
-        stg_source_read(&h->source, a);
+        if (a->read.is_catch_up)
+            h->source->ops->catch_up(h->source, a);
+        else
+            h->source->ops->read(h->source, a);
         break;
     case STG_ACTION_FETCH:
         stg_store_fetch(h->store, a->lane, a->fetch.is_replay, &a->fetch.after,
@@ -180,10 +183,11 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         stg_store_group(h->store, a->group, take_stored, h);
         break;
     case STG_ACTION_COMMIT:
-        stg_source_commit(&h->source, a->partition, a->position);
+        h->source->ops->commit(h->source, a->partition, a->position);
         break;
     case STG_ACTION_REVOKED:
-        stg_source_taken(&h->source, a->partition);
+        if (h->source->ops->release != NULL)
+            h->source->ops->release(h->source, a->partition);
         break;
     case STG_ACTION_TELL:
         if (a->tell.what == STG_TELL_OPENED)

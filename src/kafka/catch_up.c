@@ -1,4 +1,4 @@
-/* The reader behind: a second consumer, in no group, that reads one place at a
+/* The catch-up reader: a second consumer, in no group, that reads one place at a
  * time for laggards, and messages that are sent again. It is opened when it is
  * first wanted, and holds nothing while it is not. At the end of a partition it
  * stops: librdkafka has one fetch under way a broker, and one that waits there
@@ -25,7 +25,7 @@ static bool open_consumer(stg_kafka_catch_up *b)
                                           .answer_max = ANSWER_MAX,
                                           .piece_max = ANSWER_MAX,
                                           .is_hasty = true};
-    stg_kafka_told told =
+    stg_kafka_report report =
         stg_kafka_trouble_of(RD_KAFKA_RESP_ERR__INVALID_ARG, NULL);
     rd_kafka_conf_t *conf;
     stg_error err;
@@ -35,20 +35,21 @@ static bool open_consumer(stg_kafka_catch_up *b)
     conf = stg_kafka_conf(b->o, &sizes, &err);
     b->rk = conf == NULL ? NULL : stg_kafka_consumer(conf, &err);
     if (b->rk == NULL) {
-        stg_kafka_post_tell(b->post, &told,
-                            "nothing can be read for laggards: %s; tried again",
-                            err.text);
+        stg_kafka_events_report(
+            b->to_loop, &report,
+            "nothing can be read for laggards: %s; tried again", err.text);
         b->again_at = stg_kafka_now() + PATIENCE_S * STG_S;
         return false;
     }
     b->events = rd_kafka_queue_get_consumer(b->rk);
-    rd_kafka_queue_cb_event_enable(b->events, stg_kafka_box_wake, &b->box);
+    rd_kafka_queue_cb_event_enable(b->events, stg_kafka_commands_wake,
+                                   &b->commands);
     return true;
 }
 
 static void close_records(stg_kafka_catch_up *b)
 {
-    stg_kafka_hand_drop(&b->hand);
+    stg_kafka_pending_drop(&b->pending);
     if (b->records == NULL)
         return;
     rd_kafka_queue_cb_event_enable(b->records, NULL, NULL);
@@ -88,7 +89,8 @@ static void forward(stg_kafka_catch_up *b)
         b->rk, b->at.topic, (int32_t)b->at.partition);
 
     b->records = rd_kafka_queue_new(b->rk);
-    rd_kafka_queue_cb_event_enable(b->records, stg_kafka_box_wake, &b->box);
+    rd_kafka_queue_cb_event_enable(b->records, stg_kafka_commands_wake,
+                                   &b->commands);
     if (own == NULL)
         return;
     rd_kafka_queue_forward(own, b->records);
@@ -101,11 +103,11 @@ static bool place(stg_kafka_catch_up *b)
     rd_kafka_topic_partition_list_t *list;
     rd_kafka_resp_err_t err;
 
-    if (b->is_assigned && b->at.topic == b->ask.place.topic &&
-        b->at.partition == b->ask.place.partition && b->next == b->ask.position)
+    if (b->is_assigned && b->at.topic == b->ask.tp.topic &&
+        b->at.partition == b->ask.tp.partition && b->next == b->ask.position)
         return true;
     rest(b);
-    b->at = b->ask.place;
+    b->at = b->ask.tp;
     b->next = b->ask.position;
     b->end = 0;
     forward(b);
@@ -123,8 +125,8 @@ static bool place(stg_kafka_catch_up *b)
 
 static void answer(stg_kafka_catch_up *b, stg_kafka_batch *batch)
 {
-    stg_kafka_note *note = stg_kafka_note_new(STG_KAFKA_NOTE_READ_BEHIND);
-    stg_kafka_run run = {.place = b->ask.place, .tag = b->ask.tag};
+    stg_kafka_event *note = stg_kafka_event_new(STG_KAFKA_EVENT_CATCH_UP);
+    stg_kafka_run run = {.tp = b->ask.tp, .tag = b->ask.tag};
     int64_t low, high;
 
     run.next = b->is_assigned || b->is_passing ? b->next : b->ask.position;
@@ -144,7 +146,7 @@ static void answer(stg_kafka_catch_up *b, stg_kafka_batch *batch)
                       : stg_kafka_now() + RETRY_MS * STG_MS;
     if (b->end > 0 && run.next >= b->end)
         rest(b);
-    stg_kafka_post_send(b->post, note);
+    stg_kafka_events_send(b->to_loop, note);
 }
 
 /* The messages have expired: told, and the lanes pass over them. What is to be
@@ -163,13 +165,13 @@ static void skip_expired(stg_kafka_catch_up *b)
         b->is_passing = true;
         return;
     }
-    stg_kafka_post_tell(
-        b->post,
-        &(stg_kafka_told){.what = STG_KAFKA_EXPIRED,
-                          .place = b->ask.place,
-                          .position = b->next,
-                          .begin = (uint64_t)ends.begin,
-                          .level = 4},
+    stg_kafka_events_report(
+        b->to_loop,
+        &(stg_kafka_report){.what = STG_KAFKA_EXPIRED,
+                            .tp = b->ask.tp,
+                            .position = b->next,
+                            .begin = (uint64_t)ends.begin,
+                            .level = 4},
         "%s/%u: position %llu is not there any more: the topic begins at %lld",
         b->at.topic, (unsigned)b->at.partition, (unsigned long long)b->next,
         (long long)ends.begin);
@@ -178,7 +180,7 @@ static void skip_expired(stg_kafka_catch_up *b)
 /* True: there is nothing more to wait for. */
 static bool take_error(stg_kafka_catch_up *b, const rd_kafka_message_t *m)
 {
-    stg_kafka_told told = stg_kafka_trouble_of(m->err, b->at.topic);
+    stg_kafka_report report = stg_kafka_trouble_of(m->err, b->at.topic);
 
     switch (m->err) {
     case RD_KAFKA_RESP_ERR__PARTITION_EOF:
@@ -190,10 +192,10 @@ static bool take_error(stg_kafka_catch_up *b, const rd_kafka_message_t *m)
         skip_expired(b);
         return true;
     default:
-        stg_kafka_post_tell(b->post, &told, "%s/%u, for %s: %s", b->at.topic,
-                            (unsigned)b->at.partition,
-                            b->ask.is_again ? "a replay" : "a laggard",
-                            rd_kafka_message_errstr(m));
+        stg_kafka_events_report(b->to_loop, &report, "%s/%u, for %s: %s",
+                                b->at.topic, (unsigned)b->at.partition,
+                                b->ask.is_again ? "a replay" : "a laggard",
+                                rd_kafka_message_errstr(m));
         return false;
     }
 }
@@ -230,14 +232,14 @@ static bool fill(stg_kafka_catch_up *b, stg_kafka_batch *batch)
     bool is_over = false;
 
     while (!is_over && has_room(b, batch)) {
-        rd_kafka_message_t *m =
-            stg_kafka_hand_next(&b->hand, b->records, STG_KAFKA_HANDFUL);
+        rd_kafka_message_t *m = stg_kafka_pending_next(&b->pending, b->records,
+                                                       STG_KAFKA_PENDING_MAX);
 
         if (m == NULL)
             return false;
         if (!fits(b, batch, m))
             break;
-        b->hand.first++;
+        b->pending.first++;
         if (m->err != 0)
             is_over = take_error(b, m);
         else
@@ -277,11 +279,11 @@ static bool take_asks(stg_kafka_catch_up *b)
     bool goes_on;
 
     stg_list_init(&asks);
-    goes_on = stg_kafka_box_take(&b->box, &asks);
+    goes_on = stg_kafka_commands_take(&b->commands, &asks);
     while ((link = stg_list_shift(&asks)) != NULL) {
-        stg_kafka_ask *a = STG_HOLDER(link, stg_kafka_ask, link);
+        stg_kafka_command *a = STG_HOLDER(link, stg_kafka_command, link);
 
-        if (a->kind == STG_KAFKA_ASK_COMPARE) {
+        if (a->kind == STG_KAFKA_COMMAND_COMPARE) {
             stg_list_push(&b->compares, &a->link);
             continue;
         }
@@ -300,7 +302,7 @@ static void take_events(stg_kafka_catch_up *b)
     while (b->rk != NULL && (ev = rd_kafka_queue_poll(b->events, 0)) != NULL) {
         // The member tells of trouble with brokers, too.
         if (rd_kafka_event_type(ev) == RD_KAFKA_EVENT_LOG)
-            stg_kafka_tell_log(b->post, ev);
+            stg_kafka_report_log(b->to_loop, ev);
         rd_kafka_event_destroy(ev);
     }
 }
@@ -326,16 +328,17 @@ void stg_kafka_catch_up_run(void *behind)
     while (take_asks(b)) {
         stg_ns now;
 
-        stg_kafka_compare_all(b->o, b->post, &b->compares);
+        stg_kafka_compare_all(b->o, b->to_loop, &b->compares);
         now = stg_kafka_now();
         take_events(b);
         read_some(b);
         if (!b->is_wanted && b->is_assigned && now >= b->idle_at)
             rest(b);
-        stg_kafka_box_wait(&b->box, next_wake(b, now));
+        stg_kafka_commands_wait(&b->commands, next_wake(b, now));
     }
     while ((link = stg_list_shift(&b->compares)) != NULL)
-        free(STG_HOLDER(link, stg_kafka_ask, link));
+        free(STG_HOLDER(link, stg_kafka_command, link));
     close_consumer(b);
-    stg_kafka_post_send(b->post, stg_kafka_note_new(STG_KAFKA_NOTE_ENDED));
+    stg_kafka_events_send(b->to_loop,
+                          stg_kafka_event_new(STG_KAFKA_EVENT_ENDED));
 }

@@ -42,8 +42,8 @@ static rd_kafka_topic_partition_list_t *list_due(stg_kafka_member *m)
 
         if (!is_due(s))
             continue;
-        rd_kafka_topic_partition_list_add(list, s->place.topic,
-                                          (int32_t)s->place.partition)
+        rd_kafka_topic_partition_list_add(list, s->tp.topic,
+                                          (int32_t)s->tp.partition)
             ->offset = (int64_t)s->wanted;
         s->sent = s->wanted;
     }
@@ -93,10 +93,10 @@ static bool is_of_the_past(rd_kafka_resp_err_t err)
 static void tell_failure(stg_kafka_member *m, const char *topic,
                          uint32_t partition, rd_kafka_resp_err_t err)
 {
-    stg_kafka_told told = stg_kafka_trouble_of(err, topic);
+    stg_kafka_report report = stg_kafka_trouble_of(err, topic);
 
-    stg_kafka_post_tell(
-        m->post, &told, "%s/%u: its offset could not be committed: %s; %s",
+    stg_kafka_events_report(
+        m->to_loop, &report, "%s/%u: its offset could not be committed: %s; %s",
         topic, (unsigned)partition, rd_kafka_err2str(err),
         is_of_the_past(err)
             ? "given up until the group has given the partition again"
@@ -131,7 +131,7 @@ static void take_result(stg_kafka_member *m,
     if (s->is_outdated)
         m->outdated_at = stg_kafka_now() + OUTDATED_S * STG_S;
     if (!*is_told && !is_quiet(err))
-        tell_failure(m, s->place.topic, s->place.partition, err);
+        tell_failure(m, s->tp.topic, s->tp.partition, err);
     *is_told = true;
 }
 

@@ -77,7 +77,7 @@ stg_log_mark stg_kafka_mark(const rd_kafka_message_t *m)
 
 /* One partition of a comparison. */
 typedef struct compared {
-    const stg_kafka_ask *ask;
+    const stg_kafka_command *ask;
     stg_kafka_ends ends;
     uint64_t wanted;                /* the offset to be read in this round */
     bool is_asked;                  /* in this round, and not answered yet */
@@ -98,8 +98,8 @@ static compared *find(const comparison *c, const rd_kafka_message_t *m)
     const char *topic = m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt);
 
     for (size_t i = 0; i < c->count; i++)
-        if (c->all[i].ask->place.partition == (uint32_t)m->partition &&
-            strcmp(c->all[i].ask->place.topic, topic) == 0)
+        if (c->all[i].ask->tp.partition == (uint32_t)m->partition &&
+            strcmp(c->all[i].ask->tp.topic, topic) == 0)
             return &c->all[i];
     return NULL;
 }
@@ -144,8 +144,8 @@ static rd_kafka_topic_partition_list_t *list_asked(const comparison *c)
         const compared *one = &c->all[i];
 
         if (one->is_asked)
-            rd_kafka_topic_partition_list_add(
-                list, one->ask->place.topic, (int32_t)one->ask->place.partition)
+            rd_kafka_topic_partition_list_add(list, one->ask->tp.topic,
+                                              (int32_t)one->ask->tp.partition)
                 ->offset = (int64_t)one->wanted;
     }
     return list;
@@ -299,17 +299,17 @@ static stg_kafka_sameness judge(const compared *one, const char **why)
     return judge_gone(one, why);
 }
 
-static void tell(stg_kafka_post *post, const comparison *c)
+static void tell(stg_kafka_events *post, const comparison *c)
 {
-    stg_kafka_note *note = stg_kafka_note_new(STG_KAFKA_NOTE_COMPARED);
+    stg_kafka_event *note = stg_kafka_event_new(STG_KAFKA_EVENT_COMPARED);
 
     note->compared = stg_kafka_memory(c->count, sizeof *note->compared);
     note->count = c->count;
     for (size_t i = 0; i < c->count; i++) {
-        note->compared[i].place = c->all[i].ask->place;
+        note->compared[i].tp = c->all[i].ask->tp;
         note->compared[i].how = judge(&c->all[i], &note->compared[i].why);
     }
-    stg_kafka_post_send(post, note);
+    stg_kafka_events_send(post, note);
 }
 
 /* -- all of them ----------------------------------------------------------- */
@@ -319,14 +319,14 @@ static void read_all(comparison *c, const stg_kafka_options *o)
     static const stg_kafka_sizes sizes = {.queue_max = QUEUE_MAX,
                                           .answer_max = ANSWER_MAX,
                                           .piece_max = PIECE_MAX};
-    stg_kafka_place *places = stg_kafka_memory(c->count, sizeof *places);
+    stg_topic_partition *places = stg_kafka_memory(c->count, sizeof *places);
     stg_kafka_ends *ends = stg_kafka_memory(c->count, sizeof *ends);
     rd_kafka_conf_t *conf = stg_kafka_conf(o, &sizes, NULL);
     rd_kafka_resp_err_t err;
 
     c->rk = conf == NULL ? NULL : stg_kafka_consumer(conf, NULL);
     for (size_t i = 0; i < c->count; i++)
-        places[i] = c->all[i].ask->place;
+        places[i] = c->all[i].ask->tp;
     if (c->rk != NULL &&
         stg_kafka_ends_ask(c->rk, places, c->count, ends, false, &err)) {
         for (size_t i = 0; i < c->count; i++)
@@ -340,7 +340,7 @@ static void read_all(comparison *c, const stg_kafka_options *o)
     free(ends);
 }
 
-void stg_kafka_compare_all(const stg_kafka_options *o, stg_kafka_post *post,
+void stg_kafka_compare_all(const stg_kafka_options *o, stg_kafka_events *post,
                            stg_list *asks)
 {
     comparison c = {.rk = NULL};
@@ -356,13 +356,13 @@ void stg_kafka_compare_all(const stg_kafka_options *o, stg_kafka_post *post,
     for (link = stg_list_first(asks); link != NULL;
          link = stg_list_next(asks, link))
         c.all[c.count++] =
-            (compared){.ask = STG_HOLDER(link, stg_kafka_ask, link),
+            (compared){.ask = STG_HOLDER(link, stg_kafka_command, link),
                        .ends = {-1, -1, -1},
                        .last = STG_KAFKA_NO_ANSWER,
                        .first = STG_KAFKA_NO_ANSWER};
     read_all(&c, o);
     tell(post, &c);
     while ((link = stg_list_shift(asks)) != NULL)
-        free(STG_HOLDER(link, stg_kafka_ask, link));
+        free(STG_HOLDER(link, stg_kafka_command, link));
     free(c.all);
 }

@@ -12,8 +12,8 @@ enum {
                         a broker that has just become the leader */
 };
 
-static rd_kafka_topic_partition_list_t *list_of(const stg_kafka_place *places,
-                                                size_t count, int64_t offset)
+static rd_kafka_topic_partition_list_t *
+list_of(const stg_topic_partition *places, size_t count, int64_t offset)
 {
     rd_kafka_topic_partition_list_t *list =
         rd_kafka_topic_partition_list_new((int)count);
@@ -26,7 +26,7 @@ static rd_kafka_topic_partition_list_t *list_of(const stg_kafka_place *places,
 }
 
 static int64_t found(const rd_kafka_topic_partition_list_t *list,
-                     const stg_kafka_place *p)
+                     const stg_topic_partition *p)
 {
     const rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_find(
         list, p->topic, (int32_t)p->partition);
@@ -37,7 +37,7 @@ static int64_t found(const rd_kafka_topic_partition_list_t *list,
 /* which: RD_KAFKA_OFFSET_BEGINNING or _END, which are times that brokers know.
  */
 static rd_kafka_resp_err_t ask_times(rd_kafka_t *rk,
-                                     const stg_kafka_place *places,
+                                     const stg_topic_partition *places,
                                      size_t count, int64_t which, int wait_ms,
                                      stg_kafka_ends *ends)
 {
@@ -57,7 +57,7 @@ static rd_kafka_resp_err_t ask_times(rd_kafka_t *rk,
 }
 
 static rd_kafka_resp_err_t ask_committed(rd_kafka_t *rk,
-                                         const stg_kafka_place *places,
+                                         const stg_topic_partition *places,
                                          size_t count, stg_kafka_ends *ends)
 {
     rd_kafka_topic_partition_list_t *list =
@@ -71,8 +71,9 @@ static rd_kafka_resp_err_t ask_committed(rd_kafka_t *rk,
 }
 
 static rd_kafka_resp_err_t ask_both(rd_kafka_t *rk,
-                                    const stg_kafka_place *places, size_t count,
-                                    int wait_ms, stg_kafka_ends *ends)
+                                    const stg_topic_partition *places,
+                                    size_t count, int wait_ms,
+                                    stg_kafka_ends *ends)
 {
     rd_kafka_resp_err_t err =
         ask_times(rk, places, count, RD_KAFKA_OFFSET_BEGINNING, wait_ms, ends);
@@ -84,7 +85,7 @@ static rd_kafka_resp_err_t ask_both(rd_kafka_t *rk,
 
 /* One whose broker is away must not hold up the others. */
 static rd_kafka_resp_err_t ask_alone(rd_kafka_t *rk,
-                                     const stg_kafka_place *places,
+                                     const stg_topic_partition *places,
                                      size_t count, stg_kafka_ends *ends)
 {
     stg_ns until = stg_kafka_now() + TURN_MS * STG_MS;
@@ -100,7 +101,7 @@ static rd_kafka_resp_err_t ask_alone(rd_kafka_t *rk,
     return known > 0 ? RD_KAFKA_RESP_ERR_NO_ERROR : first;
 }
 
-bool stg_kafka_ends_ask(rd_kafka_t *rk, const stg_kafka_place *places,
+bool stg_kafka_ends_ask(rd_kafka_t *rk, const stg_topic_partition *places,
                         size_t count, stg_kafka_ends *ends, bool with_committed,
                         rd_kafka_resp_err_t *err)
 {
@@ -117,20 +118,20 @@ bool stg_kafka_ends_ask(rd_kafka_t *rk, const stg_kafka_place *places,
 /* -- for the member -------------------------------------------------------- */
 
 static void tell(stg_kafka_member *m, const stg_kafka_slot *s,
-                 stg_kafka_tell what, const stg_kafka_ends *e, const char *next)
+                 stg_kafka_report_kind what, const stg_kafka_ends *e,
+                 const char *next)
 {
-    stg_kafka_post_tell(
-        m->post,
-        &(stg_kafka_told){.what = what,
-                          .place = s->place,
-                          .position = s->next,
-                          .begin = (uint64_t)e->begin,
-                          .level = 4},
+    stg_kafka_events_report(
+        m->to_loop,
+        &(stg_kafka_report){.what = what,
+                            .tp = s->tp,
+                            .position = s->next,
+                            .begin = (uint64_t)e->begin,
+                            .level = 4},
         "%s/%u: position %llu is not there any more: the topic has %lld to "
         "%lld; %s",
-        s->place.topic, (unsigned)s->place.partition,
-        (unsigned long long)s->next, (long long)e->begin, (long long)e->end,
-        next);
+        s->tp.topic, (unsigned)s->tp.partition, (unsigned long long)s->next,
+        (long long)e->begin, (long long)e->end, next);
 }
 
 /* It was read from where there is nothing. */
@@ -157,7 +158,7 @@ static void judge_strayed(stg_kafka_member *m, stg_kafka_slot *s,
     }
 }
 
-static stg_kafka_given give(stg_kafka_slot *s, const stg_kafka_ends *e)
+static stg_kafka_assigned give(stg_kafka_slot *s, const stg_kafka_ends *e)
 {
     uint64_t end = (uint64_t)(e->end < e->begin ? e->begin : e->end);
 
@@ -167,8 +168,8 @@ static stg_kafka_given give(stg_kafka_slot *s, const stg_kafka_ends *e)
     // Commits do not go back; but what is above the end is of another topic.
     if (e->committed > 0 && e->committed <= e->end)
         s->wanted = s->sent = s->committed = (uint64_t)e->committed;
-    return (stg_kafka_given){
-        .place = s->place,
+    return (stg_kafka_assigned){
+        .tp = s->tp,
         .begin = (uint64_t)e->begin,
         .end = end,
         .has_committed = e->committed >= 0,
@@ -176,30 +177,30 @@ static stg_kafka_given give(stg_kafka_slot *s, const stg_kafka_ends *e)
     };
 }
 
-static void judge(stg_kafka_member *m, const stg_kafka_place *places,
+static void judge(stg_kafka_member *m, const stg_topic_partition *places,
                   size_t count, const stg_kafka_ends *ends)
 {
-    stg_kafka_note *note = stg_kafka_note_new(STG_KAFKA_NOTE_ASSIGNED);
+    stg_kafka_event *note = stg_kafka_event_new(STG_KAFKA_EVENT_ASSIGNED);
 
-    note->given = stg_kafka_memory(count, sizeof *note->given);
+    note->assigned = stg_kafka_memory(count, sizeof *note->assigned);
     for (size_t i = 0; i < count; i++) {
         stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &places[i]);
         const stg_kafka_ends *e = &ends[i];
 
         if (s == NULL || e->begin < 0 || e->end < 0 ||
-            !stg_kafka_start_is_known(m, s->place.topic))
+            !stg_kafka_start_is_known(m, s->tp.topic))
             continue;
         if (e->committed > e->end && s->tries++ < SHORT_TRIES)
             continue;
         if (s->state == STG_KAFKA_SLOT_OUT_OF_RANGE)
             judge_strayed(m, s, e);
         else if (s->state == STG_KAFKA_SLOT_NEW)
-            note->given[note->count++] = give(s, e);
+            note->assigned[note->count++] = give(s, e);
     }
     if (note->count > 0)
-        stg_kafka_post_send(m->post, note);
+        stg_kafka_events_send(m->to_loop, note);
     else
-        stg_kafka_note_free(note);
+        stg_kafka_event_free(note);
 }
 
 static bool is_asked(const stg_kafka_slot *s)
@@ -219,24 +220,24 @@ static size_t count_asked(const stg_kafka_member *m)
 
 static void ask(stg_kafka_member *m, size_t count)
 {
-    stg_kafka_place *places = stg_kafka_memory(count, sizeof *places);
+    stg_topic_partition *places = stg_kafka_memory(count, sizeof *places);
     stg_kafka_ends *ends = stg_kafka_memory(count, sizeof *ends);
     rd_kafka_resp_err_t err;
-    stg_kafka_told told;
+    stg_kafka_report report;
     size_t at = 0;
 
     for (size_t i = 0; i < m->slots.count; i++)
         if (is_asked(&m->slots.at[i]))
-            places[at++] = m->slots.at[i].place;
+            places[at++] = m->slots.at[i].tp;
     stg_kafka_member_start(m, places, count);
     if (stg_kafka_ends_ask(m->rk, places, count, ends, true, &err)) {
         judge(m, places, count, ends);
     } else {
-        told = stg_kafka_trouble_of(err, NULL);
-        stg_kafka_post_tell(m->post, &told,
-                            "where %zu partitions begin and end cannot be "
-                            "asked: %s",
-                            count, rd_kafka_err2str(err));
+        report = stg_kafka_trouble_of(err, NULL);
+        stg_kafka_events_report(m->to_loop, &report,
+                                "where %zu partitions begin and end cannot be "
+                                "asked: %s",
+                                count, rd_kafka_err2str(err));
     }
     free(places);
     free(ends);

@@ -46,15 +46,16 @@ static const char *advise(rd_kafka_resp_err_t err)
     }
 }
 
-stg_kafka_told stg_kafka_trouble_of(rd_kafka_resp_err_t err, const char *topic)
+stg_kafka_report stg_kafka_trouble_of(rd_kafka_resp_err_t err,
+                                      const char *topic)
 {
     bool is_connection = is_of_connections(err);
 
     if (is_connection)
         err = RD_KAFKA_RESP_ERR__TRANSPORT;
-    return (stg_kafka_told){.what = STG_KAFKA_TROUBLE,
-                            .place = {.topic = is_connection ? NULL : topic},
-                            .trouble = err,
-                            .advice = advise(err),
-                            .level = 4};
+    return (stg_kafka_report){.what = STG_KAFKA_TROUBLE,
+                              .tp = {.topic = is_connection ? NULL : topic},
+                              .trouble = err,
+                              .advice = advise(err),
+                              .level = 4};
 }

@@ -25,7 +25,7 @@ void stg_kafka_member_change(stg_kafka_member *m)
 
 static void close_records(stg_kafka_member *m)
 {
-    stg_kafka_hand_drop(&m->hand);
+    stg_kafka_pending_drop(&m->pending);
     if (m->records == NULL)
         return;
     rd_kafka_queue_cb_event_enable(m->records, NULL, NULL);
@@ -37,7 +37,7 @@ static void close_records(stg_kafka_member *m)
 static void forward(stg_kafka_member *m, const stg_kafka_slot *s)
 {
     rd_kafka_queue_t *own = rd_kafka_queue_get_partition(
-        m->rk, s->place.topic, (int32_t)s->place.partition);
+        m->rk, s->tp.topic, (int32_t)s->tp.partition);
 
     if (own == NULL)
         return;
@@ -52,7 +52,8 @@ static void open_records(stg_kafka_member *m)
     for (size_t i = 0; i < m->slots.count; i++)
         if (m->slots.at[i].state == STG_KAFKA_SLOT_READING)
             forward(m, &m->slots.at[i]);
-    rd_kafka_queue_cb_event_enable(m->records, stg_kafka_box_wake, &m->box);
+    rd_kafka_queue_cb_event_enable(m->records, stg_kafka_commands_wake,
+                                   &m->commands);
 }
 
 /* Slots that librdkafka reads, or that it is to read. */
@@ -66,8 +67,8 @@ static rd_kafka_topic_partition_list_t *list_of(const stg_kafka_member *m,
         const stg_kafka_slot *s = &m->slots.at[i];
 
         if (is_assigned ? s->is_assigned : s->state == STG_KAFKA_SLOT_READING)
-            rd_kafka_topic_partition_list_add(list, s->place.topic,
-                                              (int32_t)s->place.partition)
+            rd_kafka_topic_partition_list_add(list, s->tp.topic,
+                                              (int32_t)s->tp.partition)
                 ->offset = (int64_t)s->next;
     }
     return list;
@@ -75,13 +76,14 @@ static rd_kafka_topic_partition_list_t *list_of(const stg_kafka_member *m,
 
 static void take_error(stg_kafka_member *m, rd_kafka_error_t *error)
 {
-    stg_kafka_told told;
+    stg_kafka_report report;
 
     if (error == NULL)
         return;
-    told = stg_kafka_trouble_of(rd_kafka_error_code(error), NULL);
-    stg_kafka_post_tell(m->post, &told, "an assignment was not taken over: %s",
-                        rd_kafka_error_string(error));
+    report = stg_kafka_trouble_of(rd_kafka_error_code(error), NULL);
+    stg_kafka_events_report(m->to_loop, &report,
+                            "an assignment was not taken over: %s",
+                            rd_kafka_error_string(error));
     rd_kafka_error_destroy(error);
 }
 
@@ -89,14 +91,14 @@ static bool assign_plain(stg_kafka_member *m,
                          const rd_kafka_topic_partition_list_t *list)
 {
     rd_kafka_resp_err_t err = rd_kafka_assign(m->rk, list);
-    stg_kafka_told told;
+    stg_kafka_report report;
 
     if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
         return true;
-    told = stg_kafka_trouble_of(err, NULL);
-    stg_kafka_post_tell(m->post, &told,
-                        "an assignment was not taken over: %s; tried again",
-                        rd_kafka_err2str(err));
+    report = stg_kafka_trouble_of(err, NULL);
+    stg_kafka_events_report(m->to_loop, &report,
+                            "an assignment was not taken over: %s; tried again",
+                            rd_kafka_err2str(err));
     return false;
 }
 
@@ -174,33 +176,33 @@ void stg_kafka_member_assign(stg_kafka_member *m, stg_ns now)
 
 /* -- telling the loop ------------------------------------------------------ */
 
-static void add_place(stg_kafka_note *n, const stg_kafka_slot *s)
+static void add_place(stg_kafka_event *n, const stg_kafka_slot *s)
 {
     if (s->is_known)
-        n->places[n->count++] = s->place;
+        n->places[n->count++] = s->tp;
 }
 
-static stg_kafka_note *new_note(const stg_kafka_member *m,
-                                stg_kafka_note_kind kind)
+static stg_kafka_event *new_note(const stg_kafka_member *m,
+                                 stg_kafka_event_kind kind)
 {
-    stg_kafka_note *n = stg_kafka_note_new(kind);
+    stg_kafka_event *n = stg_kafka_event_new(kind);
 
     n->places = stg_kafka_memory(m->slots.count + 1, sizeof *n->places);
     return n;
 }
 
-static void send_note(stg_kafka_member *m, stg_kafka_note *n)
+static void send_note(stg_kafka_member *m, stg_kafka_event *n)
 {
     if (n->count > 0)
-        stg_kafka_post_send(m->post, n);
+        stg_kafka_events_send(m->to_loop, n);
     else
-        stg_kafka_note_free(n);
+        stg_kafka_event_free(n);
 }
 
 /* Slots of a state, or all of them (is_all), without a commit. */
 static void lose(stg_kafka_member *m, bool is_all)
 {
-    stg_kafka_note *n = new_note(m, STG_KAFKA_NOTE_LOST);
+    stg_kafka_event *n = new_note(m, STG_KAFKA_EVENT_LOST);
 
     for (size_t i = m->slots.count; i-- > 0;) {
         stg_kafka_slot *s = &m->slots.at[i];
@@ -221,13 +223,13 @@ void stg_kafka_member_lose(stg_kafka_member *m)
 
 void stg_kafka_member_renew(stg_kafka_member *m, stg_kafka_slot *slot)
 {
-    stg_kafka_note *n = new_note(m, STG_KAFKA_NOTE_LOST);
-    stg_kafka_place place = slot->place;
+    stg_kafka_event *n = new_note(m, STG_KAFKA_EVENT_LOST);
+    stg_topic_partition place = slot->tp;
     bool is_assigned = slot->is_assigned;
 
     add_place(n, slot);
     place.assignment = ++m->assignments;
-    *slot = (stg_kafka_slot){.place = place, .is_assigned = is_assigned};
+    *slot = (stg_kafka_slot){.tp = place, .is_assigned = is_assigned};
     send_note(m, n);
     stg_kafka_member_change(m);
 }
@@ -237,25 +239,25 @@ void stg_kafka_member_suspect(stg_kafka_member *m, stg_kafka_slot *slot,
 {
     slot->state = STG_KAFKA_SLOT_SUSPECT;
     stg_kafka_member_change(m);
-    stg_kafka_post_tell(m->post,
-                        &(stg_kafka_told){.what = STG_KAFKA_SUSPECT,
-                                          .place = slot->place,
-                                          .position = slot->next,
-                                          .level = 6},
-                        "%s/%u: %s: whether it is the same topic is looked at",
-                        slot->place.topic, (unsigned)slot->place.partition,
-                        why);
+    stg_kafka_events_report(
+        m->to_loop,
+        &(stg_kafka_report){.what = STG_KAFKA_SUSPECT,
+                            .tp = slot->tp,
+                            .position = slot->next,
+                            .level = 6},
+        "%s/%u: %s: whether it is the same topic is looked at", slot->tp.topic,
+        (unsigned)slot->tp.partition, why);
 }
 
 static stg_kafka_slot *find_suspect(const stg_kafka_member *m,
-                                    const stg_kafka_place *p)
+                                    const stg_topic_partition *p)
 {
     stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, p);
 
     return s != NULL && s->state == STG_KAFKA_SLOT_SUSPECT ? s : NULL;
 }
 
-void stg_kafka_member_resume(stg_kafka_member *m, const stg_kafka_place *p)
+void stg_kafka_member_resume(stg_kafka_member *m, const stg_topic_partition *p)
 {
     stg_kafka_slot *s = find_suspect(m, p);
 
@@ -265,21 +267,21 @@ void stg_kafka_member_resume(stg_kafka_member *m, const stg_kafka_place *p)
     stg_kafka_member_change(m);
 }
 
-void stg_kafka_member_replace(stg_kafka_member *m, const stg_kafka_place *p)
+void stg_kafka_member_replace(stg_kafka_member *m, const stg_topic_partition *p)
 {
     stg_kafka_slot *s = find_suspect(m, p);
 
     if (s == NULL)
         return;
-    stg_kafka_post_tell(
-        m->post,
-        &(stg_kafka_told){.what = STG_KAFKA_RENEWED,
-                          .place = s->place,
-                          .position = s->next,
-                          .level = 4},
+    stg_kafka_events_report(
+        m->to_loop,
+        &(stg_kafka_report){.what = STG_KAFKA_RENEWED,
+                            .tp = s->tp,
+                            .position = s->next,
+                            .level = 4},
         "%s/%u: another record is where one was read before: the topic was "
         "made again, and is read from its begin",
-        s->place.topic, (unsigned)s->place.partition);
+        s->tp.topic, (unsigned)s->tp.partition);
     stg_kafka_member_renew(m, s);
 }
 
@@ -338,8 +340,8 @@ static rd_kafka_topic_partition_list_t *list_revoked(const stg_kafka_member *m)
         const stg_kafka_slot *s = &m->slots.at[i];
 
         if (s->state == STG_KAFKA_SLOT_REVOKED && s->is_assigned)
-            rd_kafka_topic_partition_list_add(list, s->place.topic,
-                                              (int32_t)s->place.partition);
+            rd_kafka_topic_partition_list_add(list, s->tp.topic,
+                                              (int32_t)s->tp.partition);
     }
     return list;
 }
@@ -411,7 +413,7 @@ static void take_revoked(stg_kafka_member *m,
                          const rd_kafka_topic_partition_list_t *list)
 {
     bool is_lost = rd_kafka_assignment_lost(m->rk);
-    stg_kafka_note *n = new_note(m, STG_KAFKA_NOTE_REVOKED);
+    stg_kafka_event *n = new_note(m, STG_KAFKA_EVENT_REVOKED);
 
     for (int i = 0; i < list->cnt; i++) {
         stg_kafka_slot *s =
@@ -478,19 +480,20 @@ bool stg_kafka_member_open(stg_kafka_member *m)
     stg_error err;
     rd_kafka_conf_t *conf = stg_kafka_conf(m->o, &sizes, &err);
 
-    stg_kafka_told told =
+    stg_kafka_report report =
         stg_kafka_trouble_of(RD_KAFKA_RESP_ERR__INVALID_ARG, NULL);
 
     m->is_cooperative = conf != NULL && stg_kafka_is_cooperative(conf);
     m->rk = conf == NULL ? NULL : stg_kafka_consumer(conf, &err);
     if (m->rk == NULL) {
-        stg_kafka_post_tell(m->post, &told,
-                            "the group cannot be joined: %s; tried again",
-                            err.text);
+        stg_kafka_events_report(m->to_loop, &report,
+                                "the group cannot be joined: %s; tried again",
+                                err.text);
         return false;
     }
     m->events = rd_kafka_queue_get_consumer(m->rk);
-    rd_kafka_queue_cb_event_enable(m->events, stg_kafka_box_wake, &m->box);
+    rd_kafka_queue_cb_event_enable(m->events, stg_kafka_commands_wake,
+                                   &m->commands);
     stg_kafka_watch_begin(m);
     if (subscribe(m) == STG_OK)
         return true;

@@ -21,7 +21,7 @@
  *     probe.c    topics that have become others
  *     end.c      the end of an instance of librdkafka
  *     compare.c  whether a log is the one that it was
- *     catch_up.c   the reader behind, with its own thread
+ *     catch_up.c   the catch-up reader, with its own thread
  *
  * Without memory these end the process, as librdkafka itself does. */
 #ifndef STAGGER_KAFKA_INTERNAL_H
@@ -49,95 +49,97 @@ static inline stg_ns stg_kafka_now(void)
 /* -- mail.c ---------------------------------------------------------- */
 
 /* A command to a thread. */
-typedef enum stg_kafka_ask_kind {
-    STG_KAFKA_ASK_BEGIN,
-    STG_KAFKA_ASK_LET_GO,
-    STG_KAFKA_ASK_COMMIT,
-    STG_KAFKA_ASK_READ,
-    STG_KAFKA_ASK_COMPARE, /* of the reader behind */
-    STG_KAFKA_ASK_RESUME,
-    STG_KAFKA_ASK_RENEW,
-} stg_kafka_ask_kind;
+typedef enum stg_kafka_command_kind {
+    STG_KAFKA_COMMAND_BEGIN,
+    STG_KAFKA_COMMAND_LET_GO,
+    STG_KAFKA_COMMAND_COMMIT,
+    STG_KAFKA_COMMAND_READ,
+    STG_KAFKA_COMMAND_COMPARE, /* of the catch-up reader */
+    STG_KAFKA_COMMAND_RESUME,
+    STG_KAFKA_COMMAND_RENEW,
+} stg_kafka_command_kind;
 
-typedef struct stg_kafka_ask {
+typedef struct stg_kafka_command {
     stg_link link;
-    stg_kafka_ask_kind kind;
-    stg_kafka_place place; /* all but READ of the member */
-    uint64_t position;     /* BEGIN, COMMIT, READ of the reader behind */
+    stg_kafka_command_kind kind;
+    stg_topic_partition tp; /* all but READ of the member */
+    uint64_t position;      /* BEGIN, COMMIT, READ of the catch-up reader */
     uint64_t tag;
     size_t bytes_max;
-    size_t count_max;      /* READ of the reader behind; 0: any number */
+    size_t count_max;      /* READ of the catch-up reader; 0: any number */
     bool is_again;         /* the same: it is to be sent again */
     stg_fingerprint print; /* COMPARE */
-} stg_kafka_ask;
+} stg_kafka_command;
 
 /* An event from a thread. */
-typedef enum stg_kafka_note_kind {
-    STG_KAFKA_NOTE_ASSIGNED,
-    STG_KAFKA_NOTE_REVOKED,
-    STG_KAFKA_NOTE_LOST,
-    STG_KAFKA_NOTE_TOLD,
-    STG_KAFKA_NOTE_READ,
-    STG_KAFKA_NOTE_READ_BEHIND,
-    STG_KAFKA_NOTE_COMPARED,
-    STG_KAFKA_NOTE_ENDED, /* a thread has */
-} stg_kafka_note_kind;
+typedef enum stg_kafka_event_kind {
+    STG_KAFKA_EVENT_ASSIGNED,
+    STG_KAFKA_EVENT_REVOKED,
+    STG_KAFKA_EVENT_LOST,
+    STG_KAFKA_EVENT_REPORT,
+    STG_KAFKA_EVENT_READ,
+    STG_KAFKA_EVENT_CATCH_UP,
+    STG_KAFKA_EVENT_COMPARED,
+    STG_KAFKA_EVENT_ENDED, /* a thread has */
+} stg_kafka_event_kind;
 
-typedef struct stg_kafka_note {
+typedef struct stg_kafka_event {
     stg_link link;
-    stg_kafka_note_kind kind;
-    stg_kafka_given *given;
-    stg_kafka_place *places;
+    stg_kafka_event_kind kind;
+    stg_kafka_assigned *assigned;
+    stg_topic_partition *places;
     stg_kafka_compared *compared;
     size_t count;
-    stg_kafka_told told;
+    stg_kafka_report report;
     char *text;
     stg_kafka_batch *batch;
-} stg_kafka_note;
+} stg_kafka_event;
 
-/* One thread's letter box: many may post, it alone waits. */
-typedef struct stg_kafka_box {
+/* One thread's queue of commands: many may post, it alone waits. */
+typedef struct stg_kafka_commands {
     uv_mutex_t lock;
     uv_cond_t wake;
-    stg_list asks;
+    stg_list list;
     bool is_woken;
     bool is_closing;
-} stg_kafka_box;
+} stg_kafka_commands;
 
-bool stg_kafka_box_init(stg_kafka_box *b);
-void stg_kafka_box_free(stg_kafka_box *b);
-void stg_kafka_box_post(stg_kafka_box *b, const stg_kafka_ask *ask);
-void stg_kafka_box_close(stg_kafka_box *b);
+bool stg_kafka_commands_init(stg_kafka_commands *b);
+void stg_kafka_commands_free(stg_kafka_commands *b);
+void stg_kafka_commands_post(stg_kafka_commands *b,
+                             const stg_kafka_command *ask);
+void stg_kafka_commands_close(stg_kafka_commands *b);
 
 /* For rd_kafka_queue_cb_event_enable(): by any thread, quick. */
-void stg_kafka_box_wake(rd_kafka_t *rk, void *box);
+void stg_kafka_commands_wake(rd_kafka_t *rk, void *box);
 
 /* All that was asked, into an empty list. False: it is closing. */
-bool stg_kafka_box_take(stg_kafka_box *b, stg_list *asks);
+bool stg_kafka_commands_take(stg_kafka_commands *b, stg_list *asks);
 
 /* Until something was posted, it was woken, or a time has come. */
-void stg_kafka_box_wait(stg_kafka_box *b, stg_ns until);
+void stg_kafka_commands_wait(stg_kafka_commands *b, stg_ns until);
 
 /* The way back to the loop, from all threads. */
-typedef struct stg_kafka_post {
+typedef struct stg_kafka_events {
     uv_mutex_t lock;
     uv_async_t arrived;
-    stg_list notes;
-} stg_kafka_post;
+    stg_list list;
+} stg_kafka_events;
 
-stg_kafka_note *stg_kafka_note_new(stg_kafka_note_kind kind);
-void stg_kafka_note_free(stg_kafka_note *n);
-void stg_kafka_post_send(stg_kafka_post *p, stg_kafka_note *n);
+stg_kafka_event *stg_kafka_event_new(stg_kafka_event_kind kind);
+void stg_kafka_event_free(stg_kafka_event *n);
+void stg_kafka_events_send(stg_kafka_events *p, stg_kafka_event *n);
 
-/* told is copied; text is made of the format. */
+/* report is copied; text is made of the format. */
 __attribute__((format(printf, 3, 4))) void
-stg_kafka_post_tell(stg_kafka_post *p, const stg_kafka_told *told,
-                    const char *format, ...);
+stg_kafka_events_report(stg_kafka_events *p, const stg_kafka_report *report,
+                        const char *format, ...);
 
 /* -- errors.c -------------------------------------------------------- */
 
-/* To be told of an error that is not the end. topic: NULL, of none. */
-stg_kafka_told stg_kafka_trouble_of(rd_kafka_resp_err_t err, const char *topic);
+/* The report of an error that is not the end. topic: NULL, of none. */
+stg_kafka_report stg_kafka_trouble_of(rd_kafka_resp_err_t err,
+                                      const char *topic);
 
 /* -- conf.c ---------------------------------------------------------- */
 
@@ -230,7 +232,7 @@ typedef enum stg_kafka_slot_state {
 
 /* A partition that is ours. */
 typedef struct stg_kafka_slot {
-    stg_kafka_place place;
+    stg_topic_partition tp;
     stg_kafka_slot_state state;
     bool is_assigned; /* librdkafka reads it */
     bool is_known;    /* to the loop */
@@ -263,7 +265,7 @@ stg_kafka_slot *stg_kafka_slots_find(const stg_kafka_slots *s,
                                      const char *topic, uint32_t partition);
 /* That of the same assignment; else NULL. */
 stg_kafka_slot *stg_kafka_slots_at(const stg_kafka_slots *s,
-                                   const stg_kafka_place *p);
+                                   const stg_topic_partition *p);
 /* A new one, or the one that is there, zeroed but for its place. */
 stg_kafka_slot *stg_kafka_slots_add(stg_kafka_slots *s, const char *topic,
                                     uint32_t partition, uint64_t assignment);
@@ -271,19 +273,22 @@ void stg_kafka_slots_remove(stg_kafka_slots *s, stg_kafka_slot *slot);
 
 /* -- batch.h: a batch is filled from messages that wait here --------- */
 
-enum { STG_KAFKA_HANDFUL = 256 }; /* messages taken from librdkafka at once */
+enum {
+    STG_KAFKA_PENDING_MAX = 256
+}; /* messages taken from librdkafka at once */
 
 /* Messages that were taken and not packed yet. */
-typedef struct stg_kafka_hand {
-    rd_kafka_message_t *at[STG_KAFKA_HANDFUL];
+typedef struct stg_kafka_pending {
+    rd_kafka_message_t *at[STG_KAFKA_PENDING_MAX];
     size_t first, count;
-} stg_kafka_hand;
+} stg_kafka_pending;
 
-void stg_kafka_hand_drop(stg_kafka_hand *h);
+void stg_kafka_pending_drop(stg_kafka_pending *h);
 
 /* The next message, or NULL when there is none now. */
-rd_kafka_message_t *stg_kafka_hand_next(stg_kafka_hand *h,
-                                        rd_kafka_queue_t *queue, size_t most);
+rd_kafka_message_t *stg_kafka_pending_next(stg_kafka_pending *h,
+                                           rd_kafka_queue_t *queue,
+                                           size_t most);
 
 /* -- topics.c: names ------------------------------------------------- */
 
@@ -320,8 +325,8 @@ typedef struct stg_kafka_known {
 typedef struct stg_kafka_member {
     const stg_kafka_options *o;
     stg_kafka_topics *topics;
-    stg_kafka_post *post;
-    stg_kafka_box box;
+    stg_kafka_events *to_loop;
+    stg_kafka_commands commands;
     uv_thread_t thread;
 
     /* -- librdkafka's; NULL after an error that it could not get over */
@@ -340,7 +345,7 @@ typedef struct stg_kafka_member {
 
     /* -- reading */
     size_t bytes_max; /* wanted; 0: nothing is */
-    stg_kafka_hand hand;
+    stg_kafka_pending pending;
     stg_ns taken_at; /* the batch that is filled */
 
     stg_ns commit_at;   /* not before */
@@ -388,7 +393,7 @@ typedef struct stg_kafka_ends {
 
 /* Blocks for a few seconds at most. False: nothing was learnt of any of them;
  * what is in err then. An ends whose begin or end is below 0 is not known. */
-bool stg_kafka_ends_ask(rd_kafka_t *rk, const stg_kafka_place *places,
+bool stg_kafka_ends_ask(rd_kafka_t *rk, const stg_topic_partition *places,
                         size_t count, stg_kafka_ends *ends, bool with_committed,
                         rd_kafka_resp_err_t *err);
 
@@ -415,16 +420,17 @@ void stg_kafka_known_list(stg_kafka_member *m,
 void stg_kafka_known_open(stg_kafka_member *m, stg_kafka_known *k);
 void stg_kafka_known_close(stg_kafka_known *k);
 
-void stg_kafka_tell_topic(stg_kafka_member *m, const stg_kafka_known *k,
-                          stg_kafka_tell what, int level, const char *words);
+void stg_kafka_report_topic(stg_kafka_member *m, const stg_kafka_known *k,
+                            stg_kafka_report_kind what, int level,
+                            const char *words);
 
 /* -- start.c --------------------------------------------------------- */
 
 /* Of topics of these places that nobody knows: where they begin is committed.
  * By the member that has partition 0; the others wait for it. Blocks for a few
  * seconds at most. */
-void stg_kafka_member_start(stg_kafka_member *m, const stg_kafka_place *places,
-                            size_t count);
+void stg_kafka_member_start(stg_kafka_member *m,
+                            const stg_topic_partition *places, size_t count);
 
 /* Whether it has. topic: of the options. */
 bool stg_kafka_start_is_known(const stg_kafka_member *m, const char *topic);
@@ -454,8 +460,9 @@ void stg_kafka_member_renew(stg_kafka_member *m, stg_kafka_slot *slot);
 /* The slot is not read until the loop knows whether its log is the same. */
 void stg_kafka_member_suspect(stg_kafka_member *m, stg_kafka_slot *slot,
                               const char *why);
-void stg_kafka_member_resume(stg_kafka_member *m, const stg_kafka_place *p);
-void stg_kafka_member_replace(stg_kafka_member *m, const stg_kafka_place *p);
+void stg_kafka_member_resume(stg_kafka_member *m, const stg_topic_partition *p);
+void stg_kafka_member_replace(stg_kafka_member *m,
+                              const stg_topic_partition *p);
 
 /* -- probe.c --------------------------------------------------------- */
 
@@ -487,36 +494,36 @@ void stg_kafka_watch_end(stg_kafka_member *m);
 /* Asks for the topics, if it is time. */
 void stg_kafka_member_watch(stg_kafka_member *m, stg_ns now);
 void stg_kafka_member_error(stg_kafka_member *m, rd_kafka_event_t *ev);
-void stg_kafka_tell_log(stg_kafka_post *post, rd_kafka_event_t *ev);
+void stg_kafka_report_log(stg_kafka_events *post, rd_kafka_event_t *ev);
 
 /* -- compare.c ------------------------------------------------------- */
 
 stg_log_mark stg_kafka_mark(const rd_kafka_message_t *m);
 
 /* Answers all of them, and frees them. Blocks for some seconds at most. */
-void stg_kafka_compare_all(const stg_kafka_options *o, stg_kafka_post *post,
+void stg_kafka_compare_all(const stg_kafka_options *o, stg_kafka_events *post,
                            stg_list *asks);
 
 /* -- catch_up.c -------------------------------------------------------- */
 
 typedef struct stg_kafka_catch_up {
     const stg_kafka_options *o;
-    stg_kafka_post *post;
-    stg_kafka_box box;
+    stg_kafka_events *to_loop;
+    stg_kafka_commands commands;
     uv_thread_t thread;
     rd_kafka_t *rk; /* NULL: not needed yet, or no more */
     rd_kafka_queue_t *events, *records;
     bool is_wanted;
-    stg_kafka_ask ask;
-    stg_list compares; /* of stg_kafka_ask */
+    stg_kafka_command ask;
+    stg_list compares; /* of stg_kafka_command */
     stg_ns answer_at;  /* at the latest */
     stg_ns again_at;   /* after an error: not before */
     bool is_assigned;  /* to `at`, and what comes next is `next` */
     bool is_passing;   /* what is below `next` has expired */
-    stg_kafka_place at;
+    stg_topic_partition at;
     uint64_t next, end;
     stg_ns idle_at;
-    stg_kafka_hand hand;
+    stg_kafka_pending pending;
 } stg_kafka_catch_up;
 
 void stg_kafka_catch_up_run(void *behind);

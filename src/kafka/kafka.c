@@ -10,11 +10,11 @@
 struct stg_kafka {
     stg_kafka_options o;
     stg_kafka_topics topics;
-    stg_kafka_post post;
+    stg_kafka_events to_loop;
     stg_kafka_member member;
-    stg_kafka_catch_up behind;
-    stg_kafka_read_fn *read, *read_behind;
-    void *read_ctx, *read_behind_ctx;
+    stg_kafka_catch_up catch_up;
+    stg_kafka_read_fn *read, *read_catch_up;
+    void *read_ctx, *read_catch_up_ctx;
     unsigned threads; /* that run */
     bool is_closing;
     void (*closed)(void *ctx);
@@ -27,11 +27,11 @@ static void free_kafka(stg_kafka *k)
 {
     stg_link *link;
 
-    while ((link = stg_list_shift(&k->post.notes)) != NULL)
-        stg_kafka_note_free(STG_HOLDER(link, stg_kafka_note, link));
-    uv_mutex_destroy(&k->post.lock);
+    while ((link = stg_list_shift(&k->to_loop.list)) != NULL)
+        stg_kafka_event_free(STG_HOLDER(link, stg_kafka_event, link));
+    uv_mutex_destroy(&k->to_loop.lock);
     stg_kafka_member_free(&k->member);
-    stg_kafka_box_free(&k->behind.box);
+    stg_kafka_commands_free(&k->catch_up.commands);
     stg_kafka_topics_free(&k->topics);
     stg_kafka_options_free(&k->o);
     free(k);
@@ -53,8 +53,8 @@ static void note_ended(stg_kafka *k)
     if (--k->threads > 0)
         return;
     (void)uv_thread_join(&k->member.thread);
-    (void)uv_thread_join(&k->behind.thread);
-    uv_close((uv_handle_t *)&k->post.arrived, handle_closed);
+    (void)uv_thread_join(&k->catch_up.thread);
+    uv_close((uv_handle_t *)&k->to_loop.arrived, handle_closed);
 }
 
 /* -- what the threads tell ------------------------------------------------- */
@@ -69,31 +69,31 @@ static void hand_over(const stg_kafka_batch *b, stg_kafka_read_fn **done,
         read(ctx, b->runs, b->run_count);
 }
 
-static void take_note(stg_kafka *k, const stg_kafka_note *n)
+static void take_note(stg_kafka *k, const stg_kafka_event *n)
 {
     switch (n->kind) {
-    case STG_KAFKA_NOTE_ASSIGNED:
-        k->o.assigned(k->o.ctx, n->given, n->count);
+    case STG_KAFKA_EVENT_ASSIGNED:
+        k->o.assigned(k->o.ctx, n->assigned, n->count);
         break;
-    case STG_KAFKA_NOTE_REVOKED:
+    case STG_KAFKA_EVENT_REVOKED:
         k->o.revoked(k->o.ctx, n->places, n->count);
         break;
-    case STG_KAFKA_NOTE_LOST:
+    case STG_KAFKA_EVENT_LOST:
         k->o.lost(k->o.ctx, n->places, n->count);
         break;
-    case STG_KAFKA_NOTE_TOLD:
-        k->o.told(k->o.ctx, &n->told);
+    case STG_KAFKA_EVENT_REPORT:
+        k->o.report(k->o.ctx, &n->report);
         break;
-    case STG_KAFKA_NOTE_READ:
+    case STG_KAFKA_EVENT_READ:
         hand_over(n->batch, &k->read, k->read_ctx);
         break;
-    case STG_KAFKA_NOTE_READ_BEHIND:
-        hand_over(n->batch, &k->read_behind, k->read_behind_ctx);
+    case STG_KAFKA_EVENT_CATCH_UP:
+        hand_over(n->batch, &k->read_catch_up, k->read_catch_up_ctx);
         break;
-    case STG_KAFKA_NOTE_COMPARED:
+    case STG_KAFKA_EVENT_COMPARED:
         k->o.compared(k->o.ctx, n->compared, n->count);
         break;
-    case STG_KAFKA_NOTE_ENDED:
+    case STG_KAFKA_EVENT_ENDED:
         break;
     }
 }
@@ -105,18 +105,18 @@ static void take_notes(uv_async_t *arrived)
     stg_list notes;
 
     stg_list_init(&notes);
-    uv_mutex_lock(&k->post.lock);
-    while ((link = stg_list_shift(&k->post.notes)) != NULL)
+    uv_mutex_lock(&k->to_loop.lock);
+    while ((link = stg_list_shift(&k->to_loop.list)) != NULL)
         stg_list_push(&notes, link);
-    uv_mutex_unlock(&k->post.lock);
+    uv_mutex_unlock(&k->to_loop.lock);
     while ((link = stg_list_shift(&notes)) != NULL) {
-        stg_kafka_note *n = STG_HOLDER(link, stg_kafka_note, link);
+        stg_kafka_event *n = STG_HOLDER(link, stg_kafka_event, link);
 
-        if (n->kind == STG_KAFKA_NOTE_ENDED)
+        if (n->kind == STG_KAFKA_EVENT_ENDED)
             note_ended(k);
         else if (!k->is_closing)
             take_note(k, n);
-        stg_kafka_note_free(n);
+        stg_kafka_event_free(n);
     }
 }
 
@@ -131,9 +131,9 @@ static void tell_bugs(stg_kafka *k)
     if (conf == NULL)
         return;
     if (stg_kafka_has_bugs(conf))
-        stg_kafka_post_tell(
-            &k->post,
-            &(stg_kafka_told){.what = STG_KAFKA_COOPERATIVE, .level = 4},
+        stg_kafka_events_report(
+            &k->to_loop,
+            &(stg_kafka_report){.what = STG_KAFKA_COOPERATIVE, .level = 4},
             "partition.assignment.strategy is cooperative, which has bugs in "
             "librdkafka %s; take range or roundrobin, or librdkafka 2.10",
             stg_kafka_version());
@@ -143,27 +143,27 @@ static void tell_bugs(stg_kafka *k)
 /* False: no memory, no descriptor. */
 static bool init(stg_kafka *k, uv_loop_t *loop)
 {
-    stg_list_init(&k->post.notes);
-    k->member.o = k->behind.o = &k->o;
-    k->member.post = k->behind.post = &k->post;
+    stg_list_init(&k->to_loop.list);
+    k->member.o = k->catch_up.o = &k->o;
+    k->member.to_loop = k->catch_up.to_loop = &k->to_loop;
     k->member.topics = &k->topics;
     if (!stg_kafka_topics_init(&k->topics, &k->o))
         return false;
-    if (uv_mutex_init(&k->post.lock) != 0)
+    if (uv_mutex_init(&k->to_loop.lock) != 0)
         goto no_lock;
     if (!stg_kafka_member_init(&k->member))
         goto no_member;
-    if (!stg_kafka_box_init(&k->behind.box))
+    if (!stg_kafka_commands_init(&k->catch_up.commands))
         goto no_box;
-    if (uv_async_init(loop, &k->post.arrived, take_notes) == 0) {
-        k->post.arrived.data = k;
+    if (uv_async_init(loop, &k->to_loop.arrived, take_notes) == 0) {
+        k->to_loop.arrived.data = k;
         return true;
     }
-    stg_kafka_box_free(&k->behind.box);
+    stg_kafka_commands_free(&k->catch_up.commands);
 no_box:
     stg_kafka_member_free(&k->member);
 no_member:
-    uv_mutex_destroy(&k->post.lock);
+    uv_mutex_destroy(&k->to_loop.lock);
 no_lock:
     stg_kafka_topics_free(&k->topics);
     return false;
@@ -175,12 +175,12 @@ static bool start(stg_kafka *k)
         0)
         return false;
     k->threads++;
-    if (uv_thread_create(&k->behind.thread, stg_kafka_catch_up_run,
-                         &k->behind) == 0) {
+    if (uv_thread_create(&k->catch_up.thread, stg_kafka_catch_up_run,
+                         &k->catch_up) == 0) {
         k->threads++;
         return true;
     }
-    stg_kafka_box_close(&k->member.box);
+    stg_kafka_commands_close(&k->member.commands);
     (void)uv_thread_join(&k->member.thread);
     return false;
 }
@@ -202,7 +202,7 @@ stg_status stg_kafka_open(stg_kafka **kafka, uv_loop_t *loop,
     }
     tell_bugs(k);
     if (!start(k)) {
-        uv_close((uv_handle_t *)&k->post.arrived, handle_closed);
+        uv_close((uv_handle_t *)&k->to_loop.arrived, handle_closed);
         return stg_hub_refuse(err, STG_IO, "kafka: no thread can be started");
     }
     *kafka = k;
@@ -214,102 +214,104 @@ void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx)
     k->is_closing = true;
     k->closed = done;
     k->closed_ctx = ctx;
-    stg_kafka_box_close(&k->member.box);
-    stg_kafka_box_close(&k->behind.box);
+    stg_kafka_commands_close(&k->member.commands);
+    stg_kafka_commands_close(&k->catch_up.commands);
 }
 
 /* -- calls ----------------------------------------------------------------- */
 
-static void post(stg_kafka *k, stg_kafka_ask_kind kind,
-                 const stg_kafka_place *p, uint64_t position, uint64_t tag)
+static void post(stg_kafka *k, stg_kafka_command_kind kind,
+                 const stg_topic_partition *p, uint64_t position, uint64_t tag)
 {
-    stg_kafka_ask ask = {
-        .kind = kind, .place = *p, .position = position, .tag = tag};
+    stg_kafka_command ask = {
+        .kind = kind, .tp = *p, .position = position, .tag = tag};
 
-    ask.place.topic = stg_kafka_topic(&k->topics, p->topic);
-    if (ask.place.topic != NULL)
-        stg_kafka_box_post(&k->member.box, &ask);
+    ask.tp.topic = stg_kafka_topic(&k->topics, p->topic);
+    if (ask.tp.topic != NULL)
+        stg_kafka_commands_post(&k->member.commands, &ask);
 }
 
-void stg_kafka_begin(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
+void stg_kafka_begin(stg_kafka *k, const stg_topic_partition *p, uint64_t from,
                      uint64_t tag)
 {
-    post(k, STG_KAFKA_ASK_BEGIN, p, from, tag);
+    post(k, STG_KAFKA_COMMAND_BEGIN, p, from, tag);
 }
 
-void stg_kafka_let_go(stg_kafka *k, const stg_kafka_place *p)
+void stg_kafka_let_go(stg_kafka *k, const stg_topic_partition *p)
 {
-    post(k, STG_KAFKA_ASK_LET_GO, p, 0, 0);
+    post(k, STG_KAFKA_COMMAND_LET_GO, p, 0, 0);
 }
 
-void stg_kafka_commit(stg_kafka *k, const stg_kafka_place *p, uint64_t offset)
+void stg_kafka_commit(stg_kafka *k, const stg_topic_partition *p,
+                      uint64_t offset)
 {
-    post(k, STG_KAFKA_ASK_COMMIT, p, offset, 0);
+    post(k, STG_KAFKA_COMMAND_COMMIT, p, offset, 0);
 }
 
-void stg_kafka_compare(stg_kafka *k, const stg_kafka_place *p,
+void stg_kafka_compare(stg_kafka *k, const stg_topic_partition *p,
                        const stg_fingerprint *print)
 {
-    stg_kafka_ask ask = {
-        .kind = STG_KAFKA_ASK_COMPARE, .place = *p, .print = *print};
+    stg_kafka_command ask = {
+        .kind = STG_KAFKA_COMMAND_COMPARE, .tp = *p, .print = *print};
 
-    ask.place.topic = stg_kafka_topic(&k->topics, p->topic);
-    if (ask.place.topic != NULL)
-        stg_kafka_box_post(&k->behind.box, &ask);
+    ask.tp.topic = stg_kafka_topic(&k->topics, p->topic);
+    if (ask.tp.topic != NULL)
+        stg_kafka_commands_post(&k->catch_up.commands, &ask);
 }
 
-void stg_kafka_resume(stg_kafka *k, const stg_kafka_place *p)
+void stg_kafka_resume(stg_kafka *k, const stg_topic_partition *p)
 {
-    post(k, STG_KAFKA_ASK_RESUME, p, 0, 0);
+    post(k, STG_KAFKA_COMMAND_RESUME, p, 0, 0);
 }
 
-void stg_kafka_renew(stg_kafka *k, const stg_kafka_place *p)
+void stg_kafka_renew(stg_kafka *k, const stg_topic_partition *p)
 {
-    post(k, STG_KAFKA_ASK_RENEW, p, 0, 0);
+    post(k, STG_KAFKA_COMMAND_RENEW, p, 0, 0);
 }
 
 void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
                     void *ctx)
 {
-    stg_kafka_ask ask = {.kind = STG_KAFKA_ASK_READ, .bytes_max = bytes_max};
+    stg_kafka_command ask = {.kind = STG_KAFKA_COMMAND_READ,
+                             .bytes_max = bytes_max};
 
     k->read = done;
     k->read_ctx = ctx;
-    stg_kafka_box_post(&k->member.box, &ask);
+    stg_kafka_commands_post(&k->member.commands, &ask);
 }
 
-static void ask_behind(stg_kafka *k, stg_kafka_ask *ask,
-                       stg_kafka_read_fn *done, void *ctx)
+static void ask_catch_up(stg_kafka *k, stg_kafka_command *ask,
+                         stg_kafka_read_fn *done, void *ctx)
 {
-    ask->kind = STG_KAFKA_ASK_READ;
-    ask->place.topic = stg_kafka_topic(&k->topics, ask->place.topic);
+    ask->kind = STG_KAFKA_COMMAND_READ;
+    ask->tp.topic = stg_kafka_topic(&k->topics, ask->tp.topic);
     ask->bytes_max = ask->bytes_max > 0 ? ask->bytes_max : 1;
-    k->read_behind = done;
-    k->read_behind_ctx = ctx;
-    stg_kafka_box_post(&k->behind.box, ask);
+    k->read_catch_up = done;
+    k->read_catch_up_ctx = ctx;
+    stg_kafka_commands_post(&k->catch_up.commands, ask);
 }
 
-void stg_kafka_read_behind(stg_kafka *k, const stg_kafka_place *p,
-                           uint64_t from, size_t bytes_max, uint64_t tag,
-                           stg_kafka_read_fn *done, void *ctx)
+void stg_kafka_read_catch_up(stg_kafka *k, const stg_topic_partition *p,
+                             uint64_t from, size_t bytes_max, uint64_t tag,
+                             stg_kafka_read_fn *done, void *ctx)
 {
-    stg_kafka_ask ask = {
-        .place = *p, .position = from, .tag = tag, .bytes_max = bytes_max};
+    stg_kafka_command ask = {
+        .tp = *p, .position = from, .tag = tag, .bytes_max = bytes_max};
 
-    ask_behind(k, &ask, done, ctx);
+    ask_catch_up(k, &ask, done, ctx);
 }
 
-void stg_kafka_read_again(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
-                          size_t bytes_max, size_t count_max,
+void stg_kafka_read_again(stg_kafka *k, const stg_topic_partition *p,
+                          uint64_t from, size_t bytes_max, size_t count_max,
                           stg_kafka_read_fn *done, void *ctx)
 {
-    stg_kafka_ask ask = {.place = *p,
-                         .position = from,
-                         .bytes_max = bytes_max,
-                         .count_max = count_max,
-                         .is_again = true};
+    stg_kafka_command ask = {.tp = *p,
+                             .position = from,
+                             .bytes_max = bytes_max,
+                             .count_max = count_max,
+                             .is_again = true};
 
-    ask_behind(k, &ask, done, ctx);
+    ask_catch_up(k, &ask, done, ctx);
 }
 
 void stg_kafka_look(stg_kafka *k, stg_kafka_counts *counts,

@@ -3,7 +3,7 @@
  *
  * Two consumers of librdkafka, with a thread each that makes every call of it.
  * The member of the group has joined it, reads ahead of the furthest lane, and
- * commits. The reader behind stands outside of the group (under the same
+ * commits. The catch-up reader stands outside of the group (under the same
  * group.id, so that no other right is needed), reads for laggards, one place at
  * a time, and never commits. Calls are made on the loop's thread, do not block,
  * and are answered by callbacks on it; what a callback is given is lent for its
@@ -43,24 +43,24 @@
 typedef struct stg_kafka stg_kafka;
 
 /* A partition as it was given once. */
-typedef struct stg_kafka_place {
+typedef struct stg_topic_partition {
     const char *topic;
     uint32_t partition;
     uint64_t assignment; /* from 1 */
-} stg_kafka_place;
+} stg_topic_partition;
 
 /* -- what comes of itself -------------------------------------------------- */
 
-typedef struct stg_kafka_given {
-    stg_kafka_place place;
+typedef struct stg_kafka_assigned {
+    stg_topic_partition tp;
     uint64_t begin; /* the oldest position that the topic still has */
     uint64_t end;   /* the next that it will give: not below begin */
     bool has_committed;
     uint64_t committed; /* by the group */
-} stg_kafka_given;
+} stg_kafka_assigned;
 
 /* What people may want to know. In each, text says it in one line. */
-typedef enum stg_kafka_tell {
+typedef enum stg_kafka_report_kind {
     STG_KAFKA_AWAY,    /* no broker can be reached; until BACK */
     STG_KAFKA_BACK,    /* one answers again */
     STG_KAFKA_TROUBLE, /* something failed, and is tried again: topic, if it
@@ -90,12 +90,12 @@ typedef enum stg_kafka_tell {
                               version of librdkafka; once, at the start */
     STG_KAFKA_REOPENED,    /* after an error that it could not get over */
     STG_KAFKA_LOG,         /* a line of librdkafka's own: level */
-} stg_kafka_tell;
+} stg_kafka_report_kind;
 
-typedef struct stg_kafka_told {
-    stg_kafka_tell what;
+typedef struct stg_kafka_report {
+    stg_kafka_report_kind what;
     const char *text;
-    stg_kafka_place place; /* EXPIRED, RENEWED, SUSPECT, REFUSED, TOO_LARGE,
+    stg_topic_partition tp; /* EXPIRED, RENEWED, SUSPECT, REFUSED, TOO_LARGE,
                               HEADERS_LOST; of the
                               others topic alone, NULL: of none */
     uint64_t position, begin;
@@ -106,7 +106,7 @@ typedef struct stg_kafka_told {
     int trouble;        /* TROUBLE: errors of one number and topic are one */
     const char *advice; /* TROUBLE: what to do; static, NULL: nothing */
     int level; /* as syslog has them: 3 error, 4 warning, 6 info, 7 debug */
-} stg_kafka_told;
+} stg_kafka_report;
 
 /* Whether the log is the one that a fingerprint was taken of. */
 typedef enum stg_kafka_sameness {
@@ -119,7 +119,7 @@ typedef enum stg_kafka_sameness {
 
 /* The answer to stg_kafka_compare(). */
 typedef struct stg_kafka_compared {
-    stg_kafka_place place;
+    stg_topic_partition tp;
     stg_kafka_sameness how;
     const char *why; /* static */
 } stg_kafka_compared;
@@ -187,11 +187,12 @@ typedef struct stg_kafka_options {
 
     /* See above. Partitions are told of as soon as a broker has said where they
      * begin and end; so those of one assignment may come in several calls. */
-    void (*assigned)(void *ctx, const stg_kafka_given *given, size_t count);
-    void (*revoked)(void *ctx, const stg_kafka_place *places, size_t count);
-    void (*lost)(void *ctx, const stg_kafka_place *places, size_t count);
+    void (*assigned)(void *ctx, const stg_kafka_assigned *assigned,
+                     size_t count);
+    void (*revoked)(void *ctx, const stg_topic_partition *places, size_t count);
+    void (*lost)(void *ctx, const stg_topic_partition *places, size_t count);
     void (*compared)(void *ctx, const stg_kafka_compared *all, size_t count);
-    void (*told)(void *ctx, const stg_kafka_told *told);
+    void (*report)(void *ctx, const stg_kafka_report *report);
     void *ctx;
 } stg_kafka_options;
 
@@ -233,29 +234,30 @@ void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx);
 /* Reads the partition from a position on. Once for each assignment, and again
  * to read from elsewhere: tag is the caller's own, and comes back with what is
  * read from here on. */
-void stg_kafka_begin(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
+void stg_kafka_begin(stg_kafka *k, const stg_topic_partition *p, uint64_t from,
                      uint64_t tag);
 
 /* A revoked partition has nothing more to commit. When all that were revoked
  * together are let go, their commits are awaited, and then they go. */
-void stg_kafka_let_go(stg_kafka *k, const stg_kafka_place *p);
+void stg_kafka_let_go(stg_kafka *k, const stg_topic_partition *p);
 
 /* Everything below offset is settled for good: see STG_ACTION_COMMIT. What is
  * not above what was asked before is ignored. */
-void stg_kafka_commit(stg_kafka *k, const stg_kafka_place *p, uint64_t offset);
+void stg_kafka_commit(stg_kafka *k, const stg_topic_partition *p,
+                      uint64_t offset);
 
 /* -- the same log? --------------------------------------------------------- */
 
 /* Reads the records of the fingerprint again; `compared` answers, within some
  * ten seconds. The partition need not have begun. */
-void stg_kafka_compare(stg_kafka *k, const stg_kafka_place *p,
+void stg_kafka_compare(stg_kafka *k, const stg_topic_partition *p,
                        const stg_fingerprint *print);
 
 /* It is the same: a partition that was told of as SUSPECT is read on. */
-void stg_kafka_resume(stg_kafka *k, const stg_kafka_place *p);
+void stg_kafka_resume(stg_kafka *k, const stg_topic_partition *p);
 
 /* It is another one: RENEWED, lost and assigned come next. */
-void stg_kafka_renew(stg_kafka *k, const stg_kafka_place *p);
+void stg_kafka_renew(stg_kafka *k, const stg_topic_partition *p);
 
 /* -- reading --------------------------------------------------------------- */
 
@@ -263,7 +265,7 @@ void stg_kafka_renew(stg_kafka *k, const stg_kafka_place *p);
  * key, bytes a packed parcel; of one above message_max without its body, and
  * true_size is that of its value. */
 typedef struct stg_kafka_run {
-    stg_kafka_place place;
+    stg_topic_partition tp;
     uint64_t tag;
     const stg_record *records;
     size_t count;      /* may be 0: there were only gaps */
@@ -271,7 +273,7 @@ typedef struct stg_kafka_run {
     uint64_t end;      /* the next that the topic will give, as far as is known;
                       not below next */
     stg_log_mark mark; /* of one of the records, about once a second; hash 0:
-                          none. Not of the reader behind */
+                          none. Not of the catch-up reader */
 } stg_kafka_run;
 
 /* Partitions by topic and number, each once. */
@@ -284,28 +286,28 @@ typedef void stg_kafka_read_fn(void *ctx, const stg_kafka_run *runs,
 void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
                     void *ctx);
 
-/* The same of one partition, from a position on, by the reader behind; without
+/* The same of one partition, from a position on, by the catch-up reader; without
  * waiting for what the topic does not have: then there is one run with no
  * records and next is from (or above it, where there was a gap up to the end).
  * The same where brokers do not answer within some seconds: so next == from says
  * nothing of what there is.
  * One at a time. Where the place is let go or lost meanwhile, it is answered
  * all the same. */
-void stg_kafka_read_behind(stg_kafka *k, const stg_kafka_place *p,
-                           uint64_t from, size_t bytes_max, uint64_t tag,
-                           stg_kafka_read_fn *done, void *ctx);
+void stg_kafka_read_catch_up(stg_kafka *k, const stg_topic_partition *p,
+                             uint64_t from, size_t bytes_max, uint64_t tag,
+                             stg_kafka_read_fn *done, void *ctx);
 
 /* The same for what is to be sent again, and count_max records at most. What has
  * expired is not told, but passed over: next is then where the topic begins. The
  * reader is the same one, and has one call at a time. */
-void stg_kafka_read_again(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
-                          size_t bytes_max, size_t count_max,
+void stg_kafka_read_again(stg_kafka *k, const stg_topic_partition *p,
+                          uint64_t from, size_t bytes_max, size_t count_max,
                           stg_kafka_read_fn *done, void *ctx);
 
 /* -- a look, for metrics --------------------------------------------------- */
 
 typedef struct stg_kafka_view {
-    stg_kafka_place place;
+    stg_topic_partition tp;
     uint64_t next;      /* handed to the loop up to there */
     uint64_t end;       /* as in a run */
     uint64_t committed; /* that a broker has confirmed, of ours; 0: none yet */

@@ -24,9 +24,9 @@ char *stg_kafka_text(const char *text)
 
 /* -- to a thread ----------------------------------------------------------- */
 
-bool stg_kafka_box_init(stg_kafka_box *b)
+bool stg_kafka_commands_init(stg_kafka_commands *b)
 {
-    stg_list_init(&b->asks);
+    stg_list_init(&b->list);
     if (uv_mutex_init(&b->lock) != 0)
         return false;
     if (uv_cond_init(&b->wake) == 0)
@@ -35,30 +35,31 @@ bool stg_kafka_box_init(stg_kafka_box *b)
     return false;
 }
 
-void stg_kafka_box_free(stg_kafka_box *b)
+void stg_kafka_commands_free(stg_kafka_commands *b)
 {
     stg_link *link;
 
-    while ((link = stg_list_shift(&b->asks)) != NULL)
-        free(STG_HOLDER(link, stg_kafka_ask, link));
+    while ((link = stg_list_shift(&b->list)) != NULL)
+        free(STG_HOLDER(link, stg_kafka_command, link));
     uv_cond_destroy(&b->wake);
     uv_mutex_destroy(&b->lock);
 }
 
-void stg_kafka_box_post(stg_kafka_box *b, const stg_kafka_ask *ask)
+void stg_kafka_commands_post(stg_kafka_commands *b,
+                             const stg_kafka_command *ask)
 {
-    stg_kafka_ask *copy = stg_kafka_memory(1, sizeof *copy);
+    stg_kafka_command *copy = stg_kafka_memory(1, sizeof *copy);
 
     *copy = *ask;
     copy->link = (stg_link){NULL, NULL};
     uv_mutex_lock(&b->lock);
-    stg_list_push(&b->asks, &copy->link);
+    stg_list_push(&b->list, &copy->link);
     b->is_woken = true;
     uv_cond_signal(&b->wake);
     uv_mutex_unlock(&b->lock);
 }
 
-void stg_kafka_box_close(stg_kafka_box *b)
+void stg_kafka_commands_close(stg_kafka_commands *b)
 {
     uv_mutex_lock(&b->lock);
     b->is_closing = b->is_woken = true;
@@ -66,9 +67,9 @@ void stg_kafka_box_close(stg_kafka_box *b)
     uv_mutex_unlock(&b->lock);
 }
 
-void stg_kafka_box_wake(rd_kafka_t *rk, void *box)
+void stg_kafka_commands_wake(rd_kafka_t *rk, void *box)
 {
-    stg_kafka_box *b = box;
+    stg_kafka_commands *b = box;
 
     (void)rk;
     uv_mutex_lock(&b->lock);
@@ -77,13 +78,13 @@ void stg_kafka_box_wake(rd_kafka_t *rk, void *box)
     uv_mutex_unlock(&b->lock);
 }
 
-bool stg_kafka_box_take(stg_kafka_box *b, stg_list *asks)
+bool stg_kafka_commands_take(stg_kafka_commands *b, stg_list *asks)
 {
     stg_link *link;
     bool goes_on;
 
     uv_mutex_lock(&b->lock);
-    while ((link = stg_list_shift(&b->asks)) != NULL)
+    while ((link = stg_list_shift(&b->list)) != NULL)
         stg_list_push(asks, link);
     b->is_woken = false;
     goes_on = !b->is_closing;
@@ -91,7 +92,7 @@ bool stg_kafka_box_take(stg_kafka_box *b, stg_list *asks)
     return goes_on;
 }
 
-void stg_kafka_box_wait(stg_kafka_box *b, stg_ns until)
+void stg_kafka_commands_wait(stg_kafka_commands *b, stg_ns until)
 {
     uv_mutex_lock(&b->lock);
     while (!b->is_woken) {
@@ -106,44 +107,45 @@ void stg_kafka_box_wait(stg_kafka_box *b, stg_ns until)
 
 /* -- to the loop ----------------------------------------------------------- */
 
-stg_kafka_note *stg_kafka_note_new(stg_kafka_note_kind kind)
+stg_kafka_event *stg_kafka_event_new(stg_kafka_event_kind kind)
 {
-    stg_kafka_note *n = stg_kafka_memory(1, sizeof *n);
+    stg_kafka_event *n = stg_kafka_memory(1, sizeof *n);
 
     n->kind = kind;
     return n;
 }
 
-void stg_kafka_note_free(stg_kafka_note *n)
+void stg_kafka_event_free(stg_kafka_event *n)
 {
     stg_kafka_batch_free(n->batch);
-    free(n->given);
+    free(n->assigned);
     free(n->places);
     free(n->compared);
     free(n->text);
     free(n);
 }
 
-void stg_kafka_post_send(stg_kafka_post *p, stg_kafka_note *n)
+void stg_kafka_events_send(stg_kafka_events *p, stg_kafka_event *n)
 {
     uv_mutex_lock(&p->lock);
-    stg_list_push(&p->notes, &n->link);
+    stg_list_push(&p->list, &n->link);
     uv_mutex_unlock(&p->lock);
     uv_async_send(&p->arrived);
 }
 
-void stg_kafka_post_tell(stg_kafka_post *p, const stg_kafka_told *told,
-                         const char *format, ...)
+void stg_kafka_events_report(stg_kafka_events *p,
+                             const stg_kafka_report *report, const char *format,
+                             ...)
 {
-    stg_kafka_note *n = stg_kafka_note_new(STG_KAFKA_NOTE_TOLD);
+    stg_kafka_event *n = stg_kafka_event_new(STG_KAFKA_EVENT_REPORT);
     char text[512];
     va_list args;
 
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    n->told = *told;
+    n->report = *report;
     n->text = stg_kafka_text(text);
-    n->told.text = n->text;
-    stg_kafka_post_send(p, n);
+    n->report.text = n->text;
+    stg_kafka_events_send(p, n);
 }

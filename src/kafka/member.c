@@ -17,9 +17,9 @@ enum {
 
 /* -- what the loop asks ---------------------------------------------------- */
 
-static void begin(stg_kafka_member *m, const stg_kafka_ask *a)
+static void begin(stg_kafka_member *m, const stg_kafka_command *a)
 {
-    stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->place);
+    stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->tp);
 
     if (s == NULL || s->state == STG_KAFKA_SLOT_REVOKED)
         return;
@@ -29,43 +29,43 @@ static void begin(stg_kafka_member *m, const stg_kafka_ask *a)
     stg_kafka_member_change(m);
 }
 
-static void note_commit(stg_kafka_member *m, const stg_kafka_ask *a)
+static void note_commit(stg_kafka_member *m, const stg_kafka_command *a)
 {
-    stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->place);
+    stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->tp);
 
     if (s != NULL && a->position > s->wanted)
         s->wanted = a->position;
 }
 
-static void note_let_go(stg_kafka_member *m, const stg_kafka_ask *a)
+static void note_let_go(stg_kafka_member *m, const stg_kafka_command *a)
 {
-    stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->place);
+    stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->tp);
 
     if (s != NULL)
         s->is_let_go = true;
 }
 
-static void do_ask(stg_kafka_member *m, const stg_kafka_ask *a)
+static void do_ask(stg_kafka_member *m, const stg_kafka_command *a)
 {
     switch (a->kind) {
-    case STG_KAFKA_ASK_BEGIN:
+    case STG_KAFKA_COMMAND_BEGIN:
         begin(m, a);
         break;
-    case STG_KAFKA_ASK_COMMIT:
+    case STG_KAFKA_COMMAND_COMMIT:
         note_commit(m, a);
         break;
-    case STG_KAFKA_ASK_LET_GO:
+    case STG_KAFKA_COMMAND_LET_GO:
         note_let_go(m, a);
         break;
-    case STG_KAFKA_ASK_RESUME:
-        stg_kafka_member_resume(m, &a->place);
+    case STG_KAFKA_COMMAND_RESUME:
+        stg_kafka_member_resume(m, &a->tp);
         break;
-    case STG_KAFKA_ASK_RENEW:
-        stg_kafka_member_replace(m, &a->place);
+    case STG_KAFKA_COMMAND_RENEW:
+        stg_kafka_member_replace(m, &a->tp);
         break;
-    case STG_KAFKA_ASK_COMPARE: // the reader behind does
+    case STG_KAFKA_COMMAND_COMPARE: // the catch-up reader does
         break;
-    case STG_KAFKA_ASK_READ:
+    case STG_KAFKA_COMMAND_READ:
         m->bytes_max = a->bytes_max > 0 ? a->bytes_max : 1;
         break;
     }
@@ -79,9 +79,9 @@ static bool do_asks(stg_kafka_member *m)
     bool goes_on;
 
     stg_list_init(&asks);
-    goes_on = stg_kafka_box_take(&m->box, &asks);
+    goes_on = stg_kafka_commands_take(&m->commands, &asks);
     while ((link = stg_list_shift(&asks)) != NULL) {
-        stg_kafka_ask *a = STG_HOLDER(link, stg_kafka_ask, link);
+        stg_kafka_command *a = STG_HOLDER(link, stg_kafka_command, link);
 
         do_ask(m, a);
         free(a);
@@ -104,7 +104,7 @@ static void take_event(stg_kafka_member *m, rd_kafka_event_t *ev)
         stg_kafka_member_error(m, ev);
         break;
     case RD_KAFKA_EVENT_LOG:
-        stg_kafka_tell_log(m->post, ev);
+        stg_kafka_report_log(m->to_loop, ev);
         break;
     default:
         break;
@@ -144,8 +144,8 @@ static void fail(stg_kafka_member *m)
 
     (void)rd_kafka_fatal_error(m->rk, why, sizeof why);
     stg_kafka_member_lose(m);
-    stg_kafka_post_tell(
-        m->post, &(stg_kafka_told){.what = STG_KAFKA_REOPENED, .level = 3},
+    stg_kafka_events_report(
+        m->to_loop, &(stg_kafka_report){.what = STG_KAFKA_REOPENED, .level = 3},
         "%s; all partitions are lost, and the group is joined anew", why);
     stg_kafka_member_shut(m);
     m->is_failed = false;
@@ -175,11 +175,11 @@ static void draw(stg_kafka_member *m, stg_ns now)
 
         if (s->is_assigned &&
             rd_kafka_get_watermark_offsets(
-                m->rk, s->place.topic, (int32_t)s->place.partition, &low,
-                &high) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+                m->rk, s->tp.topic, (int32_t)s->tp.partition, &low, &high) ==
+                RD_KAFKA_RESP_ERR_NO_ERROR &&
             high > 0 && (uint64_t)high > s->end)
             s->end = (uint64_t)high;
-        seen[i] = (stg_kafka_view){s->place, s->next, s->end, s->committed};
+        seen[i] = (stg_kafka_view){s->tp, s->next, s->end, s->committed};
     }
     m->counts.is_away = m->is_away;
     uv_mutex_lock(&m->look_lock);
@@ -243,7 +243,7 @@ static void flush(stg_kafka_member *m)
            stg_kafka_member_owes(m, false) &&
            !rd_kafka_assignment_lost(m->rk)) {
         stg_kafka_member_commit(m, stg_kafka_now());
-        stg_kafka_box_wait(&m->box, stg_kafka_now() + 100 * STG_MS);
+        stg_kafka_commands_wait(&m->commands, stg_kafka_now() + 100 * STG_MS);
         (void)do_asks(m);
         take_events(m);
     }
@@ -285,20 +285,21 @@ void stg_kafka_member_run(void *member)
         m->reopen_at = stg_kafka_now() + STG_S;
     while (do_asks(m)) {
         turn(m);
-        stg_kafka_box_wait(&m->box, next_wake(m, stg_kafka_now()));
+        stg_kafka_commands_wait(&m->commands, next_wake(m, stg_kafka_now()));
     }
     flush(m);
     leave(m);
     stg_kafka_member_shut(m);
-    stg_kafka_post_send(m->post, stg_kafka_note_new(STG_KAFKA_NOTE_ENDED));
+    stg_kafka_events_send(m->to_loop,
+                          stg_kafka_event_new(STG_KAFKA_EVENT_ENDED));
 }
 
 bool stg_kafka_member_init(stg_kafka_member *m)
 {
-    if (!stg_kafka_box_init(&m->box))
+    if (!stg_kafka_commands_init(&m->commands))
         return false;
     if (uv_mutex_init(&m->look_lock) != 0) {
-        stg_kafka_box_free(&m->box);
+        stg_kafka_commands_free(&m->commands);
         return false;
     }
     stg_kafka_known_init(m);
@@ -312,5 +313,5 @@ void stg_kafka_member_free(stg_kafka_member *m)
     free(m->known);
     free(m->seen);
     uv_mutex_destroy(&m->look_lock);
-    stg_kafka_box_free(&m->box);
+    stg_kafka_commands_free(&m->commands);
 }

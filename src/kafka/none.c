@@ -55,7 +55,7 @@ void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx)
     (void)ctx;
 }
 
-void stg_kafka_compare(stg_kafka *k, const stg_kafka_place *p,
+void stg_kafka_compare(stg_kafka *k, const stg_topic_partition *p,
                        const stg_fingerprint *print)
 {
     (void)k;
@@ -63,19 +63,19 @@ void stg_kafka_compare(stg_kafka *k, const stg_kafka_place *p,
     (void)print;
 }
 
-void stg_kafka_resume(stg_kafka *k, const stg_kafka_place *p)
+void stg_kafka_resume(stg_kafka *k, const stg_topic_partition *p)
 {
     (void)k;
     (void)p;
 }
 
-void stg_kafka_renew(stg_kafka *k, const stg_kafka_place *p)
+void stg_kafka_renew(stg_kafka *k, const stg_topic_partition *p)
 {
     (void)k;
     (void)p;
 }
 
-void stg_kafka_begin(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
+void stg_kafka_begin(stg_kafka *k, const stg_topic_partition *p, uint64_t from,
                      uint64_t tag)
 {
     (void)k;
@@ -84,13 +84,14 @@ void stg_kafka_begin(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
     (void)tag;
 }
 
-void stg_kafka_let_go(stg_kafka *k, const stg_kafka_place *p)
+void stg_kafka_let_go(stg_kafka *k, const stg_topic_partition *p)
 {
     (void)k;
     (void)p;
 }
 
-void stg_kafka_commit(stg_kafka *k, const stg_kafka_place *p, uint64_t offset)
+void stg_kafka_commit(stg_kafka *k, const stg_topic_partition *p,
+                      uint64_t offset)
 {
     (void)k;
     (void)p;
@@ -106,8 +107,8 @@ void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
     (void)ctx;
 }
 
-void stg_kafka_read_again(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
-                          size_t bytes_max, size_t count_max,
+void stg_kafka_read_again(stg_kafka *k, const stg_topic_partition *p,
+                          uint64_t from, size_t bytes_max, size_t count_max,
                           stg_kafka_read_fn *done, void *ctx)
 {
     (void)k;
@@ -119,9 +120,9 @@ void stg_kafka_read_again(stg_kafka *k, const stg_kafka_place *p, uint64_t from,
     (void)ctx;
 }
 
-void stg_kafka_read_behind(stg_kafka *k, const stg_kafka_place *p,
-                           uint64_t from, size_t bytes_max, uint64_t tag,
-                           stg_kafka_read_fn *done, void *ctx)
+void stg_kafka_read_catch_up(stg_kafka *k, const stg_topic_partition *p,
+                             uint64_t from, size_t bytes_max, uint64_t tag,
+                             stg_kafka_read_fn *done, void *ctx)
 {
     (void)k;
     (void)p;

@@ -22,8 +22,8 @@ static rd_kafka_topic_partition_list_t *list_probed(const stg_kafka_member *m)
         const stg_kafka_slot *s = &m->slots.at[i];
 
         if (is_probed(s))
-            rd_kafka_topic_partition_list_add(list, s->place.topic,
-                                              (int32_t)s->place.partition)
+            rd_kafka_topic_partition_list_add(list, s->tp.topic,
+                                              (int32_t)s->tp.partition)
                 ->offset = (int64_t)s->first.at_ms + 1;
     }
     return list;

@@ -14,13 +14,13 @@ void stg_kafka_slots_free(stg_kafka_slots *s)
 static int compare(const stg_kafka_slot *slot, const char *topic,
                    uint32_t partition)
 {
-    int order = strcmp(slot->place.topic, topic);
+    int order = strcmp(slot->tp.topic, topic);
 
     if (order != 0)
         return order;
-    return slot->place.partition < partition   ? -1
-           : slot->place.partition > partition ? 1
-                                               : 0;
+    return slot->tp.partition < partition   ? -1
+           : slot->tp.partition > partition ? 1
+                                            : 0;
 }
 
 /* The first that is not below. */
@@ -50,12 +50,11 @@ stg_kafka_slot *stg_kafka_slots_find(const stg_kafka_slots *s,
 }
 
 stg_kafka_slot *stg_kafka_slots_at(const stg_kafka_slots *s,
-                                   const stg_kafka_place *p)
+                                   const stg_topic_partition *p)
 {
     stg_kafka_slot *slot = stg_kafka_slots_find(s, p->topic, p->partition);
 
-    return slot != NULL && slot->place.assignment == p->assignment ? slot
-                                                                   : NULL;
+    return slot != NULL && slot->tp.assignment == p->assignment ? slot : NULL;
 }
 
 stg_kafka_slot *stg_kafka_slots_add(stg_kafka_slots *s, const char *topic,
@@ -73,7 +72,7 @@ stg_kafka_slot *stg_kafka_slots_add(stg_kafka_slots *s, const char *topic,
         memmove(s->at + i + 1, s->at + i, (s->count - i) * sizeof *s->at);
         s->count++;
     }
-    s->at[i] = (stg_kafka_slot){.place = {topic, partition, assignment}};
+    s->at[i] = (stg_kafka_slot){.tp = {topic, partition, assignment}};
     return &s->at[i];
 }
 

@@ -14,7 +14,7 @@ typedef struct starting {
     stg_kafka_member *m;
     const stg_kafka_known *known;
     uint32_t count;
-    stg_kafka_place *places; /* all of its partitions */
+    stg_topic_partition *places; /* all of its partitions */
     stg_kafka_ends *ends;
 } starting;
 
@@ -147,12 +147,12 @@ static void tell(const starting *s, const rd_kafka_topic_partition_list_t *list)
 
     for (int i = 0; i < list->cnt; i++)
         older += (uint64_t)(list->elems[i].offset - s->ends[i].begin);
-    stg_kafka_post_tell(
-        s->m->post,
-        &(stg_kafka_told){.what = STG_KAFKA_STARTED,
-                          .place = {.topic = topic},
-                          .older = older,
-                          .level = 6},
+    stg_kafka_events_report(
+        s->m->to_loop,
+        &(stg_kafka_report){.what = STG_KAFKA_STARTED,
+                            .tp = {.topic = topic},
+                            .older = older,
+                            .level = 6},
         older == 0
             ? "%s: the group begins with its first record"
             : "%s: the group begins behind older messages, which are not "
@@ -198,14 +198,14 @@ static void start_topic(stg_kafka_member *m, stg_kafka_known *k)
     s.places = stg_kafka_memory(s.count, sizeof *s.places);
     s.ends = stg_kafka_memory(s.count, sizeof *s.ends);
     for (uint32_t i = 0; i < s.count; i++)
-        s.places[i] = (stg_kafka_place){.topic = name, .partition = i};
+        s.places[i] = (stg_topic_partition){.topic = name, .partition = i};
     k->has_begun = start(&s);
     free(s.places);
     free(s.ends);
 }
 
-void stg_kafka_member_start(stg_kafka_member *m, const stg_kafka_place *places,
-                            size_t count)
+void stg_kafka_member_start(stg_kafka_member *m,
+                            const stg_topic_partition *places, size_t count)
 {
     stg_kafka_known *k;
 

@@ -8,20 +8,20 @@ enum { MARK_S = 1 }; /* between two records that are noted of a partition */
 
 /* -- messages at hand ------------------------------------------------------ */
 
-void stg_kafka_hand_drop(stg_kafka_hand *h)
+void stg_kafka_pending_drop(stg_kafka_pending *h)
 {
     while (h->first < h->count)
         rd_kafka_message_destroy(h->at[h->first++]);
 }
 
-rd_kafka_message_t *stg_kafka_hand_next(stg_kafka_hand *h,
-                                        rd_kafka_queue_t *queue, size_t most)
+rd_kafka_message_t *stg_kafka_pending_next(stg_kafka_pending *h,
+                                           rd_kafka_queue_t *queue, size_t most)
 {
     ssize_t taken;
 
     if (h->first == h->count) {
-        if (most > STG_KAFKA_HANDFUL)
-            most = STG_KAFKA_HANDFUL;
+        if (most > STG_KAFKA_PENDING_MAX)
+            most = STG_KAFKA_PENDING_MAX;
         taken = rd_kafka_consume_batch_queue(queue, 0, h->at, most);
         h->first = 0;
         h->count = taken > 0 ? (size_t)taken : 0;
@@ -42,7 +42,7 @@ static void take_error(stg_kafka_member *m, stg_kafka_slot *slot,
                        const rd_kafka_message_t *message)
 {
     uint64_t end = (uint64_t)message->offset;
-    stg_kafka_told told;
+    stg_kafka_report report;
 
     switch (message->err) {
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
@@ -60,10 +60,10 @@ static void take_error(stg_kafka_member *m, stg_kafka_slot *slot,
         stg_kafka_member_suspect(m, slot, "a broker does not know it");
         break;
     default:
-        told = stg_kafka_trouble_of(message->err, slot->place.topic);
-        stg_kafka_post_tell(m->post, &told, "%s/%u: %s", slot->place.topic,
-                            (unsigned)slot->place.partition,
-                            rd_kafka_message_errstr(message));
+        report = stg_kafka_trouble_of(message->err, slot->tp.topic);
+        stg_kafka_events_report(m->to_loop, &report, "%s/%u: %s",
+                                slot->tp.topic, (unsigned)slot->tp.partition,
+                                rd_kafka_message_errstr(message));
         break;
     }
 }
@@ -72,15 +72,15 @@ static void tell_large(stg_kafka_member *m, const stg_kafka_slot *slot,
                        const stg_record *record)
 {
     m->counts.too_large++;
-    stg_kafka_post_tell(
-        m->post,
-        &(stg_kafka_told){.what = STG_KAFKA_TOO_LARGE,
-                          .place = slot->place,
-                          .position = record->position,
-                          .size = record->true_size,
-                          .level = 4},
+    stg_kafka_events_report(
+        m->to_loop,
+        &(stg_kafka_report){.what = STG_KAFKA_TOO_LARGE,
+                            .tp = slot->tp,
+                            .position = record->position,
+                            .size = record->true_size,
+                            .level = 4},
         "%s/%u: the message at %llu has %zu bytes, and at most %zu are sent",
-        slot->place.topic, (unsigned)slot->place.partition,
+        slot->tp.topic, (unsigned)slot->tp.partition,
         (unsigned long long)record->position, record->true_size,
         m->o->message_max);
 }
@@ -104,13 +104,13 @@ static void tell_lost(stg_kafka_member *m, stg_kafka_slot *slot,
     if (now < slot->told_at)
         return;
     slot->told_at = now + STG_S;
-    stg_kafka_post_tell(
-        m->post,
-        &(stg_kafka_told){.what = STG_KAFKA_HEADERS_LOST,
-                          .place = slot->place,
-                          .position = record->position,
-                          .count = lost,
-                          .level = 4},
+    stg_kafka_events_report(
+        m->to_loop,
+        &(stg_kafka_report){.what = STG_KAFKA_HEADERS_LOST,
+                            .tp = slot->tp,
+                            .position = record->position,
+                            .count = lost,
+                            .level = 4},
         "%u of its headers cannot be sent: no HTTP, or more than 16 KiB in all",
         (unsigned)lost);
 }
@@ -146,8 +146,8 @@ static void look_at_end(stg_kafka_member *m, stg_kafka_slot *slot)
 {
     int64_t low, high;
 
-    if (rd_kafka_get_watermark_offsets(m->rk, slot->place.topic,
-                                       (int32_t)slot->place.partition, &low,
+    if (rd_kafka_get_watermark_offsets(m->rk, slot->tp.topic,
+                                       (int32_t)slot->tp.partition, &low,
                                        &high) == RD_KAFKA_RESP_ERR_NO_ERROR &&
         high > 0 && (uint64_t)high > slot->end)
         slot->end = (uint64_t)high;
@@ -169,7 +169,7 @@ static size_t find_runs(stg_kafka_member *m, const uint64_t *before,
         if (slot->next == before[i])
             continue;
         look_at_end(m, slot);
-        runs[count++] = (stg_kafka_run){.place = slot->place,
+        runs[count++] = (stg_kafka_run){.tp = slot->tp,
                                         .tag = slot->tag,
                                         .next = slot->next,
                                         .end = slot->end,
@@ -187,14 +187,14 @@ static void hand_over(stg_kafka_member *m, stg_kafka_batch *b,
 {
     stg_kafka_run *runs = stg_kafka_memory(m->slots.count + 1, sizeof *runs);
     size_t count = find_runs(m, before, b, runs);
-    stg_kafka_note *note;
+    stg_kafka_event *note;
 
     if (count > 0) {
-        note = stg_kafka_note_new(STG_KAFKA_NOTE_READ);
+        note = stg_kafka_event_new(STG_KAFKA_EVENT_READ);
         stg_kafka_batch_close(b, runs, count);
         note->batch = b;
         m->bytes_max = 0;
-        stg_kafka_post_send(m->post, note);
+        stg_kafka_events_send(m->to_loop, note);
     } else {
         stg_kafka_batch_free(b);
     }
@@ -216,7 +216,8 @@ static void fill(stg_kafka_member *m, stg_kafka_batch *b)
     stg_kafka_slot *slot;
 
     while (b->size < m->bytes_max) {
-        message = stg_kafka_hand_next(&m->hand, m->records, STG_KAFKA_HANDFUL);
+        message = stg_kafka_pending_next(&m->pending, m->records,
+                                         STG_KAFKA_PENDING_MAX);
         if (message == NULL)
             break;
         // One that does not fit waits for the next batch.
@@ -232,7 +233,7 @@ static void fill(stg_kafka_member *m, stg_kafka_batch *b)
             else
                 take_message(m, b, slot, message);
         }
-        m->hand.first++;
+        m->pending.first++;
         rd_kafka_message_destroy(message);
     }
 }

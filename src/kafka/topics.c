@@ -60,15 +60,16 @@ const char *stg_kafka_topic(stg_kafka_topics *t, const char *name)
 
 /* -- what the member knows of them ----------------------------------------- */
 
-void stg_kafka_tell_topic(stg_kafka_member *m, const stg_kafka_known *k,
-                          stg_kafka_tell what, int level, const char *words)
+void stg_kafka_report_topic(stg_kafka_member *m, const stg_kafka_known *k,
+                            stg_kafka_report_kind what, int level,
+                            const char *words)
 {
-    stg_kafka_post_tell(m->post,
-                        &(stg_kafka_told){.what = what,
-                                          .place = {.topic = k->name},
-                                          .is_matched = k->is_matched,
-                                          .level = level},
-                        "%s: %s", k->name, words);
+    stg_kafka_events_report(m->to_loop,
+                            &(stg_kafka_report){.what = what,
+                                                .tp = {.topic = k->name},
+                                                .is_matched = k->is_matched,
+                                                .level = level},
+                            "%s: %s", k->name, words);
 }
 
 stg_kafka_known *stg_kafka_known_find(const stg_kafka_member *m,
@@ -138,7 +139,7 @@ static bool note_patterns(stg_kafka_member *m, const char *topic)
             continue;
         has_begun |= k->has_begun;
         if (k->is_gone)
-            stg_kafka_tell_topic(m, k, STG_KAFKA_FOUND, 6, "has a topic now");
+            stg_kafka_report_topic(m, k, STG_KAFKA_FOUND, 6, "has a topic now");
         k->is_gone = false;
     }
     return has_begun;
@@ -155,7 +156,7 @@ void stg_kafka_known_note(stg_kafka_member *m, const char *topic)
         k->is_matched = true;
         k->is_late = m->has_listed || has_begun;
     } else if (k->is_matched && k->is_gone) {
-        stg_kafka_tell_topic(m, k, STG_KAFKA_FOUND, 6, "is there again");
+        stg_kafka_report_topic(m, k, STG_KAFKA_FOUND, 6, "is there again");
         k->is_gone = false;
     }
     stg_kafka_known_open(m, k);
@@ -184,8 +185,8 @@ void stg_kafka_known_list(stg_kafka_member *m,
         if (!k->is_pattern || has_any)
             continue;
         k->is_gone = true;
-        stg_kafka_tell_topic(m, k, STG_KAFKA_GONE, 4,
-                             "no topic matches this pattern; waits for one");
+        stg_kafka_report_topic(m, k, STG_KAFKA_GONE, 4,
+                               "no topic matches this pattern; waits for one");
     }
 }
 

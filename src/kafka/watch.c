@@ -30,14 +30,15 @@ static void note_partitions(stg_kafka_member *m, stg_kafka_known *k,
                             uint32_t count)
 {
     if (k->partitions > 0 && count > k->partitions)
-        stg_kafka_post_tell(m->post,
-                            &(stg_kafka_told){.what = STG_KAFKA_ADDED,
-                                              .place = {.topic = k->name},
-                                              .before = k->partitions,
-                                              .count = count,
-                                              .level = 6},
-                            "%s: has %u partitions now, and had %u", k->name,
-                            (unsigned)count, (unsigned)k->partitions);
+        stg_kafka_events_report(m->to_loop,
+                                &(stg_kafka_report){.what = STG_KAFKA_ADDED,
+                                                    .tp = {.topic = k->name},
+                                                    .before = k->partitions,
+                                                    .count = count,
+                                                    .level = 6},
+                                "%s: has %u partitions now, and had %u",
+                                k->name, (unsigned)count,
+                                (unsigned)k->partitions);
     k->partitions = count;
 }
 
@@ -48,7 +49,7 @@ static void suspect_all(stg_kafka_member *m, const char *topic)
         stg_kafka_slot *s = &m->slots.at[i];
 
         if (s->state == STG_KAFKA_SLOT_READING &&
-            strcmp(s->place.topic, topic) == 0)
+            strcmp(s->tp.topic, topic) == 0)
             stg_kafka_member_suspect(m, s, "the topic is not there");
     }
 }
@@ -62,10 +63,10 @@ static void note_topic(stg_kafka_member *m, stg_kafka_known *k,
     if (topic->err != 0 && !is_gone)
         return; // it has no leader right now, or may not be seen
     if (is_gone && !k->is_gone)
-        stg_kafka_tell_topic(m, k, STG_KAFKA_GONE, 4,
-                             "there is no such topic (any more)");
+        stg_kafka_report_topic(m, k, STG_KAFKA_GONE, 4,
+                               "there is no such topic (any more)");
     if (!is_gone && k->is_gone)
-        stg_kafka_tell_topic(m, k, STG_KAFKA_FOUND, 6, "is there again");
+        stg_kafka_report_topic(m, k, STG_KAFKA_FOUND, 6, "is there again");
     if (is_gone)
         suspect_all(m, k->name);
     k->is_gone = is_gone;
@@ -91,8 +92,8 @@ static void note_topics(stg_kafka_member *m, const struct rd_kafka_metadata *md)
 static void note_away(stg_kafka_member *m, const char *why)
 {
     if (!m->is_away)
-        stg_kafka_post_tell(
-            m->post, &(stg_kafka_told){.what = STG_KAFKA_AWAY, .level = 3},
+        stg_kafka_events_report(
+            m->to_loop, &(stg_kafka_report){.what = STG_KAFKA_AWAY, .level = 3},
             "%s: %s", m->o->brokers, why);
     m->is_away = true;
 }
@@ -102,8 +103,8 @@ static void note_away(stg_kafka_member *m, const char *why)
 static void note_answer(stg_kafka_member *m, bool answers)
 {
     if (answers && m->is_away)
-        stg_kafka_post_tell(
-            m->post, &(stg_kafka_told){.what = STG_KAFKA_BACK, .level = 6},
+        stg_kafka_events_report(
+            m->to_loop, &(stg_kafka_report){.what = STG_KAFKA_BACK, .level = 6},
             "%s: a broker answers again", m->o->brokers);
     if (answers)
         m->is_away = false;
@@ -153,11 +154,12 @@ void stg_kafka_member_watch(stg_kafka_member *m, stg_ns now)
 static void tell_trouble(stg_kafka_member *m, rd_kafka_event_t *ev)
 {
     rd_kafka_topic_partition_t *p = rd_kafka_event_topic_partition(ev);
-    stg_kafka_told told = stg_kafka_trouble_of(
+    stg_kafka_report report = stg_kafka_trouble_of(
         rd_kafka_event_error(ev),
         p != NULL ? stg_kafka_topic(m->topics, p->topic) : NULL);
 
-    stg_kafka_post_tell(m->post, &told, "%s", rd_kafka_event_error_string(ev));
+    stg_kafka_events_report(m->to_loop, &report, "%s",
+                            rd_kafka_event_error_string(ev));
     if (p != NULL)
         rd_kafka_topic_partition_destroy(p);
 }
@@ -184,7 +186,7 @@ void stg_kafka_member_error(stg_kafka_member *m, rd_kafka_event_t *ev)
     }
 }
 
-void stg_kafka_tell_log(stg_kafka_post *post, rd_kafka_event_t *ev)
+void stg_kafka_report_log(stg_kafka_events *post, rd_kafka_event_t *ev)
 {
     const char *facility, *text;
     int level;
@@ -193,7 +195,7 @@ void stg_kafka_tell_log(stg_kafka_post *post, rd_kafka_event_t *ev)
         return;
     if (strcmp(facility, "FAIL") == 0)
         level = 7; // of a connection: the member's errors say the same
-    stg_kafka_post_tell(
-        post, &(stg_kafka_told){.what = STG_KAFKA_LOG, .level = level},
+    stg_kafka_events_report(
+        post, &(stg_kafka_report){.what = STG_KAFKA_LOG, .level = level},
         "%s: %s", facility, text);
 }

@@ -95,12 +95,4 @@ typedef struct stg_meter {
     stg_target_label label;
 } stg_meter;
 
-/* What is counted of partitions of Kafka, since the start. */
-typedef struct stg_partition_counts {
-    uint64_t taken, fenced, renewed; /* partitions */
-    uint64_t messages;               /* handed to flow */
-    uint64_t expired;                /* positions that were lost, at most */
-    uint64_t added;                  /* partitions of topics that grew */
-} stg_partition_counts;
-
 #endif

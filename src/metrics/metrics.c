@@ -52,7 +52,7 @@ static void give(stg_metrics *m, char *text, size_t size)
 static void forget_snapshot(stg_metrics *m)
 {
     free(m->snapshot.rows);
-    stg_snapshot_free_kafka(&m->snapshot);
+    stg_snapshot_free_source(&m->snapshot);
     m->snapshot = (stg_snapshot){.rows = NULL};
     m->rows_max = m->at = 0;
 }

@@ -261,7 +261,7 @@ void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
     print_memory(p, page);
     print_store(&p->store, &p->groups, page);
     print_times(&p->store, page);
-    stg_snapshot_print_kafka(p, page);
+    stg_snapshot_print_source(p, page);
     if (p->has_ingress)
         print_ingress(&p->ingress, page);
     print_alerts(p, page);

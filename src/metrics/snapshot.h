@@ -10,11 +10,10 @@
 #include "config/targets.h"
 #include "http/client.h"
 #include "ingress/ingress.h"
-#include "kafka/kafka.h"
-#include "kafka/letters.h"
 #include "metrics/counters.h"
 #include "metrics/exposition.h"
 #include "metrics/process.h"
+#include "sources/source.h"
 #include "store/store.h"
 
 #define STG_OTHER_TARGETS "(other)"
@@ -33,26 +32,16 @@ typedef struct stg_snapshot_row {
     stg_counters counters;
 } stg_snapshot_row;
 
-/* A partition of Kafka. */
-typedef struct stg_snapshot_place {
-    char *topic;
-    uint32_t partition;
-    uint64_t next, end, committed;
-} stg_snapshot_place;
-
-/* Topics of Kafka as the log. */
-typedef struct stg_snapshot_kafka {
-    bool is_there; /* else the log is the queue */
-    stg_snapshot_place *places;
+/* What the source says of itself. */
+typedef struct stg_snapshot_source {
+    const char *name; /* static */
+    stg_source_fact facts[STG_SOURCE_FACTS_MAX];
+    size_t fact_count;
+    stg_source_view *partitions; /* NULL: it has none to show */
     size_t count;
-    uint64_t *lags; /* of each row but that of the others, in each place; NULL:
-                       they were too many */
-    stg_kafka_counts counts;
-    bool has_letters; /* dead letters are copied to a topic */
-    stg_kafka_letters_counts letters;
-    size_t topics_missing;
-    stg_partition_counts partitions;
-} stg_snapshot_kafka;
+    uint64_t *lags; /* of each row but that of the others, in each partition;
+                       NULL: they were too many */
+} stg_snapshot_source;
 
 /* A sink of alerts, whose name may go with a reload. */
 typedef struct stg_snapshot_sink {
@@ -66,7 +55,7 @@ typedef struct stg_snapshot {
     bool has_others;
     size_t known, unknown; /* targets of the settings, and of the store alone */
 
-    stg_snapshot_kafka kafka;
+    stg_snapshot_source source;
     stg_flow_view flow;
     uint64_t accepted; /* messages, by all intakes */
     bool is_stopping;
@@ -92,8 +81,8 @@ static inline size_t stg_snapshot_own_rows(const stg_snapshot *p)
 void stg_snapshot_add(stg_snapshot_row *row, const stg_snapshot_row *one,
                       const stg_counters *counters);
 
-/* What was taken of topics of Kafka. */
-void stg_snapshot_free_kafka(stg_snapshot *p);
+/* What was taken of the source. */
+void stg_snapshot_free_source(stg_snapshot *p);
 
 void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
                         stg_exposition *page);
@@ -101,6 +90,6 @@ void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
 /* -- between the files that print ------------------------------------------ */
 
 void stg_snapshot_print_targets(const stg_snapshot *p, stg_exposition *page);
-void stg_snapshot_print_kafka(const stg_snapshot *p, stg_exposition *page);
+void stg_snapshot_print_source(const stg_snapshot *p, stg_exposition *page);
 
 #endif

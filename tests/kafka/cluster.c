@@ -157,7 +157,7 @@ int64_t cluster_committed(cluster *c, const char *group, const char *topic,
 
 /* -- what a reader is told ------------------------------------------------- */
 
-static part *part_of(reader *r, const stg_kafka_place *p)
+static part *part_of(reader *r, const stg_topic_partition *p)
 {
     static part other;
 
@@ -167,24 +167,24 @@ static part *part_of(reader *r, const stg_kafka_place *p)
     return &r->parts[p->partition];
 }
 
-static void begin(reader *r, const stg_kafka_given *g)
+static void begin(reader *r, const stg_kafka_assigned *g)
 {
     uint64_t from =
         g->has_committed && g->committed >= g->begin ? g->committed : g->begin;
 
-    stg_kafka_begin(r->kafka, &g->place, from, r->tag);
+    stg_kafka_begin(r->kafka, &g->tp, from, r->tag);
 }
 
-static void on_assigned(void *ctx, const stg_kafka_given *given, size_t count)
+static void on_assigned(void *ctx, const stg_kafka_assigned *given,
+                        size_t count)
 {
     reader *r = ctx;
 
     r->assigned++;
     for (size_t i = 0; i < count; i++) {
-        part *p = part_of(r, &given[i].place);
+        part *p = part_of(r, &given[i].tp);
 
-        CHECK(!p->is_there ||
-              p->given.place.assignment < given[i].place.assignment);
+        CHECK(!p->is_there || p->given.tp.assignment < given[i].tp.assignment);
         p->is_there = true;
         p->given = given[i];
         p->assigned++;
@@ -197,7 +197,8 @@ static void on_assigned(void *ctx, const stg_kafka_given *given, size_t count)
         reader_read(r);
 }
 
-static void on_revoked(void *ctx, const stg_kafka_place *places, size_t count)
+static void on_revoked(void *ctx, const stg_topic_partition *places,
+                       size_t count)
 {
     reader *r = ctx;
 
@@ -215,7 +216,7 @@ static void on_revoked(void *ctx, const stg_kafka_place *places, size_t count)
     }
 }
 
-static void on_lost(void *ctx, const stg_kafka_place *places, size_t count)
+static void on_lost(void *ctx, const stg_topic_partition *places, size_t count)
 {
     reader *r = ctx;
 
@@ -229,7 +230,7 @@ static void on_lost(void *ctx, const stg_kafka_place *places, size_t count)
 }
 
 /* Reads the fingerprint again, as the hub does. */
-static void compare(reader *r, const stg_kafka_place *p)
+static void compare(reader *r, const stg_topic_partition *p)
 {
     const stg_fingerprint *print = &part_of(r, p)->print;
 
@@ -246,20 +247,20 @@ static void on_compared(void *ctx, const stg_kafka_compared *c, size_t count)
     CHECK_U64(count, 1);
     r->compared = *c;
     if (c->how == STG_KAFKA_NO_ANSWER)
-        compare(r, &c->place);
+        compare(r, &c->tp);
     else if (c->how == STG_KAFKA_OTHER)
-        stg_kafka_renew(r->kafka, &c->place);
+        stg_kafka_renew(r->kafka, &c->tp);
     else
-        stg_kafka_resume(r->kafka, &c->place);
+        stg_kafka_resume(r->kafka, &c->tp);
 }
 
-static void on_told(void *ctx, const stg_kafka_told *told)
+static void on_told(void *ctx, const stg_kafka_report *told)
 {
     reader *r = ctx;
     unsigned i = r->told_count;
 
     if (told->what == STG_KAFKA_SUSPECT)
-        compare(r, &told->place);
+        compare(r, &told->tp);
 
     CHECK(told->text != NULL);
     if (getenv("STAGGER_VERBOSE") != NULL)
@@ -288,10 +289,10 @@ static void keep_last(reader *r, const stg_record *last)
 /* In order, and none from before. */
 static void take_run(reader *r, const stg_kafka_run *run)
 {
-    part *p = part_of(r, &run->place);
+    part *p = part_of(r, &run->tp);
     uint64_t at = p->next;
 
-    CHECK(run->place.assignment <= p->given.place.assignment);
+    CHECK(run->tp.assignment <= p->given.tp.assignment);
     if (run->mark.hash != 0)
         stg_fingerprint_add(&p->print, &run->mark, p->given.begin);
     for (size_t i = 0; i < run->count; i++) {
@@ -301,7 +302,7 @@ static void take_run(reader *r, const stg_kafka_run *run)
         CHECK(i == 0 || record->position >= at);
         at = record->position + 1;
         if (r->saw != NULL)
-            r->saw(r->ctx, run->place.partition, record->position);
+            r->saw(r->ctx, run->tp.partition, record->position);
         if (p->first == UINT64_MAX)
             p->first = record->position;
     }
@@ -315,7 +316,7 @@ static void take_run(reader *r, const stg_kafka_run *run)
     if (run->count > 0)
         keep_last(r, &run->records[run->count - 1]);
     if (r->commits && p->is_there)
-        stg_kafka_commit(r->kafka, &run->place, run->next);
+        stg_kafka_commit(r->kafka, &run->tp, run->next);
 }
 
 static void on_read(void *ctx, const stg_kafka_run *runs, size_t count)
@@ -351,24 +352,25 @@ void reader_read(reader *r)
     stg_kafka_read(r->kafka, r->bytes_max, on_read, r);
 }
 
-stg_kafka_place reader_place(const reader *r, uint32_t partition)
+stg_topic_partition reader_place(const reader *r, uint32_t partition)
 {
-    return r->parts[partition].given.place;
+    return r->parts[partition].given.tp;
 }
 
 void reader_read_behind(reader *r, uint32_t partition, uint64_t from,
                         size_t bytes_max)
 {
-    stg_kafka_place p = reader_place(r, partition);
+    stg_topic_partition p = reader_place(r, partition);
 
     r->is_behind = true;
-    stg_kafka_read_behind(r->kafka, &p, from, bytes_max, 77, on_read_behind, r);
+    stg_kafka_read_catch_up(r->kafka, &p, from, bytes_max, 77, on_read_behind,
+                            r);
 }
 
 void reader_read_again(reader *r, uint32_t partition, uint64_t from,
                        size_t count_max)
 {
-    stg_kafka_place p = reader_place(r, partition);
+    stg_topic_partition p = reader_place(r, partition);
 
     r->is_behind = true;
     stg_kafka_read_again(r->kafka, &p, from, 1 << 20, count_max, on_read_behind,
@@ -407,7 +409,7 @@ void reader_begin(reader *r, const cluster *c, const char *topic)
     r->options.revoked = on_revoked;
     r->options.lost = on_lost;
     r->options.compared = on_compared;
-    r->options.told = on_told;
+    r->options.report = on_told;
     r->options.ctx = r;
     r->options.commit_every = 20 * STG_MS;
     // No session ends because the machine is busy. (The mock's rebalances but
@@ -515,7 +517,7 @@ void reader_run_for(reader *r, unsigned ms)
         step(r);
 }
 
-const stg_kafka_told *reader_told(const reader *r, stg_kafka_tell what)
+const stg_kafka_report *reader_told(const reader *r, stg_kafka_report_kind what)
 {
     for (unsigned i = r->told_count; i-- > 0;)
         if (r->told[i].what == what)

@@ -54,7 +54,7 @@ enum { PARTS_MAX = 64, TOLD_MAX = 64 };
 
 typedef struct part {
     bool is_there;
-    stg_kafka_given given;
+    stg_kafka_assigned given;
     uint64_t first; /* position that was read; UINT64_MAX: none */
     uint64_t next;  /* of the last run */
     uint64_t end;   /* likewise */
@@ -83,7 +83,7 @@ typedef struct reader {
 
     /* -- what it has seen */
     part parts[PARTS_MAX]; /* of the topic `topics[0]` */
-    stg_kafka_told told[TOLD_MAX];
+    stg_kafka_report told[TOLD_MAX];
     char texts[TOLD_MAX][512];
     unsigned told_count, assigned, revoked, lost, batches;
     stg_kafka_compared compared; /* the last one */
@@ -118,13 +118,14 @@ void readers_until(reader **rs, size_t count, bool (*claim)(reader **rs));
 void reader_run_for(reader *r, unsigned ms);
 
 /* Whether it was told of that; the last time. */
-const stg_kafka_told *reader_told(const reader *r, stg_kafka_tell what);
+const stg_kafka_report *reader_told(const reader *r,
+                                    stg_kafka_report_kind what);
 
 void reader_read(reader *r);
 void reader_read_behind(reader *r, uint32_t partition, uint64_t from,
                         size_t bytes_max);
 void reader_read_again(reader *r, uint32_t partition, uint64_t from,
                        size_t count_max);
-stg_kafka_place reader_place(const reader *r, uint32_t partition);
+stg_topic_partition reader_place(const reader *r, uint32_t partition);
 
 #endif

@@ -377,7 +377,7 @@ TEST(kafka_broker, tells_what_has_expired)
     cluster c;
     char name[64];
     reader r;
-    stg_kafka_place p;
+    stg_topic_partition p;
 
     join(&c);
     make(&c, new_topic(name), 1);

@@ -166,7 +166,7 @@ TEST(kafka_errors, waits_for_a_topic_that_is_not_there)
                                   RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
     reader_open(&r);
     reader_until(&r, is_gone);
-    CHECK_STR(reader_told(&r, STG_KAFKA_GONE)->place.topic, "t");
+    CHECK_STR(reader_told(&r, STG_KAFKA_GONE)->tp.topic, "t");
     CHECK(!is_found(&r));
     rd_kafka_mock_topic_set_error(c.mock, "t", RD_KAFKA_RESP_ERR_NO_ERROR);
     reader_until(&r, is_found);
@@ -198,8 +198,8 @@ TEST(kafka_errors, reads_on_from_the_begin_where_messages_have_expired)
 {
     cluster c;
     reader r;
-    stg_kafka_place p;
-    const stg_kafka_told *told;
+    stg_topic_partition p;
+    const stg_kafka_report *told;
 
     cluster_open(&c, 1);
     cluster_topic(&c, "t", 1);
@@ -216,7 +216,7 @@ TEST(kafka_errors, reads_on_from_the_begin_where_messages_have_expired)
     told = reader_told(&r, STG_KAFKA_EXPIRED);
     CHECK_U64(told->position, 3);
     CHECK_U64(told->begin, r.parts[0].given.begin);
-    CHECK_U64(told->place.assignment, p.assignment);
+    CHECK_U64(told->tp.assignment, p.assignment);
     reader_until_messages(&r, 80 - told->begin);
     CHECK_U64(r.parts[0].first, told->begin);
     CHECK_U64(r.lost, 0);
@@ -254,7 +254,7 @@ TEST(kafka_errors, does_not_read_on_where_that_is_an_error)
 {
     cluster c;
     reader r;
-    stg_kafka_place p;
+    stg_topic_partition p;
 
     cluster_open(&c, 1);
     cluster_topic(&c, "t", 2);
@@ -288,7 +288,7 @@ TEST(kafka_errors, assigns_anew_what_ends_below_where_it_was_read)
 {
     cluster c;
     reader r;
-    stg_kafka_place p;
+    stg_topic_partition p;
 
     cluster_open(&c, 1);
     cluster_topic(&c, "t", 2);
@@ -396,7 +396,7 @@ TEST(kafka_errors, commits_nothing_of_what_was_lost)
 {
     cluster c;
     reader r;
-    stg_kafka_place p;
+    stg_topic_partition p;
 
     cluster_open(&c, 1);
     cluster_topic(&c, "t", 1);

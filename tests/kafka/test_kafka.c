@@ -260,7 +260,7 @@ TEST(kafka, begins_where_it_is_told_and_again_elsewhere)
 {
     cluster c;
     reader r;
-    stg_kafka_place p;
+    stg_topic_partition p;
 
     cluster_open(&c, 1);
     cluster_topic(&c, "t", 1);
@@ -296,7 +296,7 @@ TEST(kafka, commits_what_it_is_told_and_nothing_else)
 {
     cluster c;
     reader r;
-    stg_kafka_place p;
+    stg_topic_partition p;
 
     cluster_open(&c, 1);
     cluster_topic(&c, "t", 1);
@@ -537,12 +537,12 @@ static bool has_compared(const reader *r)
 
 static stg_kafka_sameness compare(reader *r, const stg_fingerprint *print)
 {
-    stg_kafka_place p = reader_place(r, 0);
+    stg_topic_partition p = reader_place(r, 0);
 
     r->compared.why = NULL;
     stg_kafka_compare(r->kafka, &p, print);
     reader_until(r, has_compared);
-    CHECK_INT(r->compared.place.partition, 0);
+    CHECK_INT(r->compared.tp.partition, 0);
     return r->compared.how;
 }
 

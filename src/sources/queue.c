@@ -1,0 +1,82 @@
+/* The embedded queue as a source: partition 0 of the store, which is always
+ * there, and which nobody takes away. */
+#include <stdlib.h>
+
+#include "base/refuse.h"
+#include "sources/source.h"
+
+static stg_status restore(stg_source *s, stg_error *err)
+{
+    stg_assignment all = {.begin = stg_store_first(s->host->store)};
+
+    return stg_flow_assign(s->host->flow, &all, stg_deadlines_now(), err);
+}
+
+static void take(const stg_source *s, bool is_catch_up,
+                 const stg_record *records, size_t count, uint64_t next)
+{
+    stg_flow_messages(s->host->flow, is_catch_up, 0, 0, records, count, next,
+                      stg_deadlines_now());
+    s->host->wake(s->host->ctx);
+}
+
+static void take_main(void *ctx, const stg_record *records, size_t count,
+                      uint64_t next)
+{
+    take(ctx, false, records, count, next);
+}
+
+static void take_catch_up(void *ctx, const stg_record *records, size_t count,
+                          uint64_t next)
+{
+    take(ctx, true, records, count, next);
+}
+
+/* The main reader is ahead of all lanes: it waits for what comes. */
+static void read_main(stg_source *s, const stg_action *a)
+{
+    stg_store_read(s->host->store, a->read.from, a->read.bytes_max, true,
+                   take_main, s);
+}
+
+static void catch_up(stg_source *s, const stg_action *a)
+{
+    stg_store_read(s->host->store, a->read.from, a->read.bytes_max, false,
+                   take_catch_up, s);
+}
+
+static void commit(stg_source *s, uint32_t number, uint64_t position)
+{
+    (void)number;
+    stg_store_commit(s->host->store, position);
+}
+
+static uint64_t lag(const stg_source *s, uint32_t lane,
+                    const stg_lane_view *view)
+{
+    (void)lane;
+    return stg_store_count_from(s->host->store, view->next);
+}
+
+static void free_queue(stg_source *s)
+{
+    free(s);
+}
+
+stg_status stg_source_new_queue(stg_source **source, stg_error *err)
+{
+    static const stg_source_ops ops = {.name = "queue",
+                                       .is_trimmed = true,
+                                       .restore = restore,
+                                       .read = read_main,
+                                       .catch_up = catch_up,
+                                       .commit = commit,
+                                       .lag = lag,
+                                       .free = free_queue};
+
+    *source = calloc(1, sizeof **source);
+    if (*source == NULL)
+        return stg_hub_refuse(err, STG_IO, "there is no memory for the queue");
+    (*source)->ops = &ops;
+    return STG_OK;
+}
