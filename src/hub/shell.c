@@ -159,14 +159,25 @@ void stg_shell_break(void *hub, const stg_error *why)
 
 /* -- the switch ------------------------------------------------------------ */
 
+static void read_source(stg_source *s, const stg_action *a)
+{
+    if (a->read.is_catch_up)
+        s->ops->catch_up(s, a);
+    else
+        s->ops->read(s, a);
+}
+
+static void release_partition(stg_source *s, uint32_t number)
+{
+    if (s->ops->release != NULL)
+        s->ops->release(s, number);
+}
+
 static void act(stg_hub *h, const stg_action *a, stg_ns now)
 {
     switch (a->kind) {
     case STG_ACTION_READ:
-        if (a->read.is_catch_up)
-            h->source->ops->catch_up(h->source, a);
-        else
-            h->source->ops->read(h->source, a);
+        read_source(h->source, a);
         break;
     case STG_ACTION_FETCH:
         stg_store_fetch(h->store, a->lane, a->fetch.is_replay, &a->fetch.after,
@@ -186,8 +197,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         h->source->ops->commit(h->source, a->partition, a->position);
         break;
     case STG_ACTION_REVOKED:
-        if (h->source->ops->release != NULL)
-            h->source->ops->release(h->source, a->partition);
+        release_partition(h->source, a->partition);
         break;
     case STG_ACTION_TELL:
         if (a->tell.what == STG_TELL_OPENED)

@@ -323,7 +323,7 @@ void stg_kafka_catch_up_run(void *behind)
     stg_kafka_catch_up *b = behind;
     stg_link *link;
 
-    stg_thread_name("kafka-behind");
+    stg_thread_name("kafka-catch-up");
     stg_list_init(&b->compares);
     while (take_asks(b)) {
         stg_ns now;

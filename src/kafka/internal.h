@@ -230,7 +230,9 @@ typedef enum stg_kafka_slot_state {
     STG_KAFKA_SLOT_REVOKED,      /* until the loop lets it go */
 } stg_kafka_slot_state;
 
-/* A partition that is ours. */
+/* A partition that is ours, as the member's thread has it: what librdkafka is to
+ * read and to commit. The loop's side of it is stg_kafka_assignment; neither
+ * thread sees the other's, so tp, end and the state of a revocation are in both. */
 typedef struct stg_kafka_slot {
     stg_topic_partition tp;
     stg_kafka_slot_state state;
@@ -266,7 +268,7 @@ stg_kafka_slot *stg_kafka_slots_find(const stg_kafka_slots *s,
 /* That of the same assignment; else NULL. */
 stg_kafka_slot *stg_kafka_slots_at(const stg_kafka_slots *s,
                                    const stg_topic_partition *p);
-/* A new one, or the one that is there, zeroed but for its place. */
+/* A new one, or the one that is there, zeroed but for its partition. */
 stg_kafka_slot *stg_kafka_slots_add(stg_kafka_slots *s, const char *topic,
                                     uint32_t partition, uint64_t assignment);
 void stg_kafka_slots_remove(stg_kafka_slots *s, stg_kafka_slot *slot);
@@ -426,7 +428,7 @@ void stg_kafka_report_topic(stg_kafka_member *m, const stg_kafka_known *k,
 
 /* -- start.c --------------------------------------------------------- */
 
-/* Of topics of these places that nobody knows: where they begin is committed.
+/* Of topics of these partitions that nobody knows: where they begin is committed.
  * By the member that has partition 0; the others wait for it. Blocks for a few
  * seconds at most. */
 void stg_kafka_member_start(stg_kafka_member *m,
@@ -526,6 +528,6 @@ typedef struct stg_kafka_catch_up {
     stg_kafka_pending pending;
 } stg_kafka_catch_up;
 
-void stg_kafka_catch_up_run(void *behind);
+void stg_kafka_catch_up_run(void *catch_up);
 
 #endif

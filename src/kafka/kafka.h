@@ -18,9 +18,9 @@
  *              committed any more, whatever is asked
  *
  * A partition that is given is an *assignment*, a number that is never given
- * twice in a process. What is told of an older one is too late, and ignored.
+ * twice in a process. What is reported of an older one is too late, and ignored.
  *
- * A topic that was made again or cut off above the place that was read is lost,
+ * A topic that was made again or cut off above the position that was read is lost,
  * and assigned again with other ends. A broker that cannot be reached needs
  * nothing: librdkafka goes on by itself, and it is told. After an error that
  * librdkafka cannot get over (another member has the same group.instance.id)
@@ -226,7 +226,7 @@ const char *stg_kafka_version(void);
 stg_status stg_kafka_open(stg_kafka **kafka, uv_loop_t *loop,
                           const stg_kafka_options *o, stg_error *err);
 
-/* Nothing is told or answered any more. What was asked to be committed is
+/* Nothing is reported or answered any more. What was asked to be committed is
  * committed (for 5 s at most), the group is left, the threads end; then done is
  * called. */
 void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx);
@@ -253,7 +253,7 @@ void stg_kafka_commit(stg_kafka *k, const stg_topic_partition *p,
 void stg_kafka_compare(stg_kafka *k, const stg_topic_partition *p,
                        const stg_fingerprint *print);
 
-/* It is the same: a partition that was told of as SUSPECT is read on. */
+/* It is the same: a partition that was reported as SUSPECT is read on. */
 void stg_kafka_resume(stg_kafka *k, const stg_topic_partition *p);
 
 /* It is another one: RENEWED, lost and assigned come next. */
@@ -291,7 +291,7 @@ void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
  * records and next is from (or above it, where there was a gap up to the end).
  * The same where brokers do not answer within some seconds: so next == from says
  * nothing of what there is.
- * One at a time. Where the place is let go or lost meanwhile, it is answered
+ * One at a time. Where the partition is let go or lost meanwhile, it is answered
  * all the same. */
 void stg_kafka_read_catch_up(stg_kafka *k, const stg_topic_partition *p,
                              uint64_t from, size_t bytes_max, uint64_t tag,
