@@ -13,8 +13,8 @@
 /* What a chart shows: the finding, axes, and series of points.
  *
  * Plain data that the caller brings and owns; nothing here is kept longer than
- * the call that draws it (chart/svg.h, chart/page.h). A chart has one x axis and
- * one panel or more above one another, each with a y axis: a panel a policy, or
+ * the call that draws it, below. A chart has one x axis and one panel or
+ * more above one another, each with a y axis: a panel a policy, or
  * the rates in one and the queue in another.
  *
  * Times are milliseconds; an axis of times chooses its own unit (ms, s, min,
@@ -154,7 +154,7 @@ void stg_palette_page_css(stg_text_buffer *buffer);
 
 /* A chart as SVG.
  *
- * Colours, light and dark, are those of chart/palette.h. Each number shows when
+ * Colours, light and dark, are those of the palette. Each number shows when
  * the pointer is over it: a <title>, no script. Lines differ by colour,
  * by the shape of their points, and by their names beside them. */
 

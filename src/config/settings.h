@@ -87,7 +87,7 @@ typedef struct stg_target_settings {
 
     /* -- the lane */
     const char *policy_text;  /* a name of `policies`, a preset or a text; NULL:
-                                 see lane_policy.h */
+                                 see targets.h */
     const stg_policy *policy; /* what it says; by stg_settings_complete() */
     stg_order order;
     uint32_t in_flight_max; /* 1 to 10000 */
@@ -209,7 +209,7 @@ typedef struct stg_kafka_settings {
 /* How several hubs share the work. */
 typedef enum stg_shard_mode {
     STG_SHARD_PARTITIONS, /* those of the consumer group: it has no settings */
-    STG_SHARD_TARGETS,    /* each takes its share of the targets: see shard.h */
+    STG_SHARD_TARGETS, /* each takes its share of the targets: see targets.h */
 } stg_shard_mode;
 
 typedef struct stg_shard_settings {
@@ -280,9 +280,10 @@ char *stg_settings_keep_text(stg_settings *s, const char *text, size_t size);
 stg_target_settings *stg_settings_add_target(stg_settings *s);
 
 /* Gives the targets that have none their names and their policies, leaves out
- * those that other shards have (see shard.h), and checks what stg_hub_open() relies on. Returns STG_INVALID with words for a target
- * with no URL, a bad policy or name, or two of one name; STG_IO when there is no
- * memory. A second call does nothing. */
+ * those that other shards have (see targets.h), and checks what stg_hub_open()
+ * relies on. Returns STG_INVALID with words for a target with no URL, a bad
+ * policy or name, or two of one name; STG_IO when there is no memory. A second
+ * call does nothing. */
 stg_status stg_settings_complete(stg_settings *s, stg_error *err);
 
 /* Refuses a URL at which the hub itself listens, with words: all that it sends

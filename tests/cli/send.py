@@ -544,7 +544,7 @@ class Send(unittest.TestCase):
             (["--token-file", "/nowhere"],
              "/nowhere: No such file or directory"),
             (["--token-file", "/dev/null"],
-             "--token-file=/dev/null: wanted a token in its first line"),
+             "--token-file=/dev/null: expected a token in its first line"),
         ]
         for words, text in cases:
             code, _, err = self.send(*words)

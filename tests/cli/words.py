@@ -98,7 +98,7 @@ class Suggest(unittest.TestCase):
         keys = table("text_settings.c", r'^    \{"([a-z-]+=)"')
         keys += ["retry=", "once=", "never=", "at-most="]
         self.assertGreater(len(keys), 18)
-        presets = table("preset.c", r'^    \{"([a-z-]+)",')
+        presets = table("policies.c", r'^    \{"([a-z-]+)",')
         self.assertIn("backend", presets)
         kinds = ["fixed", "linear", "exponential", "polynomial"]
         for word in kinds:

@@ -2,7 +2,7 @@
  *
  * The signals that end, stop or steer a command are blocked in this process and
  * read in turn; while a command runs they are passed on to its process group,
- * unless they come from there (child_group.h). When the command is stopped from
+ * unless they come from there (child_process.c). When the command is stopped from
  * the terminal, this process stops, too, as the shell that started it expects,
  * and what continues one of them continues both. */
 #ifndef STAGGER_CLI_RUN_CHILD_H
