@@ -134,7 +134,7 @@ typedef struct stg_cursor {
     uint64_t base;
     uint64_t routed, delivered, dead, cancelled, parked;
     uint64_t replays; /* of parked, those of replays: replay > 0 */
-    bool is_ordered;  /* what is parked is not among the settled */
+    bool is_ordered;  /* positions of parked rows do not count as settled */
     stg_ns oldest_at; /* when the oldest message was accepted that is not
                          settled, if that was a minute ago; 0: not, or unknown */
     const uint64_t *settled;

@@ -35,8 +35,10 @@ struct stg_delivery {
     uint32_t replay;
     uint32_t slot; /* of the ring, if in_ring */
     bool in_ring;
-    bool is_released; /* was, and the lane is removed */
-    bool is_stored;   /* the store has a parked row of it */
+    /* The lane is removed: this parked delivery was taken out of the ring, and
+     * its row will be cancelled. */
+    bool is_released;
+    bool is_stored; /* the store has a parked row of it */
     bool is_in_group;
     bool after_hole; /* the log had lost what came before it */
     bool is_blocked; /* an earlier one of its key is not settled */

@@ -63,9 +63,9 @@ typedef enum stg_phase {
 /* The last checkpoint of one that is revoked. */
 typedef enum stg_last {
     STG_LAST_NONE, /* some of it is under way */
-    STG_LAST_DUE,  /* all of it goes into the next group */
-    STG_LAST_OUT,  /* and that is with the store */
-    STG_LAST_DONE,
+    STG_LAST_DUE,  /* its last cursors go into the next group */
+    STG_LAST_OUT,  /* the group with them is with the store, unanswered */
+    STG_LAST_DONE, /* they are durable */
 } stg_last;
 
 /* One partition of a log. */
@@ -203,7 +203,9 @@ struct stg_flow {
     uint64_t budget_refused; /* retries, by the global budget */
     uint32_t shedding_count; /* lanes */
     uint32_t shared;         /* slots in use */
-    bool is_lowered; /* more than there may be, since there may be fewer */
+    /* A reload has lowered in_flight_max below shared; false again when enough
+     * attempts have ended. */
+    bool is_lowered;
     uint32_t parked_count; /* rows in memory */
     uint32_t evicted;      /* the lane whose rows went last */
 
@@ -318,7 +320,8 @@ uint32_t stg_lane_probes_max(const stg_lane *l);
 bool stg_lane_may_take(const stg_flow *f, const stg_lane *l);
 /* Counts the attempts that are under way, for a budget that has begun since. */
 void stg_lane_adopt(const stg_lane *l, stg_budget *b);
-/* A removed lane cancels all up to the rows that it has. */
+/* Of a lane that is removed: raises shed_below above each parked row in
+ * memory, so that all messages up to these rows are cancelled. */
 void stg_lane_note_end(stg_lane *l);
 /* A removed lane has settled all that can be settled one by one. */
 bool stg_lane_is_settled(const stg_flow *f, const stg_lane *l);
@@ -364,7 +367,8 @@ bool stg_lane_cursor_take(stg_flow *f, stg_lane *l, stg_message *m);
 void stg_lane_cursor_lead(stg_flow *f, const stg_lane *l, stg_partition *p);
 /* Moves the cursor past its number. */
 void stg_lane_cursor_advance(stg_flow *f, stg_lane *l, stg_partition *p);
-/* Rows that stand otherwise come first: it takes nothing. */
+/* Whether there are parked rows that were stored under another order: until
+ * they have ended, the lane takes no message of this partition. */
 static inline bool stg_lane_cursor_is_draining(stg_lane_cursor *cursor)
 {
     if (cursor->is_draining && cursor->rows == cursor->replays)
@@ -379,19 +383,26 @@ void stg_lane_cursor_enter(stg_lane *l, stg_delivery *d);
 
 /* -- order.c --------------------------------------------------------------- */
 
-/* An earlier one has to end before it; d is in the ring or about to enter. */
+/* Whether d must wait: an earlier delivery of its key (strict: any earlier
+ * one) is in the ring. d is in the ring, or about to enter it. */
 bool stg_order_is_blocked(const stg_lane *l, const stg_delivery *d);
 /* d is settled: the first of those that waited for it may go. */
 void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d);
-/* Rows that were parked before a restart enter the ring; true: m has one. */
+/* Puts parked rows of an ordered lane that were read back (after a restart, or
+ * with their partition) into the ring, in the log's order: those below a
+ * position. */
 void stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
                       uint64_t below);
+/* The same of all up to m, before the lane takes m. True: m itself has a parked
+ * row, and is not new. */
 bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m);
 /* Where the rows stand of a cursor in a partition that was assigned: see stg_lane_cursor.is_draining. */
 void stg_order_restore(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
                        const stg_cursor *c);
-/* Takes over the order that is wanted, as soon as that can be. Before, a lane
- * that was without takes nothing; one that shall be strict starts nothing. */
+/* Applies l->order_wanted, which a reload has set, if that is safe now; it is
+ * asked at each turn of the lane. Until then a lane that goes from none to key
+ * or strict takes no new message, and one that goes from key to strict starts
+ * no attempt. */
 void stg_order_change(stg_flow *f, stg_lane *l);
 /* In some partition its rows were parked when the lane had another order. */
 bool stg_order_has_old_rows(const stg_flow *f, const stg_lane *l);
@@ -439,10 +450,13 @@ bool stg_parking_is_fetching(const stg_lane *l);
 bool stg_shed_wants(const stg_lane *l, stg_lane_cursor *p, uint64_t position);
 /* Settles a message that the lane has not taken. False: no memory. */
 bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m);
-/* What is at position is not in the range, and above it. */
+/* The message at position is not part of the open bulk row. If it lies above
+ * the row, the row is closed: what is shed next begins a new one. */
 void stg_shed_break(const stg_lane *l, stg_lane_cursor *p, uint64_t position);
-/* All that it wants of what it has taken, and of the window. */
+/* Sheds, in every partition, what stg_shed_wants() says: untried deliveries in
+ * the ring, then messages of the window. */
 void stg_shed_all(stg_flow *f, stg_lane *l);
+/* The lane begins to shed, or ends: at the end it closes its bulk rows. */
 void stg_shed_begin(stg_flow *f, stg_lane *l);
 void stg_shed_end(stg_flow *f, stg_lane *l);
 
@@ -454,14 +468,17 @@ void stg_dispatch_untried(stg_delivery *d, bool is_first);
 
 /* -- settle.c -------------------------------------------------------------- */
 
-/* The delivery ends so; its change goes to the store. */
+/* Queues d's change (parked, delivered, dead) for the next group; d is
+ * SETTLING until stg_settle_durable(). */
 void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind);
 /* A parked row came from the store: if its target asked for a wait, in an
  * earlier incarnation or of another hub, the lane's gate is closed again. */
 void stg_settle_reclose(stg_lane *l, const stg_delivery *d);
 /* Gives out STG_TELL_OPENED or _CLOSED where the breaker is, and was not. */
 void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now);
-/* Its change is durable. */
+/* The group with d's change was committed: counts it in the books. A parked
+ * delivery joins the parked rows, any other is freed. A success without a
+ * parked row never comes here: nothing of it is stored. */
 void stg_settle_durable(stg_flow *f, stg_delivery *d);
 
 /* -- checkpoint.c ---------------------------------------------------------- */
@@ -477,7 +494,9 @@ void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
 
 /* -- watermark.c ----------------------------------------------------------- */
 
-/* Cursors have become durable: what does no lane need any more? */
+/* After a commit of cursors: raises each partition's position to commit to its
+ * lowest durable cursor, and drops the messages of the window that all lanes
+ * have passed. */
 void stg_watermark_raise(stg_flow *f);
 bool stg_watermark_next(stg_flow *f, stg_action *action);
 
@@ -520,8 +539,10 @@ bool stg_uplink_ended(stg_flow *f, stg_lane *l, const stg_end *end, stg_ns now);
 bool stg_uplink_holds(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at);
 /* The lane dials: while the uplink is down that is the probe. */
 void stg_uplink_start(stg_flow *f, stg_lane *l, stg_ns now);
-/* Wakes the lanes that wait when one of them may dial, which is at: */
+/* While the uplink is down: wakes the lanes that wait, once a second. The first
+ * one that starts is the probe. */
 void stg_uplink_probe(stg_flow *f, stg_ns now);
+/* When the next probe is due; STG_NEVER. */
 stg_ns stg_uplink_at(const stg_flow *f);
 /* The lane is removed, or another address is its target's. */
 void stg_uplink_leave(stg_flow *f, stg_lane *l);

@@ -28,10 +28,10 @@ typedef struct stg_hub_end {
     uint64_t dead;  /* what became a dead letter while it ran */
 } stg_hub_end;
 
-/* Another room's part in a hub: the calls by which operators ask and change it
- * (admin.h fills it in). The part is made before the hub listens, serves at its
- * ingress if there is one, is told of changes that did not come by it, and is
- * closed last. part is what open has made. */
+/* The admin API as a part of the hub: admin.h fills it in, and the hub does
+ * not include it. open() makes the part before the hub listens; serve() adds
+ * its routes to the ingress; note() reports changes that did not come through
+ * it, as by SIGHUP; close() comes last. part: what open() made. */
 typedef struct stg_hub_calls {
     stg_status (*open)(void **part, stg_hub *h, const char *audit,
                        stg_error *err);

@@ -246,14 +246,14 @@ typedef struct stg_kafka_slot {
     stg_log_mark mark;  /* to be handed over; hash 0: none */
     stg_ns mark_at;     /* the next one, not before */
     stg_log_mark first; /* the first one of this assignment */
-    bool is_disordered; /* records below it are later, and the log is the same
-                           all the same: timestamps say nothing */
+    bool is_disordered; /* timestamps are not in the order of offsets: the probe
+                           by time would be a false alarm, and is off */
     uint64_t wanted;    /* to be committed */
     uint64_t sent;      /* and on its way, or there */
     uint64_t committed;
     stg_ns told_at;   /* headers that were lost: not again within a second */
-    bool is_outdated; /* the group has moved on: a commit of this generation
-                         fails, however often */
+    bool is_outdated; /* a commit failed since the group has another generation:
+                         not tried again before a rebalance */
 } stg_kafka_slot;
 
 /* By topic (as the options have them) and partition. */
@@ -318,7 +318,7 @@ typedef struct stg_kafka_known {
     rd_kafka_topic_t *topic; /* so that librdkafka asks for it */
     uint32_t partitions;     /* 0: not known yet */
     bool is_pattern;
-    bool is_matched; /* it may vanish, and nobody misses it */
+    bool is_matched; /* only a pattern wants it: its end is no error */
     bool is_gone;    /* of a pattern: it matches none */
     bool has_begun; /* the group, or the store, knows it; or one of a pattern */
     bool is_late;   /* it was not there when the hub was */

@@ -14,7 +14,9 @@ void stg_arena_free(stg_arena *a);
 
 /* NULL: no memory. */
 void *stg_arena_bytes(stg_arena *a, size_t size);
-const char *stg_arena_text(stg_arena *a, const char *text); /* NULL: NULL */
+/* Copies text. NULL if text is, or where there is no memory: then is_short is
+ * set. */
+const char *stg_arena_text(stg_arena *a, const char *text);
 
 /* A column, with a zero behind it; at is NULL for NULL. */
 stg_span stg_arena_column(stg_arena *a, stg_stmt *st, int column);

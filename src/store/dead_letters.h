@@ -161,17 +161,20 @@ typedef struct stg_letters_sum {
 } stg_letters_sum;
 
 /* Sends again the letters of a filter that are dead now, in the order they were
- * made: each becomes a parked row, due now. What ends badly again is another
- * letter, and not one of them. Waits while a lane has enough of
- * them. f->state must be NULL or "dead". is_dry: changes nothing, and says what
- * it would do (at most, where a log that was trimmed in the middle of a bulk
- * row cannot be counted). Any number at once: a letter is replayed by one. */
+ * made: each becomes a parked row, due now. A message that fails again becomes a
+ * new letter, which this call does not replay. Waits while a lane has as many
+ * replays parked as it may. f->state is ignored. is_dry: changes nothing, and
+ * says what it would do (at most, where a log that was trimmed in the middle of a
+ * bulk row cannot be counted). Any number at once: a letter is replayed by
+ * one. */
 typedef void stg_letters_sum_fn(void *ctx, const stg_letters_sum *sum);
 void stg_store_replay(stg_store *s, const stg_letter_filter *f, bool is_dry,
                       stg_letters_sum_fn *done, void *ctx);
 
-/* Gives up the letters of a filter that are dead: their payloads go, and the
- * log keeps nothing for them. */
+/* Discards the letters of the filter that are dead: they get the state
+ * dropped, their payloads are deleted, and the log need not keep their
+ * messages any more. f->state is ignored. Asynchronous: done is called once,
+ * on the loop, with the totals. */
 void stg_store_drop(stg_store *s, const stg_letter_filter *f, bool is_dry,
                     stg_letters_sum_fn *done, void *ctx);
 

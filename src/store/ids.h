@@ -38,8 +38,8 @@ typedef struct stg_epochs {
 int stg_epochs_load(stg_epochs *e, stg_db *db);
 void stg_epochs_free(stg_epochs *e);
 
-/* A store without a queue: one of its own for each time it is opened. e is
- * zeroed. False: no memory. */
+/* For a store in PostgreSQL, which has no queue: makes one random epoch, in
+ * memory, each time the store is opened. e is zeroed. False: no memory. */
 bool stg_epochs_make(stg_epochs *e);
 
 /* In the caller's transaction: those from `from` on have a new one. */

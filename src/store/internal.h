@@ -49,7 +49,9 @@ void stg_store_end(stg_store *s);
 /* "{1,7}", the partitions that are claimed. Of malloc(); NULL: no memory. */
 char *stg_store_claimed(const stg_store *s);
 
-/* store/postgres/remote_replay.c: looks for them after a pause, and again. */
+/* store/postgres/remote_replay.c: after a pause looks for dead letters in our
+ * partitions that another hub was asked to replay, replays them, and begins
+ * again. */
 void stg_remote_replay_watch(stg_store *s, uint64_t pause);
 
 /* store/postgres/peer_sync.c: the same for what other hubs do with targets. */
@@ -58,7 +60,7 @@ void stg_others_watch(stg_store *s);
 /* Of malloc(); NULL: no memory. */
 char *stg_store_copy(const char *text);
 
-/* There is no memory for a call: it breaks. */
+/* Breaks the store, for want of memory for a call. */
 void stg_store_lack_memory(stg_store *s);
 
 /* Zeroed memory for a request; NULL: there is none, and the store breaks. */

@@ -40,8 +40,8 @@ typedef struct stg_letters {
     bool is_troubled; /* and it was told */
 } stg_letters;
 
-/* Of a zeroed one with in, o and row. Returns STG_IO with words if the file
- * cannot be opened for writing. */
+/* Opens the file of copies: l is zeroed but for in, o and url. Returns STG_IO
+ * with words if it cannot be opened for writing. */
 stg_status stg_letters_open(stg_letters *l, stg_error *err);
 void stg_letters_free(stg_letters *l);
 

@@ -18,8 +18,9 @@ typedef struct stg_partition_row {
     char *log, *topic;
     uint64_t epoch;
     uint64_t generation; /* of our shard, as far as it is known here */
-    uint64_t stale; /* what the group had committed in the epoch before: it says
-                       nothing of this one; STG_NO_POSITION: nothing */
+    /* The group's committed offset when this epoch began: it is one of the
+     * deleted topic, and is ignored. STG_NO_POSITION: there is none. */
+    uint64_t stale;
     uint32_t number;
     uint32_t partition;
     bool is_claimed; /* in the loop's */
@@ -68,9 +69,13 @@ int stg_partitions_with_rows(stg_db *db, const char *list,
 int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
                          stg_partitions_each *each, void *ctx);
 
-/* Those of the claims that others have by now: their generation is higher.
- * fenced has room for all. st: as it was prepared; NULL: there are no others. */
+/* The statement of stg_partitions_fence(); NULL for a store in a file, which one
+ * hub has. */
 int stg_partitions_prepare_fence(stg_db *db, stg_stmt **st);
+/* Puts into fenced the partitions that this hub does not own any more: their
+ * generation in the table of claims is another one. Locks these rows, so that no
+ * other hub can claim them before this transaction ends. st NULL: none is.
+ * fenced has room for count numbers. */
 int stg_partitions_fence(stg_stmt *st, uint32_t shard, const stg_claim *claims,
                          size_t count, uint32_t *fenced, size_t *fenced_count);
 

@@ -77,8 +77,9 @@ typedef struct stg_chunk {
     size_t size, bytes_room;
 } stg_chunk;
 
-/* From a position on, as many as bytes_max, one at least. b is zeroed, and the
- * caller's to free by stg_chunk_free(). */
+/* Reads messages from position `from` on: as many as fit into bytes_max, but the
+ * first one whatever its size; none at the end of the log (SQLITE_OK, count 0).
+ * b is zeroed, and the caller's to free by stg_chunk_free(). */
 int stg_queue_read(stg_stmt *st, uint64_t from, size_t bytes_max, stg_chunk *b);
 void stg_chunk_free(stg_chunk *b);
 

@@ -56,9 +56,10 @@ struct stg_replay_job {
     unsigned tries;       /* to read for the letter at `at`, in vain */
     uint32_t *held_lanes; /* that are not waited for any more */
     size_t held_count;
-    uint64_t waiting_at; /* since when nothing gets on; 0: it does */
-    uint64_t bitten;     /* the bulk row that was counted */
-    stg_link reading;    /* in s->readings, while another log reads for it */
+    uint64_t waiting_at; /* since when it waits for room in the lane; 0: not */
+    uint64_t bitten;  /* the bulk row counted last: one replayed in steps counts
+                        once */
+    stg_link reading; /* in s->readings, while another log reads for it */
     stg_letters_sum_fn *done;
     void *ctx;
 };

@@ -42,7 +42,8 @@ struct stg_store_request {
     void (*free)(stg_store_request *e);
     stg_store *s;  /* set before tell() */
     uint64_t at;   /* looks: not before, by uv_hrtime() */
-    bool is_paced; /* writes: others come first, and have a pause behind it */
+    bool is_paced; /* writes: after it no request runs for four times as long as
+                      it took, so that appends and groups go on */
     bool is_full;  /* writes: it did not fit, and nothing was written */
 };
 

@@ -37,11 +37,12 @@ uint64_t stg_rows_version(stg_rows *r);
 int stg_rows_write(stg_rows *r, const stg_change *changes, size_t count,
                    stg_ns wall);
 
-/* At the start: a clock that was set back while nobody ran must not make a row
- * wait for longer than was decided. */
+/* When the store is opened: cuts each due time to wall + wait, so that a clock
+ * that was set back meanwhile does not delay a retry. */
 int stg_rows_pull_in(stg_db *db, stg_ns wall);
 
-/* The same for partitions that are taken over, see stg_sql_list(). */
+/* The same for partitions that are claimed (PostgreSQL); partitions: a list as
+ * stg_sql_list() makes it. */
 int stg_rows_pull_in_of(stg_db *db, const char *partitions, stg_ns wall);
 
 /* -- bulk rows ------------------------------------------------------------ */

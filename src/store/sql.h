@@ -47,11 +47,11 @@ int stg_sql_exec(stg_db *db, const char *text);
 /* To be used again and again, until the connection closes. */
 int stg_sql_prepare(stg_db *db, stg_stmt **st, const char *text);
 
-/* One that writes, and has its rows from its parameters: head, and then tail,
- * both with "?1", "?2". A server gathers the rows of many runs, and hears all of
- * them in one command: there joint (FROM, USING or a comma) stands between the
- * two, and a table of the rows behind it. They are sent when anything else is, or
- * by stg_sql_flush(); rows that are the same are not to be in one command. The
+/* Prepares a write that is run for many rows, with "?1", "?2" for a row's
+ * values. SQLite runs head and tail, once a row. PostgreSQL gathers the rows
+ * of many runs and sends them as one command: head, joint (FROM, USING or a
+ * comma), a table of the rows, tail. They are sent before any other command,
+ * or by stg_sql_flush(); one command must not have the same row twice. The
  * texts are kept. */
 int stg_sql_prepare_many(stg_db *db, stg_stmt **st, const char *head,
                          const char *joint, const char *tail);
@@ -133,7 +133,8 @@ bool stg_sql_has_committed(stg_db *db);
 /* A connection that is gone begins anew: SQLITE_OK when it is there. */
 int stg_sql_revive(stg_db *db, bool (*is_over)(void *ctx), void *ctx);
 
-/* Nobody else who asks for it, too, goes on before this transaction ends. */
+/* Takes one advisory lock for this transaction: others that call this wait
+ * until it ends. SQLite has one writer, and does nothing. */
 int stg_sql_serialize(stg_db *db);
 
 bool stg_sql_is_full(int rc);

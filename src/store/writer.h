@@ -18,7 +18,7 @@ struct stg_store_writer {
     const stg_store_options *o;
     stg_db *db;
     const char *url;  /* of PostgreSQL; NULL: a file */
-    bool is_hopeless; /* it is away, and is not waited for any more */
+    bool is_hopeless; /* the database is away, and the store closes: no retry */
     bool troubles[STG_STORE_TROUBLES]; /* that were told, and are not over */
     uv_thread_t thread;
 
@@ -38,9 +38,10 @@ struct stg_store_writer {
     bool is_closing;
     stg_key *hashes; /* of a call, while it is appended */
     size_t hash_room;
-    uint64_t used;     /* bytes of the file that are not free */
-    uint64_t room;     /* what appends may still fill */
-    uint64_t refused;  /* the least that did not fit, and would not now */
+    uint64_t used; /* bytes of the file that are not free */
+    uint64_t room; /* what appends may still fill */
+    uint64_t
+        refused; /* the smallest append refused for want of room; 0: none */
     bool is_disk_full; /* and so the last append failed */
 
     /* what can wait: by uv_hrtime() */

@@ -3,7 +3,7 @@
  * waited for.
  *
  * Whatever goes wrong with the connection, or with the server as a whole, is
- * STG_SQL_AWAY: then it is closed, and begins anew by stg_pg_link_revive().
+ * STG_SQL_AWAY: then it is closed, and begins anew by stg_pg_revive().
  * The password of the URL is in no text that comes from here. */
 #ifndef STAGGER_STORE_POSTGRES_LINK_H
 #define STAGGER_STORE_POSTGRES_LINK_H
@@ -66,7 +66,8 @@ typedef struct stg_pg {
     void *is_over_ctx;
 } stg_pg;
 
-/* Of a URL; not connected. NULL: no memory. name: see stg_pg_url_name(). */
+/* Makes a connection object for the URL, which is copied; it is not connected
+ * yet. NULL: no memory. */
 stg_pg *stg_pg_new(const char *url);
 void stg_pg_free(stg_pg *pg);
 
