@@ -107,13 +107,14 @@ static void check_total(stg_loading *l, size_t target, const stg_policy *p)
                  "what always fails is tried again for ever");
         return;
     }
-    if (retry_total(p, retention) > retention)
-        stg_complain(
-            l->c, place,
-            "the policy's retries may go on for longer than "
-            "`store.retention`, which is %s; expected retries that end "
-            "before, or a longer retention",
-            print_time(retention, kept));
+    // What is parked outlives the retention; what waits for it in order does
+    // not.
+    if (l->s->targets[target].order != STG_ORDER_NONE &&
+        retry_total(p, retention) > retention)
+        stg_warn(l->c, place,
+                 "a message may be retried for longer than `store.retention` "
+                 "(%s): what waits behind it in order is given up then",
+                 print_time(retention, kept));
 }
 
 /* The mean of a wait, which does not depend on those before it. */
@@ -176,9 +177,12 @@ static void check_policy(stg_loading *l, size_t target)
     check_deadline(l, target, &p);
     if (p.attempt_timeout == STG_NEVER)
         stg_warn(l->c, policy_place(l, target),
-                 "an attempt has no limit of time: a target that hangs keeps "
-                 "its requests for ever; expected attempt-timeout=, or "
-                 "`timeouts.attempt`");
+                 "an attempt has no limit of time%s: a target that hangs keeps "
+                 "its requests for %s; expected attempt-timeout=, or "
+                 "`timeouts.attempt`",
+                 p.deadline == STG_NEVER ? "" : " of its own",
+                 p.deadline == STG_NEVER ? "ever"
+                                         : "all of the policy's deadline");
 }
 
 /* -- where it is ----------------------------------------------------------- */

@@ -396,6 +396,8 @@ const char *stg_plan_breaker(const stg_plan *plan, char *words)
     else if (plan->policy.breaks_retries_only)
         stg_write_text(&w, ", which are given up at once while it is open");
     else
-        stg_write_text(&w, "; while it is open, all is given up at once");
+        stg_write_text(
+            &w,
+            "; while it is open, calls are given up at once (in a hub, messages wait)");
     return words;
 }
