@@ -293,7 +293,8 @@ static const stg_setting table[] = {
  .example = "{patient: exponential base=1s cap=5m attempts=12 deadline=2h "
             "attempt-timeout=20s}",
  .says = "Policies with names for `policy`: a preset and what it changes, or a "
-         "text in full. What a policy can say is in docs/retry.md."},
+         "text in full. A text in full has no circuit breaker unless it says "
+         "`breaker=`. What a policy can say is in docs/retry.md."},
 {.in = STG_IN_HUB, .path = "defaults", .kind = &stg_kind_defaults,
  .example = "{shed-after: 30m, timeouts: {connect: 2s}}",
  .says = "Settings of targets that do not have their own: every key of a target "
@@ -351,8 +352,9 @@ static const stg_setting table[] = {
          "attempt; at this number no new message is tried."},
 {TARGET("shed-after", time, shed_after), RANGE(0, 365 * STG_DAY), .none = "none",
  .standard = "10m", .example = "1h", .flag = "--shed-after D",
- .says = "How long a target may be down before its messages are given up; "
-         "`none`: for ever."},
+ .says = "How long the circuit breaker of a target may be open before its "
+         "messages are given up, in a bulk dead letter; `none`: for ever. It has "
+         "no effect if the policy has no breaker."},
 {TARGET("paused", flag, is_paused), .standard = "false", .example = "true",
  .says = "The hub sends nothing to it; its messages wait, up to "
          "`store.retention`."},
