@@ -209,10 +209,12 @@ static int argument_of(const stg_option *o)
 static void make_parser(parser *p, const stg_usage *u)
 {
     const stg_option *o = u->options;
-    struct option *next = p->options;
-    char *letters = p->letters;
+    struct option *next;
+    char *letters;
 
     *p = (parser){.rows = 0};
+    next = p->options;
+    letters = p->letters;
     if (u->stops_at_word)
         *letters++ = '+';
     for (; !is_end(o); o++, p->rows++) {

@@ -29,8 +29,8 @@ typedef struct stg_setting {
     const char *example;
     const char *says; /* what it does: sentences */
     const char *flag; /* of `stagger hub`: "-s, --store FILE"; NULL: none */
-    stg_setting_in in;
     const stg_kind *kind;
+    stg_setting_in in;
     uint16_t at, size; /* where its value is, and how large */
     uint16_t count_at; /* of a list: where its count is */
     bool is_fixed;     /* only a restart changes it */

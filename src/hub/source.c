@@ -85,8 +85,10 @@ static stg_status make_kafka(stg_hub *h, const stg_settings *o, stg_error *err)
 
     s->brokers = join_brokers(&o->kafka.brokers);
     s->properties = copy_properties(&o->kafka);
-    if (s->brokers == NULL || s->properties == NULL)
-        return stg_hub_refuse(err, STG_IO, "there is no memory for Kafka");
+    if (s->brokers == NULL || s->properties == NULL) {
+        (void)stg_hub_refuse(err, STG_IO, "there is no memory for Kafka");
+        return STG_IO;
+    }
     (void)stg_shard_group(o, s->group);
     k = (stg_kafka_source_options){.consumer = consumer_options(s, o),
                                    .letters = o->letters.topic};

@@ -318,9 +318,9 @@ static stg_ns next_wake(const stg_kafka_catch_up *b, stg_ns now)
     return at;
 }
 
-void stg_kafka_catch_up_run(void *behind)
+void stg_kafka_catch_up_run(void *catch_up)
 {
-    stg_kafka_catch_up *b = behind;
+    stg_kafka_catch_up *b = catch_up;
     stg_link *link;
 
     stg_thread_name("kafka-catch-up");

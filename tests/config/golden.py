@@ -141,6 +141,12 @@ class Golden(unittest.TestCase):
     def test_says_what_is_bad(self):
         self.look("bad", 2, 100)
 
+    def test_takes_retries_that_outlast_the_retention(self):
+        r = check(b'targets: [{name: a, url: "http://127.0.0.1:1/", '
+                  b'policy: webhook}]', "--strict")
+        self.assertEqual((r.returncode, list(said(r.stdout, ""))), (0, []),
+                         r.stdout)
+
     def test_says_what_is_unwise(self):
         self.look("unwise", 0, 20)
         for title, text in cases("unwise.txt"):

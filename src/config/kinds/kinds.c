@@ -125,6 +125,14 @@ void stg_kind_suggest_beginning(const char *text, const char *const *words,
 
 /* -- what is equal --------------------------------------------------------- */
 
+const void *stg_kind_items(const stg_setting *s, const void *base)
+{
+    const void *items;
+
+    memcpy(&items, (const char *)base + s->at, sizeof items);
+    return items;
+}
+
 bool stg_kind_same_count(const stg_setting *s, const void *a, const void *b)
 {
     return memcmp((const char *)a + s->count_at, (const char *)b + s->count_at,
@@ -147,8 +155,8 @@ static bool same_fields(const stg_setting *s, const void *a, const void *b)
     size_t count = 1;
 
     if (s->count_at > 0) {
-        memcpy(&x, x, sizeof x);
-        memcpy(&y, y, sizeof y);
+        x = stg_kind_items(s, a);
+        y = stg_kind_items(s, b);
         memcpy(&count, (const char *)a + s->count_at, sizeof count);
     }
     return same_texts(x, y, count * s->kind->texts);

@@ -125,6 +125,9 @@ void stg_kind_suggest_word(const char *text, const char *const *words,
 void stg_kind_suggest_beginning(const char *text, const char *const *words,
                                 stg_value_flaw *flaw);
 
+/* The items that a list in base points to. */
+const void *stg_kind_items(const stg_setting *s, const void *base);
+
 /* Whether two lists have as many items. */
 bool stg_kind_same_count(const stg_setting *s, const void *a, const void *b);
 

@@ -177,13 +177,11 @@ static void load_cidrs(stg_loading *l, const stg_setting *s,
 
 static bool same_cidrs(const stg_setting *s, const void *a, const void *b)
 {
-    const stg_cidr *x, *y;
+    const stg_cidr *x = stg_kind_items(s, a), *y = stg_kind_items(s, b);
     size_t count;
 
     if (!stg_kind_same_count(s, a, b))
         return false;
-    memcpy(&x, (const char *)a + s->at, sizeof x);
-    memcpy(&y, (const char *)b + s->at, sizeof y);
     memcpy(&count, (const char *)a + s->count_at, sizeof count);
     return count == 0 || memcmp(x, y, count * sizeof *x) == 0;
 }

@@ -387,13 +387,12 @@ static bool same_values(const stg_texts *a, const stg_texts *b)
 
 static bool same_match(const stg_setting *s, const void *a, const void *b)
 {
-    const stg_match_setting *x, *y;
+    const stg_match_setting *x = stg_kind_items(s, a);
+    const stg_match_setting *y = stg_kind_items(s, b);
     size_t count;
 
     if (!stg_kind_same_count(s, a, b))
         return false;
-    memcpy(&x, (const char *)a + s->at, sizeof x);
-    memcpy(&y, (const char *)b + s->at, sizeof y);
     memcpy(&count, (const char *)a + s->count_at, sizeof count);
     for (size_t i = 0; i < count; i++)
         if (strcmp(x[i].header, y[i].header) != 0 ||

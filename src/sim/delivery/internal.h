@@ -131,7 +131,6 @@ typedef struct stg_world_partition {
 struct stg_world {
     stg_world_hooks hooks;
     stg_world_failure failure;
-    bool has_failed;
     stg_flow *flow;
     stg_flow_options o;
     stg_rng rng;
@@ -148,12 +147,9 @@ struct stg_world {
     stg_world_message *log;
     size_t log_count, log_capacity;
     stg_world_partition partitions[STG_WORLD_PARTITIONS_MAX];
-    uint32_t partition_count;
     uint64_t key_count;
     size_t size;
     uint64_t too_large; /* every so manyth message is; 0: none */
-    bool is_group;      /* partitions come and go */
-    bool keeps_rows;    /* the store is this hub's alone */
 
     stg_world_row *rows;
     size_t row_count, row_capacity;
@@ -162,23 +158,28 @@ struct stg_world {
     stg_world_dead *replayed; /* rows that were dead */
     size_t replayed_count, replayed_capacity;
     const stg_group *group; /* that the store works on */
-    bool is_group_pending; /* no group is answered for good since it was made */
     uint64_t store_room;
-    uint32_t lost_answers;
     stg_ns store_delay, fetch_delay; /* STG_NEVER: a random one */
-    bool has_delays;
 
-    uint32_t crashes, failing_reads;
     uint64_t reads, catch_ups, fetches, groups;
     size_t allocated; /* by flow, and not released */
     uint64_t allocations, fail_at;
+
+    stg_ns turn;    /* see stg_world_set_turn() */
+    stg_ns turn_at; /* the first event that flow was not asked about */
+    uint32_t ask_events, ask_ends; /* the same */
+    uint32_t events_since, ends_since;
+    uint32_t partition_count;
+    uint32_t lost_answers;
+    uint32_t crashes, failing_reads;
     uint32_t fail_one_in;
 
+    bool has_failed;
+    bool is_group;         /* partitions come and go */
+    bool keeps_rows;       /* the store is this hub's alone */
+    bool is_group_pending; /* no group is answered for good since it was made */
+    bool has_delays;
     bool is_stopped, is_clean;
-    uint32_t ask_events, ask_ends; /* see stg_world_set_turn() */
-    stg_ns turn;
-    uint32_t events_since, ends_since;
-    stg_ns turn_at; /* the first event that flow was not asked about */
 };
 
 /* -- invariants.c ---------------------------------------------------------- */

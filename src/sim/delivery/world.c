@@ -16,9 +16,10 @@ void *stg_world_allocate(stg_world *w, size_t count, size_t size)
 
     if (count <= SIZE_MAX / size)
         bytes = w->hooks.memory.allocate(w->hooks.memory.ctx, count * size);
-    if (stg_world_require(w, bytes != NULL, "memory", stg_about_all(),
-                          "there is none left for the world"))
+    if (bytes != NULL)
         memset(bytes, 0, count * size);
+    (void)stg_world_require(w, bytes != NULL, "memory", stg_about_all(),
+                            "there is none left for the world");
     return bytes;
 }
 
@@ -127,7 +128,7 @@ stg_policy *stg_world_make_policy(stg_world *w, const char *text,
     stg_policy *p;
 
     if (!stg_world_grow(w, &w->policies, &w->policy_capacity,
-                        w->policy_count + 1, sizeof *w->policies))
+                        w->policy_count + 1, sizeof(void *)))
         return NULL;
     p = stg_world_allocate(w, 1, sizeof *p);
     if (p == NULL)
@@ -142,7 +143,7 @@ stg_lane_options *stg_world_add_lane(stg_world *w, const char *policy)
     stg_world_lane *l;
 
     if (p == NULL || !stg_world_grow(w, &w->lanes, &w->lane_capacity,
-                                     w->lane_count + 1, sizeof *w->lanes))
+                                     w->lane_count + 1, sizeof(void *)))
         return NULL;
     l = stg_world_allocate(w, 1, sizeof *l);
     if (l == NULL)
