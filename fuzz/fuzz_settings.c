@@ -40,7 +40,7 @@ static void check_settings(const stg_settings *s)
 {
     HOLDS(s->target_count > 0);
     HOLDS(s->store.path != NULL);
-    HOLDS(s->listen.address != NULL || s->source == STG_SOURCE_STDIN);
+    HOLDS(s->listen.address != NULL);
     for (size_t i = 0; i < s->target_count; i++) {
         check_target(&s->targets[i]);
         HOLDS(stg_settings_target(s, s->targets[i].name) == &s->targets[i]);
