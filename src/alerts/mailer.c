@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <curl/curl.h>
+#include <openssl/crypto.h>
 
 #include "alerts/options.h"
 
@@ -277,6 +278,9 @@ static void work(uv_work_t *w)
         m->code = curl_easy_perform(c);
     curl_easy_cleanup(c);
     curl_mime_free(mime);
+    /* libcurl draws a mail's boundary from OpenSSL, whose state of this thread
+     * would never be freed: the pool's threads end after OpenSSL has. */
+    OPENSSL_thread_stop();
 }
 
 /* -- what came of it ------------------------------------------------------- */

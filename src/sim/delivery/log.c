@@ -201,14 +201,15 @@ static void give_records(stg_world *w, uint32_t p, bool is_catch_up,
                          const stg_world_batch *b)
 {
     const uint64_t *messages = w->partitions[p].messages;
-    stg_record *records = stg_world_allocate(w, b->count + 1, sizeof *records);
+    size_t count = (size_t)b->count;
+    stg_record *records = stg_world_allocate(w, count + 1, sizeof *records);
     size_t total = 16;
     unsigned char *bytes, *at;
 
-    for (size_t i = 0; i < b->count; i++)
+    for (size_t i = 0; i < count; i++)
         total += w->log[messages[b->first + i]].size;
     at = bytes = stg_world_allocate(w, 1, total);
-    for (size_t i = 0; records != NULL && bytes != NULL && i < b->count; i++) {
+    for (size_t i = 0; records != NULL && bytes != NULL && i < count; i++) {
         const stg_world_message *m = &w->log[messages[b->first + i]];
 
         stg_world_write_bytes(at, m->partition, m->position);
@@ -222,7 +223,7 @@ static void give_records(stg_world *w, uint32_t p, bool is_catch_up,
     }
     if (records != NULL && bytes != NULL)
         stg_flow_messages(w->flow, is_catch_up, p, b->assignment, records,
-                          b->count, b->next, w->now);
+                          count, b->next, w->now);
     stg_world_release(w, records);
     stg_world_release(w, bytes);
 }
