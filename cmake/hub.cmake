@@ -113,14 +113,13 @@ add_library(stagger_hub STATIC
     host/private_file.c
     host/signals.c
     http/answer.c
-    http/chunks.c
     http/client.c
     http/connection.c
     http/dial.c
     http/egress.c
     http/endpoint.c
     http/forwarding.c
-    http/head.c
+    http/framing.c
     http/header.c
     http/inbound.c
     http/inbound_answer.c
@@ -134,7 +133,6 @@ add_library(stagger_hub STATIC
     http/tls.c
     http/trace.c
     http/url.c
-    http/url_mask.c
     http/wire.c
     hub/attempt.c
     hub/hub.c
@@ -198,7 +196,6 @@ add_library(stagger_hub STATIC
     store/letter_room.c
     store/letters.c
     store/lifecycle.c
-    store/message_id.c
     store/message_status.c
     store/opening.c
     store/parcel.c

@@ -7,7 +7,7 @@
 
 #include "admin/internal.h"
 #include "host/wall.h"
-#include "http/url_mask.h"
+#include "http/url.h"
 #include "hub/target_control.h"
 
 /* -- pages ------------------------------------------------------------------- */

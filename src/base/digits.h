@@ -1,4 +1,5 @@
-/* digits.h - a number as decimal digits, without printf. */
+/* digits.h - digits of numbers: decimal ones written without printf, hexadecimal
+ * ones read. */
 #ifndef STAGGER_BASE_DIGITS_H
 #define STAGGER_BASE_DIGITS_H
 
@@ -20,6 +21,24 @@ static inline char *stg_digits_put(char *to, uint64_t number)
     while ((number /= 10) > 0);
     memcpy(to, digits + at, sizeof digits - at);
     return to + (sizeof digits - at);
+}
+
+/* -- hexadecimal ------------------------------------------------------------- */
+
+/* The value of a hexadecimal digit. */
+
+/* Of 0 to 9 and a to f; -1: it is none. */
+static inline int stg_hex_lower(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* And of A to F. */
+static inline int stg_hex_digit(char c)
+{
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : stg_hex_lower(c);
 }
 
 #endif

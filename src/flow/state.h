@@ -4,7 +4,7 @@
 
 #include <stagger/rng.h>
 
-#include "base/pool.h"
+#include "base/memory.h"
 #include "flow/lane.h"
 
 /* -- partition.c: recent messages --------------------------------------------- */

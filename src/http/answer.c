@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "http/head.h"
+#include "http/framing.h"
 
 /* stg_answer.header: a stg_delay_header, or none of them */
 enum { OTHER = STG_DELAY_HEADERS };

@@ -1,4 +1,4 @@
-#include "http/origin.h"
+#include "http/server.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

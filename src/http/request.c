@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/hex.h"
-#include "http/head.h"
+#include "base/digits.h"
+#include "http/framing.h"
 #include "http/header.h"
 
 /* stg_request.state */

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "http/chunks.h"
+#include "http/framing.h"
 
 /* The parts of a head that are looked at for each request. Of a header that
  * comes more than once: the last one. */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/hex.h"
+#include "base/digits.h"
 #include "http/header.h"
 
 /* "00-<32 hex digits>-<16>-<2>" */

@@ -36,4 +36,15 @@ bool stg_url_is_address(stg_span host);
 struct sockaddr_storage;
 bool stg_url_read_address(const stg_url *url, struct sockaddr_storage *to);
 
+/* -- masks ------------------------------------------------------------------- */
+
+/* What may be shown of a target's URL, and stored: values of its
+ * query may be secrets. */
+
+/* "https://a/b?token=x&flag" as "https://a/b?token=***&***": what follows a name
+ * and =, a part of the query that has no =, a password, and a fragment are not
+ * there. Anything may be given, also what is no URL. Of malloc(); NULL: no
+ * memory. */
+char *stg_url_mask(const char *url);
+
 #endif

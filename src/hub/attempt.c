@@ -1,4 +1,4 @@
-#include "hub/attempt.h"
+#include "hub/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

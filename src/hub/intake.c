@@ -1,4 +1,4 @@
-#include "hub/intake.h"
+#include "hub/parts.h"
 
 #include <string.h>
 

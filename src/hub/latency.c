@@ -1,4 +1,4 @@
-#include "hub/latency.h"
+#include "hub/target.h"
 
 enum { LEAST = 14 /* 2^14 ns: 16 us */, STEPS = 4 };
 

@@ -1,6 +1,6 @@
 /* The one place where the hub knows which kinds of sources there are: settings
  * become the options of one of them. A new kind gets its case in make_named(). */
-#include "hub/source.h"
+#include "hub/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "hub/watch.h"
+#include "hub/parts.h"
 
 #include <string.h>
 

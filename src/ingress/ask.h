@@ -1,4 +1,4 @@
-/* ask.h - a request for a handler of route.h, and its answer.
+/* ask.h - a request for a handler of token.h, and its answer.
  *
  * Every request is answered once, by stg_ask_answer() or one of its sisters, in
  * the handler or later; with that it is gone. What it points to is lent until
@@ -13,7 +13,7 @@
 
 #include "base/span.h"
 #include "ingress/problem.h"
-#include "ingress/route.h"
+#include "ingress/token.h"
 
 enum { STG_WORD_MAX = 80, STG_WHO_MAX = 65, STG_FROM_MAX = 48 };
 

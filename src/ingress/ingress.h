@@ -21,7 +21,6 @@
 #include "host/files.h"
 #include "host/log.h"
 #include "http/tls.h"
-#include "ingress/route.h"
 #include "ingress/token.h"
 #include "store/store.h"
 
@@ -88,7 +87,7 @@ stg_ingress_options stg_ingress_options_default(void);
 stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
                             const stg_ingress_options *o, stg_error *err);
 
-/* Answers more paths: see route.h; 7 tables at most. The tables are kept. */
+/* Answers more paths: see token.h; 7 tables at most. The tables are kept. */
 void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
                        void *ctx);
 

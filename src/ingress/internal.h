@@ -22,7 +22,6 @@
 #include "ingress/batch.h"
 #include "ingress/ingress.h"
 #include "ingress/problem.h"
-#include "ingress/route.h"
 #include "ingress/token.h"
 
 typedef struct stg_caller stg_caller;

@@ -1,4 +1,4 @@
-#include "ingress/route.h"
+#include "ingress/token.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/digits.h"
 #include "base/utf8.h"
 
 stg_scan stg_scan_of(stg_span text)

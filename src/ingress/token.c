@@ -14,7 +14,7 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "base/hex.h"
+#include "base/digits.h"
 #include "host/private_file.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "metrics/process.h"
+#include "metrics/snapshot.h"
 
 #include <dirent.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "store/arena.h"
+#include "store/sql.h"
 
 #include <stdlib.h>
 #include <string.h>

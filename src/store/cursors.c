@@ -9,7 +9,7 @@
  * hears later. A group that flow made before it heard has the books of before: so
  * moves are kept until a group comes that knows of them, and are added to those
  * that do not. After a rollback all is read anew. */
-#include "store/cursors.h"
+#include "store/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>

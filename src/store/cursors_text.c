@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/cursors.h"
+#include "store/lanes.h"
 
 static bool read_number(const json_t *object, const char *name,
                         uint64_t *number)

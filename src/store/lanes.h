@@ -7,6 +7,7 @@
 #define STAGGER_STORE_LANES_H
 
 #include "base/text_table.h"
+#include "flow/group.h"
 #include "store/sql.h"
 
 enum { STG_LANES_MAX = 1000000 }; /* flow's */
@@ -37,5 +38,73 @@ bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
 
 /* The name is free again, and the number is not. */
 void stg_lanes_forget(stg_lanes *l, uint32_t number);
+
+/* -- cursors ----------------------------------------------------------------- */
+
+/* Where lanes stand: 256 lanes of a partition a row.
+ *
+ *     {
+ *     "7": {"base": 42, "settled": [44, 45], "routed": 43, "delivered": 42,
+ *           "dead": 1},
+ *     "8": ...
+ *     }
+ *
+ * a line a lane; what is 0, empty or false is left out. Bases only rise: a lane that
+ * comes with a lower one, or not at all, keeps what is stored. So that few rows
+ * are ever read, the writer has the bases in memory. */
+
+/* Calls each for the cursors of a row's text; false: it is none. */
+typedef void stg_cursor_each(void *ctx, const stg_cursor *c);
+bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
+                       stg_cursor_each *each, void *ctx);
+
+/* Every stored cursor of some partitions, see stg_sql_list(), or of all of them
+ * (NULL); of a lane that several shards have, the furthest. counts: with parked as
+ * the table of parked rows has it. */
+int stg_cursors_read(stg_db *db, const char *partitions, bool counts,
+                     stg_cursor_each *each, void *ctx);
+
+typedef struct stg_slice stg_slice;
+
+/* Rows that were replayed, from dead to parked. */
+typedef struct stg_move {
+    uint64_t number; /* of the transaction; they rise from 1 */
+    uint32_t lane, partition;
+    uint64_t count;
+} stg_move;
+
+/* The writer's knowledge of the table. */
+typedef struct stg_cursors {
+    uint32_t shard;    /* whose rows are written */
+    bool is_shared;    /* with other hubs */
+    stg_slice **slots; /* by partition and slice */
+    size_t count, slot_count;
+    stg_stmt *read, *write, *begin;
+    stg_move *moves; /* those that a group may come without */
+    size_t move_count, move_room;
+    uint64_t replays; /* transactions with moves so far */
+    char *text;       /* of a row, while it is made */
+    size_t text_size, text_room;
+} stg_cursors;
+
+/* Zeroed before, but for the shard; also reads all anew, after a rollback: of a
+ * replay, too. */
+int stg_cursors_load(stg_cursors *c, stg_db *db);
+void stg_cursors_free(stg_cursors *c);
+
+/* Others may have written the rows of these partitions. */
+int stg_cursors_reload(stg_cursors *c, stg_db *db, const uint32_t *partitions,
+                       size_t count);
+
+/* Writes a group's cursors but those of the lanes that it forgets, and drops
+ * these. told: the number of the last replay that flow knew of when it made the
+ * group; what was replayed after it is put right. In the caller's transaction. */
+int stg_cursors_write(stg_cursors *c, const stg_group *g, uint64_t told);
+
+/* Moves rows of a lane from dead to parked, in the caller's transaction; and,
+ * when that is durable, counts it. */
+int stg_cursors_replay(stg_cursors *c, uint32_t lane, uint32_t partition,
+                       uint64_t count);
+void stg_cursors_replayed(stg_cursors *c);
 
 #endif

@@ -11,8 +11,8 @@
 #ifndef STAGGER_STORE_LETTER_H
 #define STAGGER_STORE_LETTER_H
 
-#include "store/arena.h"
 #include "store/dead_letters.h"
+#include "store/sql.h"
 
 /* A text that grows. Zeroed: empty. */
 typedef struct stg_letter_line {

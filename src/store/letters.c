@@ -6,7 +6,7 @@
  * within a second (with PostgreSQL: in each row). So a crash repeats letters, and
  * loses none. A line that a crash has cut is cut off when the file is opened, and
  * its row comes again. */
-#include "store/letters.h"
+#include "store/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/arena.h"
-#include "store/cursors.h"
 #include "store/dead_letters.h"
 #include "store/internal.h"
+#include "store/lanes.h"
 #include "store/letter.h"
+#include "store/sql.h"
 
 typedef struct question {
     stg_store_request request;

@@ -8,7 +8,6 @@
 #ifndef STAGGER_STORE_PARTITIONS_H
 #define STAGGER_STORE_PARTITIONS_H
 
-#include "store/arena.h"
 #include "store/sql.h"
 #include "store/store.h"
 

@@ -2,8 +2,8 @@
 #ifndef STAGGER_STORE_QUERY_H
 #define STAGGER_STORE_QUERY_H
 
-#include "store/arena.h"
 #include "store/letter.h"
+#include "store/sql.h"
 
 /* A copy of a filter, its own. */
 typedef struct stg_filter {

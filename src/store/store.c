@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "http/url_mask.h"
+#include "http/url.h"
 #include "store/internal.h"
 #include "store/postgres/open.h"
 #include "store/reader.h"

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "store/cursors.h"
 #include "store/eviction.h"
 #include "store/ids.h"
 #include "store/lanes.h"

@@ -6,9 +6,9 @@
 #ifndef STAGGER_STORE_WRITER_H
 #define STAGGER_STORE_WRITER_H
 
-#include "store/cursors.h"
 #include "store/eviction.h"
 #include "store/keys.h"
+#include "store/lanes.h"
 #include "store/queue.h"
 #include "store/request.h"
 #include "store/rows.h"

@@ -1,4 +1,4 @@
-#include "base/pool.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* What may be shown of a URL. */
 #include <stdlib.h>
 
-#include "http/url_mask.h"
+#include "http/url.h"
 #include "tests/harness.h"
 
 static void check(const char *url, const char *shown)

@@ -1,4 +1,4 @@
-#include "hub/latency.h"
+#include "hub/target.h"
 
 #include "tests/harness.h"
 

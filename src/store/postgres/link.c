@@ -19,7 +19,6 @@
 #include <stagger/backoff.h>
 
 #include "host/wall.h"
-#include "store/postgres/stmt.h"
 #include "store/postgres/url.h"
 
 enum { SLICE_MS = 1000 }; /* between two questions whether it is over */

@@ -1,4 +1,3 @@
-#include "store/postgres/stmt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* PostgreSQL behind the calls of sql.h. */
-#include "store/postgres/stmt.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,0 +1,216 @@
+/* parts.h - the parts that a hub has once each: its attempts, its intake, its
+ * source, and the watch for its alerts. Private to the hub.
+ *
+ * All on the loop's thread. Each is zeroed before it is opened; hub.c says in
+ * which order they are opened and closed. */
+#ifndef STAGGER_HUB_PARTS_H
+#define STAGGER_HUB_PARTS_H
+
+#include <stagger/rng.h>
+
+#include "alerts/alerts.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "config/targets.h"
+#include "http/trace.h"
+#include "hub/hub.h"
+#include "hub/target.h"
+#include "ingress/ingress.h"
+#include "kafka/kafka.h"
+#include "sources/source.h"
+#include "store/message_id.h"
+
+/* -- attempts ---------------------------------------------------------------- */
+
+/* One delivery on its way: a request made of a message, and what
+ * came of it told to flow.
+ *
+ * A request carries
+ *
+ *     Idempotency-Key, Stagger-Message   the message's id, over all attempts
+ *     Stagger-Attempt                    from 1
+ *     Stagger-Attempts-Max               left out where there is no limit
+ *     Stagger-Key                        the ordering key, if it has one
+ *     Content-Type                       as it was published, if it was
+ *     traceparent                        with a parent id of the attempt's own:
+ *                                        see trace.h
+ *
+ * and the headers that the intake has kept of the message. */
+
+typedef struct stg_attempt stg_attempt;
+
+typedef struct stg_attempts {
+    stg_hub *hub;
+    stg_pool free;
+    stg_list under_way;
+    stg_trace_mode trace;
+    stg_rng rng; /* of parent ids */
+    uint64_t epoch;
+    char prefix[STG_ID_TEXT_MAX]; /* of the queue's ids: the epoch, a hyphen */
+    size_t prefix_size;
+    char headers[2048]; /* of the request that is being made, if they fit */
+} stg_attempts;
+
+void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
+                       stg_trace_mode trace);
+
+/* STG_ACTION_START: answered by stg_flow_ended(), at once if there is no
+ * memory. */
+void stg_attempt_start(stg_attempts *all, const stg_action *action);
+
+/* STG_ACTION_CANCEL. */
+void stg_attempt_cancel(stg_attempt *a);
+
+/* Ends all, unasked: flow is not told any more. */
+void stg_attempts_drop(stg_attempts *all);
+
+/* Frees what is free; nothing is under way. */
+void stg_attempts_close(stg_attempts *all);
+
+/* What the hub logs of an attempt. */
+typedef struct stg_attempt_end {
+    const stg_target *target;
+    uint32_t partition;
+    uint64_t position, number, number_max;
+    stg_ns took;
+    int status;
+    const char *detail;
+    const stg_verdict *verdict;
+    const stg_trace *trace;
+} stg_attempt_end;
+
+/* -- the intake -------------------------------------------------------------- */
+
+/* The hub's ingress, connected to its store.
+ *
+ * Zeroed before it is opened. */
+
+typedef struct stg_intake {
+    stg_hub *hub;
+    stg_ingress *ingress; /* NULL: not open */
+    bool is_stopping;     /* was told to stop and has not */
+    uint64_t accepted;    /* messages, of what is closed */
+    char address[120];    /* of the ingress; "": none */
+    uint16_t port;
+} stg_intake;
+
+/* The largest body of a message. */
+size_t stg_intake_message_max(uint64_t memory_max);
+
+/* The hub's store is open. Adds one to *parts if the intake is to be closed. */
+stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
+                           unsigned *parts, stg_error *err);
+
+/* What of these settings can change while it is open: all of it or nothing, as
+ * stg_ingress_change() says. */
+stg_status stg_intake_change(stg_intake *in, const stg_settings *o,
+                             stg_error *err);
+
+/* No message is taken from here on. stg_hub_finish() is called when all were
+ * answered. */
+void stg_intake_stop(stg_intake *in);
+
+/* Closes it, stopped or not; closed is called if it was open. */
+void stg_intake_close(stg_intake *in, void (*closed)(void *ctx), void *ctx);
+
+/* Why the hub takes no messages now; NULL: it does. For /readyz and status. */
+const char *stg_intake_missing(const stg_hub *h);
+
+/* Messages taken so far. */
+uint64_t stg_intake_accepted(const stg_intake *in);
+
+/* -- the source -------------------------------------------------------------- */
+
+/* Opens the source that the settings name, and gives it what it needs
+ * of the hub. Flow's actions go to it by its table: see sources/source.h.
+ *
+ * All on the loop's thread. */
+
+/* What the hub has for its source. Zeroed before it is made. */
+typedef struct stg_hub_source {
+    stg_source_host host;
+    bool is_open;
+    stg_deadline retention; /* of what waits for targets that are gone */
+
+    /* -- texts that a Kafka source keeps */
+    char *brokers; /* "host:port,host:port" */
+    stg_kafka_property *properties;
+    char group[STG_SHARD_GROUP_MAX];
+} stg_hub_source;
+
+/* Before the store is opened, which is to know who reads bodies again and who
+ * writes copies of dead letters. Makes what the settings name, unless the hub was
+ * given one. Returns what the source's own function does. */
+stg_status stg_hub_source_make(stg_hub *h, const stg_settings *o,
+                               stg_store_options *store, stg_error *err);
+
+/* Before flow's cursors are restored: assigns what is the source's from the start,
+ * and the rows that a file has of partitions which are not this hub's now. */
+stg_status stg_hub_source_restore(stg_hub *h, stg_error *err);
+
+/* Begins to read; *parts counts what is to be closed. */
+stg_status stg_hub_source_open(stg_hub *h, unsigned *parts, stg_error *err);
+
+/* closed is called once for what stg_hub_source_open() has counted. */
+void stg_hub_source_close(stg_hub *h, void (*closed)(void *ctx), void *ctx);
+
+/* The store is closed. */
+void stg_hub_source_free(stg_hub *h);
+
+/* Whether the messages of this partition are of one of the topics; all of them
+ * where there are none. */
+bool stg_hub_source_is_of(const stg_hub *h, uint32_t partition,
+                          const stg_texts *topics);
+
+/* -- the watch --------------------------------------------------------------- */
+
+/* The hub's facts for its alerts.
+ *
+ * What happens is said as it happens: a group is durable, flow tells, the store
+ * is in trouble, a target answers 410. What grows slowly is looked at, some
+ * targets a turn, every STG_WATCH_PAUSE while anything happens or anything
+ * waits: lag, what the log keeps for a lane, certificates. An idle hub is not
+ * woken. All on the loop's thread. */
+
+#define STG_WATCH_PAUSE (5 * STG_S)
+
+typedef struct stg_watch {
+    stg_hub *hub;
+    stg_alerts *alerts; /* NULL: there are none */
+    stg_deadline look;  /* the next targets */
+    size_t at;          /* the next one of them */
+    bool is_busy;       /* one of this round has something that waits */
+    stg_ns looked_at;   /* when the round began */
+} stg_watch;
+
+/* Opens the alerts; the client, the targets and flow are there. Returns what
+ * stg_alerts_open() does. Zeroed before; to be closed in any case. */
+stg_status stg_watch_open(stg_watch *w, stg_hub *hub,
+                          const stg_alert_options *o, stg_error *err);
+
+/* closed is called when sinks have had their time, perhaps from within. */
+void stg_watch_close(stg_watch *w, void (*closed)(void *ctx), void *ctx);
+
+/* Something has happened: there may be something to look at. Cheap. */
+void stg_watch_note(stg_watch *w, stg_ns now);
+
+/* -- facts ----------------------------------------------------------------- */
+
+/* A group is durable: its dead letters count. */
+void stg_watch_stored(stg_watch *w, const stg_group *g, stg_ns now);
+
+/* STG_ACTION_TELL. */
+void stg_watch_tell(stg_watch *w, const stg_action *a, stg_ns now);
+
+/* The store is in trouble, or is not any more (why is NULL). */
+void stg_watch_store(stg_watch *w, stg_alert_trouble what, const char *why,
+                     stg_ns now);
+
+/* The target answered 410; and now it took a message again. */
+void stg_watch_gone(stg_watch *w, stg_target *t, stg_ns now);
+void stg_watch_back(stg_watch *w, stg_target *t, stg_ns now);
+
+/* It is no more. */
+void stg_watch_forget(stg_watch *w, uint32_t lane);
+
+#endif
