@@ -1,3 +1,8 @@
+/* The window of a breaker that opens at a share of failures or of slow calls:
+ * a ring of slices, a word each; and rounds of several probes.
+ *
+ * A slice carries its own number, so that no thread has to clear the ring: the
+ * first call that finds an old number begins the slice anew. */
 #include "core/breaker_window.h"
 
 #include "core/word.h"

@@ -1,3 +1,9 @@
+/* The two kinds of retry budgets that count: a ratio of the first attempts of
+ * the last ten seconds, and a share of the attempts under way.
+ *
+ * Both live in atomic words. A ratio is counted first and weighed then, and
+ * taken back if it was too much: two threads at the last place may both be
+ * refused, but never both pass. */
 #include "core/budget_counts.h"
 
 #include "core/options.h"

@@ -1,3 +1,9 @@
+/* Reads how long a server asks callers to wait: Retry-After-Ms, then
+ * Retry-After (seconds or one of the three forms of an HTTP date), then the
+ * rate limit headers.
+ *
+ * Dates are compared with the answer's own Date header where it has one, so
+ * that a clock of ours that is wrong does not matter. Pure. */
 #include <stagger/delay.h>
 
 #include <string.h>

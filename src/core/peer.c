@@ -1,3 +1,7 @@
+/* What many operations on one target share: a rate limit (GCRA), a bulkhead,
+ * and the peer that holds both beside a budget, a breaker and a throttle.
+ *
+ * Atomic words, no locks: any thread may call. */
 #include <stagger/peer.h>
 
 #include "core/options.h"

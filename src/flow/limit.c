@@ -1,3 +1,8 @@
+/* The number of attempts that a lane may have under way, found by rounds:
+ * limit.h has the algorithm and its sources.
+ *
+ * Integers only. Shares are 16-bit fractions (WHOLE is 1), times are in units
+ * of 2^UNIT_BITS ns, about a microsecond. */
 #include "flow/limit.h"
 
 enum {

@@ -1,3 +1,10 @@
+/* Tells a failure of our own network from failures of targets: when enough
+ * lanes fail to dial at the same time, the uplink is down, and lanes wait
+ * without using up attempts.
+ *
+ * While it is down the lanes are woken once a second, and the first that
+ * starts is the probe. Pure; called by flow at the start and the end of
+ * attempts. */
 #include "flow/uplink.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/* Writes the log: a line an event, and one line a window for events that
+ * repeat.
+ *
+ * Logging never blocks: a line for which the descriptor has no room is dropped
+ * and counted, and the count is the next line that is written. A listener
+ * hears of every event, also of those whose line was dropped. */
 #include "host/log.h"
 
 #include <poll.h>
@@ -173,6 +179,8 @@ static bool write_line(stg_log *l, const stg_log_line *line)
     return write(l->options.fd, line->text, line->size) == (ssize_t)line->size;
 }
 
+/* Says how many lines are missing, ahead of the next one; tried again with
+ * each line until it is written. */
 static void tell_dropped(stg_log *l, uint64_t utc)
 {
     stg_field lines = stg_field_number("lines", l->dropped);

@@ -1,3 +1,7 @@
+/* Two state machines over bytes: the end of a head, and chunked bodies.
+ *
+ * Both take pieces of any size and keep only their state, so where the pieces
+ * are cut changes nothing. Trailers are read by the machine for heads. */
 #include "http/framing.h"
 
 #include <stdbool.h>

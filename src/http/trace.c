@@ -1,3 +1,8 @@
+/* Reads, begins and writes traceparent headers for attempts.
+ *
+ * A trace that the hub begins has an id computed from the message's epoch and
+ * position, so that every attempt, also after a restart, has the same one.
+ * Pure; nothing allocates. */
 #include "http/trace.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/* Reads URLs of targets strictly, and masks what in a URL may be secret.
+ *
+ * No error repeats a user or a password. stg_url_mask() takes any text, also
+ * what is no URL. */
 #include "http/url.h"
 
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/* One attempt: makes a request of a message, sends it by the target's
+ * endpoint, and reports its end to flow, metrics, alerts and log.
+ *
+ * All on the loop's thread. Flow owns the delivery and the attempt only
+ * borrows it: flow hears of the end exactly once by stg_flow_ended(), or never
+ * again after stg_attempts_drop(), which sets the delivery to NULL. Called by
+ * hub/shell.c for flow's actions. */
 #include "hub/parts.h"
 
 #include <stdio.h>
@@ -181,6 +188,8 @@ static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
 
 /* -- the end --------------------------------------------------------------- */
 
+/* Counts the end for `stagger status`: latencies of successes only, and the
+ * cause of the last failure. */
 static void note(stg_target *t, const stg_outcome *outcome, stg_ns took,
                  stg_ns now)
 {
@@ -246,6 +255,8 @@ static void put_back(stg_hub *h, const stg_attempt *a, const stg_end *how,
     stg_shell_note(h);
 }
 
+/* Ends the attempt, however it ended. The last one under way lets a broken hub
+ * go on to close. */
 static void answered(void *ctx, const stg_reply *reply)
 {
     stg_attempt *a = ctx;
@@ -316,6 +327,8 @@ static void send_out(stg_attempts *all, stg_attempt *a,
     tell_waiting(all->hub);
 }
 
+/* Fills in all fields, for a piece of the pool has the values of the attempt
+ * that used it before. */
 static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
 {
     a->link = (stg_link){.next = NULL};
@@ -332,6 +345,8 @@ static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
     stg_metrics_start(&a->target->meter, action->start.is_retry);
 }
 
+/* Reports an attempt for which there was no memory: one on the stack stands in
+ * for it. */
 STG_NOINLINE static void end_unmade(stg_attempts *all, const stg_action *action)
 {
     stg_attempt spare;
@@ -368,6 +383,8 @@ void stg_attempt_cancel(stg_attempt *a)
     stg_exchange_cancel(a->exchange);
 }
 
+/* Sets the deliveries to NULL first, so that answered() only gives the memory
+ * back. */
 void stg_attempts_drop(stg_attempts *all)
 {
     for (stg_link *at = stg_list_first(&all->under_way); at != NULL;

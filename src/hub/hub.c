@@ -1,3 +1,10 @@
+/* A hub's life: opens its parts in order of dependence, starts flow from the
+ * stored cursors, and closes the parts with users before what they use.
+ *
+ * Opening blocks; everything else is on the loop's thread. `handles` counts
+ * the parts whose close callback is still to come, and the hub has ended at 0.
+ * The end begins in stg_hub_finish(), once flow has stopped, or the store
+ * broke, and no attempt is under way. */
 #include "hub/hub.h"
 
 #include <inttypes.h>
@@ -173,6 +180,8 @@ typedef struct restoring {
     stg_status status;
 } restoring;
 
+/* Keeps the first error: the store calls this for every cursor and cannot be
+ * stopped. */
 static void restore(void *ctx, const stg_cursor *c)
 {
     restoring *r = ctx;
@@ -184,6 +193,8 @@ static void restore(void *ctx, const stg_cursor *c)
         r->status = stg_flow_restore(r->hub->flow, c);
 }
 
+/* The order matters: the source's partitions and the lanes must exist before
+ * cursors are restored into them. */
 static stg_status start_flow(stg_hub *h, stg_error *err)
 {
     restoring r = {.hub = h};
@@ -207,6 +218,8 @@ static stg_status start_flow(stg_hub *h, stg_error *err)
 
 /* -- close ----------------------------------------------------------------- */
 
+/* One part is closed. The operator's calls close last, because their audit log
+ * records what the other parts ended with. */
 static void part_closed(void *ctx)
 {
     stg_hub *h = ctx;
@@ -264,6 +277,8 @@ static void close_all(void *hub)
     stg_shell_close(h, part_closed, h);
 }
 
+/* Safe to call after every event that may be the last one: it begins the end
+ * only once, and only when nothing is under way. */
 void stg_hub_finish(stg_hub *h)
 {
     bool is_idle = stg_list_is_empty(&h->attempts.under_way);
@@ -367,6 +382,9 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     return h;
 }
 
+/* On an error everything that was opened is closed before this returns, by
+ * running the loop; a store file that was made just now is removed, and the
+ * settings stay the caller's. */
 stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
                         const stg_hub_options *o, stg_error *err)
 {

@@ -1,3 +1,10 @@
+/* Connects the ingress to the store: passes the settings on as the ingress'
+ * options, appends what is published, and says why the hub is not ready.
+ *
+ * Two reasons are told apart: `missing` (the store has failed, the hub is
+ * stopping) refuses every message; `unready` (the store is full or away) only
+ * shows at /readyz, while each message is still tried. All on the loop's
+ * thread. */
 #include "hub/parts.h"
 
 #include <string.h>
@@ -37,6 +44,8 @@ static bool is_full(const stg_hub *h)
     return store.is_full || flow.is_store_full;
 }
 
+/* Why every message is refused, as words for a problem document; NULL: it is
+ * not. */
 static const char *missing_of(const stg_hub *h)
 {
     if (h->is_broken)
@@ -81,6 +90,8 @@ const char *stg_intake_missing(const stg_hub *h)
 static const stg_tls_names tls_names = {
     "listen.tls.certificate", "listen.tls.key", "listen.tls.client-ca"};
 
+/* The options that a reload may change; stg_intake_open() adds those that are
+ * fixed while the ingress is open. */
 static stg_ingress_options ingress_options(const stg_listen_settings *o)
 {
     stg_ingress_options i = stg_ingress_options_default();
@@ -153,6 +164,8 @@ void stg_intake_stop(stg_intake *in)
     stg_ingress_stop(in->ingress, stopped, in);
 }
 
+/* Keeps the count of accepted messages, which the summary at the hub's end
+ * prints after the ingress is gone. */
 void stg_intake_close(stg_intake *in, void (*closed)(void *ctx), void *ctx)
 {
     in->accepted = stg_intake_accepted(in);

@@ -1,3 +1,12 @@
+/* A reload, in four steps: plan (load and check the file, make new targets and
+ * endpoints), change the parts that all targets share, begin new lanes, change
+ * over.
+ *
+ * The first three can fail, and then the hub runs on with the old settings;
+ * lanes that were begun by then stay, and send nothing. The change-over only
+ * assigns pointers and cannot fail. It runs in a deadline of the loop, never
+ * inside the call that asked for it, and `done` waits until the beginnings of
+ * new lanes are durable. */
 #include "hub/reload.h"
 
 #include <stdio.h>
@@ -47,6 +56,8 @@ static int order_name(const void *name, const void *target)
     return strcmp(name, (*t)->name);
 }
 
+/* Searches the sorted copy: with many targets a linear search for each would
+ * be quadratic. */
 static stg_target *find(const plan *p, const char *name)
 {
     size_t count = p->hub->targets.count;
@@ -56,6 +67,8 @@ static stg_target *find(const plan *p, const char *name)
     return found != NULL ? *found : NULL;
 }
 
+/* A target that only the store knew counts as added: for the operator its name
+ * is new in the file. */
 static void count_target(plan *p, const renewal *r)
 {
     const stg_target_settings *old = r->target->settings;
@@ -274,6 +287,8 @@ static bool begin_lanes(plan *p)
     return true;
 }
 
+/* Changes one target over. The plan's endpoint and url become the target's,
+ * and are set to NULL in the plan, which frees what is left. */
 static void renew(plan *p, renewal *r)
 {
     stg_hub *h = p->hub;
@@ -301,6 +316,8 @@ static void renew(plan *p, renewal *r)
     r->is_new = false; // it is the hub's
 }
 
+/* Whether the target's settings lie in the array of s: a comparison of
+ * pointers, for each set of settings has one array. */
 static bool is_of(const stg_settings *s, const stg_target *t)
 {
     return t->settings >= s->targets &&
@@ -366,6 +383,7 @@ static char *join_mistakes(const stg_diagnostics *c, const char *file)
     return NULL;
 }
 
+/* Reports the result, once per reload; frees what the result has lent. */
 static void tell(stg_hub *h)
 {
     stg_reload *r = &h->reload;
@@ -421,6 +439,7 @@ static void tell_if_begun(stg_hub *h)
         tell(h);
 }
 
+/* The turn of the loop in which a reload happens. */
 static void carry_out(stg_deadline *d)
 {
     stg_hub *h = STG_HEAP_HOLDER(d, stg_hub, reload.turn);

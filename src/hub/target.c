@@ -1,3 +1,9 @@
+/* The targets of a hub: one for each of the settings, in their order, then
+ * those that only the store knows; and the table from lane to target.
+ *
+ * Owns names, urls and endpoints. A lane number is never given to another
+ * name, so the table has NULL where a target was forgotten. All on the loop's
+ * thread. */
 #include "hub/target.h"
 
 #include <stdio.h>

@@ -1,3 +1,9 @@
+/* Feeds the alerts: events are passed on when they happen, and slow quantities
+ * (lag, retention, certificates) are read from some targets a turn, in rounds.
+ *
+ * A round visits every target once and begins STG_WATCH_PAUSE after the one
+ * before it began, at the earliest. The deadline is set only while something
+ * happens or waits, so an idle hub sleeps. All on the loop's thread. */
 #include "hub/parts.h"
 
 #include <string.h>
@@ -102,6 +108,8 @@ static void look_at(stg_watch *w, const stg_target *t,
     look_at_certificate(w, t, utc, now);
 }
 
+/* Begins the next round only if a target of this one had something that waits;
+ * else stg_watch_note() does, at the next event. */
 static void end_round(stg_watch *w)
 {
     stg_ns at = stg_ns_add(w->looked_at, STG_WATCH_PAUSE);
@@ -111,6 +119,8 @@ static void end_round(stg_watch *w)
         stg_deadline_set(&w->hub->deadlines, &w->look, at);
 }
 
+/* Reads at most LOOKS_MAX targets, so that a turn of the loop stays short with
+ * many thousands of them. */
 static void look(stg_deadline *d)
 {
     stg_watch *w = STG_HEAP_HOLDER(d, stg_watch, look);
@@ -145,6 +155,8 @@ void stg_watch_note(stg_watch *w, stg_ns now)
 
 /* -- facts ----------------------------------------------------------------- */
 
+/* Counts the dead letters of a change. Messages that were cancelled alert
+ * nobody. */
 static void count(stg_watch *w, const stg_change *c, stg_ns now)
 {
     if (c->kind == STG_CHANGE_DEAD && c->failure != NULL)

@@ -1,3 +1,7 @@
+/* What callers get: receipts with ids, problem documents, answers of handlers
+ * and streams; and the count and the log line of each answer.
+ *
+ * All on the loop's thread. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

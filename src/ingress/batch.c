@@ -1,3 +1,8 @@
+/* Reads a batch of NDJSON in place: each line's members are found, decoded
+ * where they lie, and become a message that points into the text.
+ *
+ * Decoded text is never longer than its JSON, which is why it can be written
+ * over it. A batch is all or nothing: the first wrong line refuses it. */
 #include "ingress/batch.h"
 
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/* Decides whether a request may be asked: path, route and query, who asks,
+ * length and type of the body, hops, and room.
+ *
+ * stg_request_check() runs when the head is whole, before any of the body is
+ * kept. The order of the checks is a rule: whoever has no valid token learns
+ * nothing about the state of the hub. Each check that fails sets the caller's
+ * problem and returns false. */
 #include <inttypes.h>
 #include <string.h>
 

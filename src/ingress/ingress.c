@@ -1,3 +1,9 @@
+/* The life of the ingress: options, its own routes (health and readiness),
+ * open, stop and close.
+ *
+ * Stopping takes no more messages and waits for the publications that the
+ * store has; closing waits for nothing, and callers that wait get no answer.
+ * All on the loop's thread. */
 #include "ingress/ingress.h"
 
 #include <stdlib.h>

@@ -1,3 +1,9 @@
+/* Makes publications: the bytes of a checked request become messages, copied
+ * where they would not last until the store's commit.
+ *
+ * Also the books of pending memory: stg_caller_reserve() counts bytes before
+ * they are kept, for all clients and for each client, and
+ * stg_ingress_release() takes them off again. */
 #include <stdlib.h>
 #include <string.h>
 

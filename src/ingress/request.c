@@ -1,3 +1,9 @@
+/* The hooks of http/server.h for a caller: begin, keep the body, finish,
+ * refuse, end.
+ *
+ * A body that comes in pieces is kept in one buffer that grows; that of a
+ * refused request is read on, up to a limit, and dropped, so that the client
+ * gets to read its answer. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,8 @@
+/* A JSON scanner that builds no tree: it skips values and returns where they
+ * lie.
+ *
+ * Nesting is kept in an array of STG_SCAN_DEPTH brackets, not by recursion, so
+ * that input cannot exhaust the stack. Pure; any thread. */
 #include "ingress/scan.h"
 
 #include <assert.h>

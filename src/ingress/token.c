@@ -1,3 +1,9 @@
+/* Reads, checks, finds and makes bearer tokens. The file and the memory of the
+ * hub hold SHA-256 hashes only, never a token.
+ *
+ * stg_tokens_find() compares all hashes, in constant time. Errors name the
+ * line of the file and never quote it, for it may be a token that was pasted
+ * by mistake. Also the words of roles. */
 #include "ingress/token.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/* Writes the text format of Prometheus into one buffer that grows. Fractions
+ * are printed from integers, exactly, without floating point.
+ *
+ * An allocation that fails sets has_failed, and every call after it does
+ * nothing, so that callers check only the end. */
 #include "metrics/exposition.h"
 
 #include <assert.h>

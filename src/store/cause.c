@@ -1,3 +1,7 @@
+/* Causes of dead letters as words: reads what operators write, in every
+ * spelling that policies know, as the pattern that the table of dead letters
+ * has; suggests the word that was meant; and names the causes of bulk rows.
+ * Pure. */
 #include "store/cause.h"
 
 #include <stddef.h>

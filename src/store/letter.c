@@ -1,3 +1,7 @@
+/* A dead letter as columns, and as a line of JSON: one table of columns, in
+ * the order in which they are printed, serves every writer of dead letters.
+ *
+ * Without memory a line sets is_short, and what it holds is of no use. */
 #include "store/letter.h"
 
 #include <inttypes.h>

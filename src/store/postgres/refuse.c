@@ -1,3 +1,9 @@
+/* Why a server of PostgreSQL does not let us in, in words, and whether that
+ * can end by itself: STG_IO is tried again, STG_INVALID needs a person.
+ *
+ * libpq gives no SQLSTATE for a connection that failed, so a second connection
+ * is tried with verbose errors and its text is read. It is given up after
+ * PATIENCE. */
 #include "store/postgres/link.h"
 
 #include <errno.h>
