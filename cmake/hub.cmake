@@ -116,6 +116,7 @@ add_library(stagger_hub STATIC
     http/chunks.c
     http/client.c
     http/connection.c
+    http/connection_words.c
     http/dial.c
     http/egress.c
     http/endpoint.c
@@ -164,6 +165,7 @@ add_library(stagger_hub STATIC
     ingress/scan.c
     ingress/stream.c
     ingress/token.c
+    kafka/assignment.c
     kafka/catch_up_queue.c
     kafka/claim.c
     kafka/log_check.c
