@@ -115,6 +115,7 @@ add_library(stagger_hub STATIC
     http/answer.c
     http/client.c
     http/connection.c
+    http/connection_words.c
     http/dial.c
     http/egress.c
     http/endpoint.c
@@ -162,6 +163,7 @@ add_library(stagger_hub STATIC
     ingress/scan.c
     ingress/stream.c
     ingress/token.c
+    kafka/assignment.c
     kafka/catch_up_queue.c
     kafka/claim.c
     kafka/log_check.c

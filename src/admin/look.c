@@ -98,16 +98,13 @@ static json_t *print_partition(const stg_source_view *v)
 static json_t *print_source(const stg_hub *h)
 {
     const stg_source *s = h->source;
-    json_t *partitions;
+    json_t *partitions = s->ops->look == NULL ? json_null() : json_array();
     stg_source_view v;
 
-    if (s->ops->look == NULL)
-        return json_null();
-    partitions = json_array();
-    for (size_t i = 0; s->ops->look(s, i, &v); i++)
+    for (size_t i = 0; s->ops->look != NULL && s->ops->look(s, i, &v); i++)
         json_array_append_new(partitions, print_partition(&v));
-    return json_pack("{s:b,s:o}", "is_away", (int)s->is_away, "partitions",
-                     partitions);
+    return json_pack("{s:s,s:b,s:o}", "kind", s->ops->name, "is_away",
+                     (int)s->is_away, "partitions", partitions);
 }
 
 /* An instant of the loop's clock as one of the wall's; 0: none. */
@@ -154,7 +151,7 @@ void stg_admin_status(void *admin, stg_ask *ask)
             stg_json_count(v.flow.held), "max_bytes",
             stg_json_count(h->settings->memory_max), "targets",
             print_target_counts(h), "store", print_store(h), "ingress",
-            print_ingress(h), "kafka", print_source(h), "replays_running",
+            print_ingress(h), "source", print_source(h), "replays_running",
             (int)a->replays_running, "uplink", print_uplink(&v.flow)));
 }
 

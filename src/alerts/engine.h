@@ -41,7 +41,7 @@ typedef enum stg_alert_trouble {
     STG_TROUBLE_LETTERS,  /* the file of dead letters cannot be written */
     STG_TROUBLE_BUSY,     /* another process does not let us write to it */
     STG_TROUBLE_AWAY,     /* the database that is the store does not answer */
-    STG_TROUBLE_LOG,      /* Kafka cannot be read, or not all of it */
+    STG_TROUBLE_LOG,      /* the source cannot be read, or not all of it */
     STG_TROUBLE_HALF,     /* dead letters have half of the room they may have */
     STG_TROUBLE_NEARLY,   /* nine tenths of it */
     STG_TROUBLE_UNCOPIED, /* some go that the copy has not got */

@@ -146,7 +146,7 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
         [STG_TROUBLE_BUSY] = ("another process writes to the store, and does "
                               "not end"),
         [STG_TROUBLE_AWAY] = "the database does not answer",
-        [STG_TROUBLE_LOG] = "Kafka cannot be read, or not all of it",
+        [STG_TROUBLE_LOG] = "the source cannot be read, or not all of it",
         [STG_TROUBLE_HALF] = "dead letters have half of the room they may have",
         [STG_TROUBLE_NEARLY] =
             "dead letters have nine tenths of the room they may have",
@@ -281,7 +281,7 @@ static void write_store_deed(stg_writer *w, const stg_digest_item *i)
             "reading stops when memory is at its limit",
         [STG_TROUBLE_LOG] =
             "trying again; what was read goes on, and nothing is lost that "
-            "Kafka still has",
+            "the source still has",
         [STG_TROUBLE_HALF] =
             "going on; at the end of it the oldest are evicted: a bulk row "
             "counts them, and their bodies are gone. Replay or drop some",

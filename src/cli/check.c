@@ -165,13 +165,19 @@ static void print_kafka(const stg_settings *s, FILE *to)
     stg_say(to, ", as a member of the group %s\n", stg_shard_group(s, group));
 }
 
+/* What is read, beside what comes in by HTTP. A kind of source has its row. */
+static void (*const sources[])(const stg_settings *s, FILE *to) = {
+    [STG_SOURCE_QUEUE] = NULL,
+    [STG_SOURCE_KAFKA] = print_kafka,
+};
+
 static void print_ways(const stg_settings *s, FILE *to)
 {
     char kept[CELL];
 
     print_time(kept, sizeof kept, s->store.retention);
-    if (s->source == STG_SOURCE_KAFKA)
-        print_kafka(s, to);
+    if (sources[s->source] != NULL)
+        sources[s->source](s, to);
     stg_say(to, "listens  on %s%s, %s\n",
             s->listen.certificate_file != NULL ? "https://" : "",
             s->listen.address,

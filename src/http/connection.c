@@ -64,12 +64,6 @@ void stg_connection_go_on(stg_connection *c)
 
 /* -- the end --------------------------------------------------------------- */
 
-/* Bytes that came of it. */
-static uint64_t heard(const stg_connection *c)
-{
-    return c->answer == NULL ? 0 : c->answer->size;
-}
-
 static void forget_answer(stg_connection *c)
 {
     if (c->answer == NULL)
@@ -214,86 +208,7 @@ void stg_exchange_cancel(stg_exchange *x)
     watch(c);
 }
 
-/* -- words ----------------------------------------------------------------- */
-
-/* The phase in which an exchange ended, and its peer: "connect 10.0.0.1:80". */
-static void print_place(const stg_connection *c, stg_exchange_phase phase,
-                        char *text, size_t size)
-{
-    static const char *const verbs[] = {
-        [STG_PHASE_RESOLVE] = "resolve", [STG_PHASE_CONNECT] = "connect",
-        [STG_PHASE_TLS] = "tls",         [STG_PHASE_WRITE] = "send to",
-        [STG_PHASE_WAIT] = "answer of",  [STG_PHASE_READ] = "answer of",
-    };
-    char peer[300];
-
-    if (phase == STG_PHASE_CONNECT)
-        stg_dial_print(c, peer, sizeof peer);
-    else
-        (void)snprintf(peer, sizeof peer, "%s",
-                       phase == STG_PHASE_RESOLVE ? c->endpoint->host
-                                                  : c->endpoint->peer);
-    (void)snprintf(text, size, "%s %s", verbs[phase], peer);
-}
-
-/* How long the phase was allowed to last, or the exchange if that was less. */
-static stg_ns allowed(const stg_connection *c, stg_exchange_phase phase)
-{
-    const stg_endpoint *e = c->endpoint;
-    const stg_exchange *x = &c->exchange;
-    const stg_ns timeouts[] = {
-        [STG_PHASE_RESOLVE] = e->resolve_timeout,
-        [STG_PHASE_CONNECT] = e->connect_timeout,
-        [STG_PHASE_TLS] = e->tls_timeout,
-        [STG_PHASE_WRITE] = e->write_timeout,
-        [STG_PHASE_WAIT] = e->first_byte_timeout,
-        [STG_PHASE_READ] = STG_NEVER,
-    };
-
-    return c->phase_at < x->whole_at ? timeouts[phase]
-                                     : stg_ns_sub(x->whole_at, x->begun_at);
-}
-
-/* "connect 10.0.0.1:80: no connection within 5 s" */
-static const char *print_timeout(stg_connection *c, stg_exchange_phase phase)
-{
-    static const char *const missing[] = {
-        [STG_PHASE_RESOLVE] = "the resolver did not answer",
-        [STG_PHASE_CONNECT] = "no connection",
-        [STG_PHASE_TLS] = "the handshake was not over",
-        [STG_PHASE_WRITE] = "the request was not taken",
-        [STG_PHASE_WAIT] = "nothing came",
-        [STG_PHASE_READ] = "it was not whole",
-    };
-    char place[320], time[STG_NS_TEXT_MAX];
-
-    print_place(c, phase, place, sizeof place);
-    (void)snprintf(c->client->detail, sizeof c->client->detail,
-                   "%s: %s within %s", place, missing[phase],
-                   stg_ns_text(allowed(c, phase), time));
-    return c->client->detail;
-}
-
-/* "answer of h:80: connection reset by peer, before a byte of it, on a
- * connection used before" */
-static const char *print_error(stg_connection *c, stg_exchange_phase phase,
-                               int error)
-{
-    const stg_exchange *x = &c->exchange;
-    char place[320], answered[64] = "";
-
-    print_place(c, phase, place, sizeof place);
-    if (phase > STG_PHASE_WRITE && heard(c) == 0)
-        (void)snprintf(answered, sizeof answered, ", before an answer");
-    else if (phase >= STG_PHASE_WRITE && heard(c) > 0)
-        (void)snprintf(answered, sizeof answered, ", after %llu bytes of it",
-                       (unsigned long long)heard(c));
-    (void)snprintf(
-        c->client->detail, sizeof c->client->detail, "%s: %s%s%s", place,
-        error == UV_EOF ? "the connection was closed" : uv_strerror(error),
-        answered, x->is_reused ? ", on a reused connection" : "");
-    return c->client->detail;
-}
+/* -- failures -------------------------------------------------------------- */
 
 static void fail_errno(stg_connection *c, stg_exchange_phase phase, int error)
 {
@@ -305,7 +220,8 @@ static void fail_errno(stg_connection *c, stg_exchange_phase phase, int error)
         outcome = stg_failed(STG_FAULT_RESET);
     else if (error == UV_ETIMEDOUT && phase == STG_PHASE_CONNECT)
         outcome = stg_failed(STG_FAULT_CONNECT_TIMEOUT);
-    stg_connection_fail(c, outcome, print_error(c, phase, error));
+    stg_connection_fail(c, outcome,
+                        stg_connection_print_error(c, phase, error));
 }
 
 static void refuse_address(stg_connection *c)
@@ -339,7 +255,8 @@ static void time_out(stg_connection *c)
         stg_dial_next(c);
         return;
     }
-    stg_connection_fail(c, stg_failed(faults[phase]), print_timeout(c, phase));
+    stg_connection_fail(c, stg_failed(faults[phase]),
+                        stg_connection_print_timeout(c, phase));
 }
 
 static void pass(stg_deadline *d)
@@ -481,7 +398,8 @@ void stg_connection_settle(stg_connection *c)
 
 void stg_connection_lost(stg_connection *c, int error, bool is_in_order)
 {
-    if (c->phase >= STG_PHASE_WRITE && heard(c) > 0 && error == UV_EOF) {
+    if (c->phase >= STG_PHASE_WRITE && stg_connection_heard(c) > 0 &&
+        error == UV_EOF) {
         (void)stg_answer_end(c->answer, is_in_order);
         stg_connection_settle(c);
     } else {
@@ -611,7 +529,7 @@ void stg_connection_written(stg_connection *c)
     if (c->phase != STG_PHASE_WRITE)
         return;
     forget_headers(c);
-    if (heard(c) > 0)
+    if (stg_connection_heard(c) > 0)
         stg_connection_enter(c, STG_PHASE_READ, STG_NEVER);
     else
         stg_connection_enter(c, STG_PHASE_WAIT,

@@ -3,6 +3,7 @@
  *     client.c      one a loop: deadlines, buffers, what is open
  *     endpoint.c    a target: its request's head, its pool
  *     connection.c  the phases of an exchange, and how it ends
+ *     connection_words.c  what people read of one that failed
  *     names.c       names, who waits for them, and answers that are kept
  *     resolve.c     how they are asked about
  *     dial.c        from a name to a connection
@@ -219,6 +220,24 @@ void stg_connection_fail(stg_connection *c, stg_outcome outcome,
 
 /* Closes now, and ends the exchange in the loop's next turn: from anywhere. */
 void stg_connection_fail_later(stg_connection *c, int error);
+
+/* Bytes that came of the answer. */
+static inline uint64_t stg_connection_heard(const stg_connection *c)
+{
+    return c->answer == NULL ? 0 : c->answer->size;
+}
+
+/* -- connection_words.c ---------------------------------------------------- */
+
+/* Of an exchange that ended in this phase, until the next one of the client's:
+ * "connect 10.0.0.1:80: no connection within 5 s" */
+const char *stg_connection_print_timeout(stg_connection *c,
+                                         stg_exchange_phase phase);
+
+/* "answer of h:80: connection reset by peer, before an answer, on a reused
+ * connection". error: of libuv. */
+const char *stg_connection_print_error(stg_connection *c,
+                                       stg_exchange_phase phase, int error);
 
 /* -- dial.c ---------------------------------------------------------------- */
 

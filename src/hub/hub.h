@@ -76,7 +76,7 @@ typedef struct stg_hub_view {
     const char *address; /* of the ingress, "127.0.0.1:8080"; NULL: none */
     uint16_t port;       /* of it */
     uint64_t
-        accepted;   /* messages, accepted by the intake, or read from Kafka */
+        accepted; /* messages, accepted by the intake, or read from the source */
     size_t targets; /* with those that only the store knows */
     bool is_stopping;
 } stg_hub_view;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alerts/digest.h"
 #include "base/refuse.h"
 #include "config/from.h"
 #include "config/targets.h"
@@ -119,10 +120,16 @@ static void wake(void *ctx)
     stg_shell_note(ctx);
 }
 
+/* An alert is of all kinds of sources: its text begins with the kind. */
 static void alert(void *ctx, const char *why)
 {
     stg_hub *h = ctx;
+    char text[STG_DIGEST_TEXT_MAX];
 
+    if (why != NULL) {
+        (void)snprintf(text, sizeof text, "%s: %s", h->source->ops->name, why);
+        why = text;
+    }
     stg_watch_store(&h->watch, STG_TROUBLE_LOG, why, stg_deadlines_now());
 }
 

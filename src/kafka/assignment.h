@@ -14,6 +14,7 @@
  * between them, and what is late is known by the number of its assignment.
  *
  *     source.c          the table of sources/source.h; reading, looks
+ *     assignment.c      the table of assignments
  *     claim.c           partitions that come and go
  *     log_check.c       whether a partition's log is the one that it was
  *     catch_up_queue.c  who has the catch-up reader next
@@ -138,7 +139,7 @@ static inline uint64_t stg_kafka_source_tag(uint64_t assignment,
 void stg_kafka_source_take_run(stg_kafka_source *s, const stg_kafka_run *run,
                                bool is_catch_up);
 
-/* -- claim.c: the table ---------------------------------------------------- */
+/* -- assignment.c ---------------------------------------------------------- */
 
 /* The next one; the first of NULL. NULL: there are no more. */
 stg_kafka_assignment *stg_kafka_assignment_next(const stg_kafka_source *s,
@@ -154,10 +155,31 @@ stg_kafka_assignment *stg_kafka_assignment_find(const stg_kafka_source *s,
 stg_kafka_assignment *
 stg_kafka_assignment_find_number(const stg_kafka_source *s, uint32_t number);
 
+/* Another assignment of the same partition. */
+bool stg_kafka_assignment_is_twin(const stg_kafka_assignment *p,
+                                  const stg_kafka_assignment *other);
+
+/* Flow has it, or has it still. */
+bool stg_kafka_assignment_is_flows(const stg_kafka_assignment *p);
+
+/* A new one, behind those of its partition; NULL: there is no memory. */
+stg_kafka_assignment *stg_kafka_assignment_add(stg_kafka_source *s,
+                                               const stg_kafka_assigned *a);
+
+/* Who called may still look at it: it is freed by the next event, or by the
+ * answer that the store owes. */
+void stg_kafka_assignment_drop(stg_kafka_assignment *p);
+
+/* Of the table, or dropped. */
+void stg_kafka_assignment_free(stg_kafka_assignment *p);
+
+/* A new event: nobody looks at those that were dropped before. */
+void stg_kafka_assignments_free_dropped(stg_kafka_source *s);
+
 /* Frees all of them; the store is closed. */
 void stg_kafka_assignments_free(stg_kafka_source *s);
 
-/* -- claim.c: their lives -------------------------------------------------- */
+/* -- claim.c --------------------------------------------------------------- */
 
 /* For stg_kafka_options. */
 void stg_kafka_source_assigned(void *source, const stg_kafka_assigned *assigned,

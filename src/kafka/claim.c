@@ -12,7 +12,6 @@
  * partition goes. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kafka/assignment.h"
 
@@ -22,72 +21,6 @@ static const stg_ns RETRY = 2 * STG_S;
 /* In flight at a revocation: see docs/kafka.md. */
 static const stg_ns DRAIN = 2 * STG_S;
 
-/* -- the table ------------------------------------------------------------- */
-
-stg_kafka_assignment *stg_kafka_assignment_next(const stg_kafka_source *s,
-                                                const stg_kafka_assignment *p)
-{
-    stg_link *next = p == NULL ? stg_list_first(&s->assignments)
-                               : stg_list_next(&s->assignments, &p->link);
-
-    return next == NULL ? NULL : STG_HOLDER(next, stg_kafka_assignment, link);
-}
-
-bool stg_kafka_assignment_is_of(const stg_kafka_assignment *p,
-                                const char *topic, uint32_t partition)
-{
-    return p->tp.partition == partition && strcmp(p->tp.topic, topic) == 0;
-}
-
-/* Another assignment of the same partition. */
-static bool is_twin(const stg_kafka_assignment *p,
-                    const stg_kafka_assignment *other)
-{
-    return p != other &&
-           stg_kafka_assignment_is_of(p, other->tp.topic, other->tp.partition);
-}
-
-stg_kafka_assignment *stg_kafka_assignment_find(const stg_kafka_source *s,
-                                                const stg_topic_partition *tp)
-{
-    stg_kafka_assignment *p = NULL;
-
-    while ((p = stg_kafka_assignment_next(s, p)) != NULL)
-        if (p->tp.assignment == tp->assignment &&
-            stg_kafka_assignment_is_of(p, tp->topic, tp->partition))
-            break;
-    return p;
-}
-
-static bool is_flows(const stg_kafka_assignment *p)
-{
-    return p->state == STG_ASSIGNMENT_READING ||
-           p->state == STG_ASSIGNMENT_REVOKING ||
-           p->state == STG_ASSIGNMENT_REVOKED;
-}
-
-stg_kafka_assignment *
-stg_kafka_assignment_find_number(const stg_kafka_source *s, uint32_t number)
-{
-    stg_kafka_assignment *p = NULL;
-
-    while ((p = stg_kafka_assignment_next(s, p)) != NULL)
-        if (p->number == number && is_flows(p))
-            break;
-    return p;
-}
-
-/* Whether flow still ends the assignment before this one. */
-static bool has_older(const stg_kafka_source *s, const stg_kafka_assignment *of)
-{
-    const stg_kafka_assignment *p = NULL;
-
-    while ((p = stg_kafka_assignment_next(s, p)) != NULL)
-        if (is_twin(p, of) && is_flows(p))
-            return true;
-    return false;
-}
-
 static void log_event(const stg_kafka_assignment *p, stg_log_level level,
                       const char *event, const char *detail)
 {
@@ -95,85 +28,6 @@ static void log_event(const stg_kafka_assignment *p, stg_log_level level,
             stg_field_text("topic", p->tp.topic),
             stg_field_number("partition", p->tp.partition),
             stg_field_text("detail", detail));
-}
-
-static void clear_retry(stg_kafka_assignment *p)
-{
-    stg_deadline_clear(p->source->base.host->deadlines, &p->retry);
-}
-
-static void free_assignment(stg_kafka_assignment *p)
-{
-    clear_retry(p);
-    stg_list_remove(&p->link);
-    free(p);
-}
-
-/* Who called may still look at it: it is freed by the next event, or by the
- * answer that the store owes. */
-static void drop(stg_kafka_assignment *p)
-{
-    stg_kafka_source *s = p->source;
-    bool is_claiming = p->state == STG_ASSIGNMENT_CLAIMING;
-
-    clear_retry(p);
-    p->state = STG_ASSIGNMENT_DROPPED;
-    stg_list_remove(&p->link);
-    stg_list_push(is_claiming ? &s->orphans : &s->dropped, &p->link);
-}
-
-static void free_list(stg_list *list)
-{
-    stg_link *at;
-
-    while ((at = stg_list_shift(list)) != NULL)
-        free(STG_HOLDER(at, stg_kafka_assignment, link));
-}
-
-void stg_kafka_assignments_free(stg_kafka_source *s)
-{
-    stg_kafka_assignment *p = NULL;
-
-    while ((p = stg_kafka_assignment_next(s, p)) != NULL)
-        clear_retry(p);
-    free_list(&s->assignments);
-    free_list(&s->orphans);
-    free_list(&s->dropped);
-}
-
-static void put_in_order(stg_kafka_source *s, stg_kafka_assignment *p)
-{
-    stg_link *at = stg_list_last(&s->assignments);
-
-    for (; at != NULL; at = stg_list_prev(&s->assignments, at)) {
-        const stg_kafka_assignment *q =
-            STG_HOLDER(at, stg_kafka_assignment, link);
-        int order = strcmp(q->tp.topic, p->tp.topic);
-
-        if (order < 0 || (order == 0 && q->tp.partition <= p->tp.partition))
-            break;
-    }
-    stg_list_insert(at != NULL ? at : &s->assignments.ends, &p->link);
-}
-
-static stg_kafka_assignment *add(stg_kafka_source *s,
-                                 const stg_kafka_assigned *a)
-{
-    stg_kafka_assignment *p = calloc(1, sizeof *p);
-
-    if (p == NULL)
-        return NULL;
-    *p = (stg_kafka_assignment){.source = s,
-                                .tp = a->tp,
-                                .begin = a->begin,
-                                .end = a->end,
-                                .committed = a->has_committed ? a->committed
-                                                              : STG_NO_POSITION,
-                                .number = STG_NO_PARTITION,
-                                .known = STG_NO_PARTITION,
-                                .previous = STG_NO_PARTITION};
-    put_in_order(s, p);
-    return p;
 }
 
 /* -- rows of earlier epochs ------------------------------------------------ */
@@ -368,7 +222,7 @@ static void claimed(void *ctx, const stg_claimed *c)
     if (p->state == STG_ASSIGNMENT_DROPPED || is_closed) {
         if (c->status == STG_OK && !is_closed)
             unclaim(p->source, c);
-        free_assignment(p);
+        stg_kafka_assignment_free(p);
         return;
     }
     if (c->status == STG_OK) {
@@ -429,6 +283,18 @@ void stg_kafka_source_cancel_claims(stg_kafka_source *s)
 
 /* -- what the group says --------------------------------------------------- */
 
+/* Whether flow still ends the assignment before this one. */
+static bool has_older(const stg_kafka_source *s, const stg_kafka_assignment *of)
+{
+    const stg_kafka_assignment *p = NULL;
+
+    while ((p = stg_kafka_assignment_next(s, p)) != NULL)
+        if (stg_kafka_assignment_is_twin(p, of) &&
+            stg_kafka_assignment_is_flows(p))
+            return true;
+    return false;
+}
+
 /* Links a recreated partition to its predecessor's number, which was kept for
  * it. */
 static void link_predecessor(stg_kafka_source *s, stg_kafka_assignment *next)
@@ -436,9 +302,10 @@ static void link_predecessor(stg_kafka_source *s, stg_kafka_assignment *next)
     stg_kafka_assignment *p = NULL;
 
     while ((p = stg_kafka_assignment_next(s, p)) != NULL)
-        if (p->state == STG_ASSIGNMENT_RECREATED && is_twin(p, next)) {
+        if (p->state == STG_ASSIGNMENT_RECREATED &&
+            stg_kafka_assignment_is_twin(p, next)) {
             next->previous = p->number;
-            drop(p);
+            stg_kafka_assignment_drop(p);
             return;
         }
 }
@@ -457,9 +324,9 @@ void stg_kafka_source_assigned(void *source, const stg_kafka_assigned *assigned,
 {
     stg_kafka_source *s = source;
 
-    free_list(&s->dropped);
+    stg_kafka_assignments_free_dropped(s);
     for (size_t i = 0; i < count; i++) {
-        stg_kafka_assignment *p = add(s, &assigned[i]);
+        stg_kafka_assignment *p = stg_kafka_assignment_add(s, &assigned[i]);
 
         if (p == NULL) {
             refuse_assigned(s, &assigned[i]);
@@ -481,7 +348,7 @@ static void abandon(stg_kafka_assignment *p, bool is_lost)
         stg_store_take_back(p->source->base.host->store, p);
     if (!is_lost)
         stg_kafka_let_go(p->source->kafka, &p->tp);
-    drop(p);
+    stg_kafka_assignment_drop(p);
 }
 
 /* Flow ends it, and then this follows. One that is ending already stays so. */
@@ -517,7 +384,7 @@ void stg_kafka_source_revoked(void *source, const stg_topic_partition *tps,
     for (size_t i = 0; i < count; i++) {
         stg_kafka_assignment *p = stg_kafka_assignment_find(s, &tps[i]);
 
-        if (p != NULL && is_flows(p))
+        if (p != NULL && stg_kafka_assignment_is_flows(p))
             give_back(p);
         else if (p != NULL)
             abandon(p, false);
@@ -544,7 +411,7 @@ void stg_kafka_source_lost(void *source, const stg_topic_partition *tps,
     for (size_t i = 0; i < count; i++) {
         stg_kafka_assignment *p = stg_kafka_assignment_find(s, &tps[i]);
 
-        if (p != NULL && is_flows(p))
+        if (p != NULL && stg_kafka_assignment_is_flows(p))
             lose(p);
         else if (p != NULL)
             abandon(p, true);
@@ -582,7 +449,8 @@ static stg_kafka_assignment *find_next(const stg_kafka_source *s,
     stg_kafka_assignment *p = NULL;
 
     while ((p = stg_kafka_assignment_next(s, p)) != NULL)
-        if (p->state == STG_ASSIGNMENT_WAITING && is_twin(p, last) &&
+        if (p->state == STG_ASSIGNMENT_WAITING &&
+            stg_kafka_assignment_is_twin(p, last) &&
             stg_deadline_at(&p->retry) == STG_NEVER)
             break;
     return p;
@@ -609,7 +477,7 @@ static void finish(stg_kafka_assignment *p)
     }
     // One that was recreated is known until its successor is claimed.
     if (next != NULL || !p->is_recreated)
-        drop(p);
+        stg_kafka_assignment_drop(p);
 }
 
 void stg_kafka_source_release(stg_source *source, uint32_t number)

@@ -153,7 +153,8 @@ void stg_kafka_member_committed(stg_kafka_member *m, rd_kafka_event_t *ev,
         return;
     m->counts.commit_failures++;
     // Commits of revoked partitions are waited for, and not for long.
-    m->commit_at =
-        stg_ns_add(now, is_quiet(all) || m->is_flushing ? 100 * STG_MS
-                                                        : AGAIN_MS * STG_MS);
+    m->commit_at = stg_ns_add(
+        now, is_quiet(all) || m->revocation == STG_KAFKA_REVOKES_FLUSHED
+                 ? 100 * STG_MS
+                 : AGAIN_MS * STG_MS);
 }

@@ -163,7 +163,7 @@ static stg_kafka_assigned give(stg_kafka_slot *s, const stg_kafka_ends *e)
     uint64_t end = (uint64_t)(e->end < e->begin ? e->begin : e->end);
 
     s->state = STG_KAFKA_SLOT_GIVEN;
-    s->is_known = true;
+    s->share = STG_KAFKA_SLOT_SHARED;
     s->end = end;
     // Commits do not go back; but what is above the end is of another topic.
     if (e->committed > 0 && e->committed <= e->end)
@@ -247,7 +247,8 @@ void stg_kafka_member_ask(stg_kafka_member *m, stg_ns now)
 {
     size_t count = count_asked(m);
 
-    if (count == 0 || now < m->ask_at || m->rk == NULL || m->is_revoking)
+    if (count == 0 || now < m->ask_at || m->rk == NULL ||
+        m->revocation != STG_KAFKA_REVOKES_NOTHING)
         return;
     ask(m, count);
     m->ask_at = count_asked(m) > 0 ? stg_kafka_now() + AGAIN_MS * STG_MS : 0;

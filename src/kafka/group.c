@@ -160,8 +160,8 @@ void stg_kafka_member_assign(stg_kafka_member *m, stg_ns now)
 {
     bool is_done;
 
-    if (!m->must_assign || m->is_revoking || m->rk == NULL ||
-        !is_gathered(m, now))
+    if (!m->must_assign || m->revocation != STG_KAFKA_REVOKES_NOTHING ||
+        m->rk == NULL || !is_gathered(m, now))
         return;
     // A lost assignment is told of next, and is not to be covered up.
     is_done = !rd_kafka_assignment_lost(m->rk) && stop_all(m);
@@ -178,7 +178,7 @@ void stg_kafka_member_assign(stg_kafka_member *m, stg_ns now)
 
 static void add_place(stg_kafka_event *n, const stg_kafka_slot *s)
 {
-    if (s->is_known)
+    if (s->share != STG_KAFKA_SLOT_OURS)
         n->places[n->count++] = s->tp;
 }
 
@@ -218,7 +218,8 @@ static void lose(stg_kafka_member *m, bool is_all)
 void stg_kafka_member_lose(stg_kafka_member *m)
 {
     lose(m, true);
-    m->is_revoking = m->is_flushing = m->must_assign = false;
+    m->revocation = STG_KAFKA_REVOKES_NOTHING;
+    m->must_assign = false;
 }
 
 void stg_kafka_member_renew(stg_kafka_member *m, stg_kafka_slot *slot)
@@ -375,7 +376,7 @@ static void finish(stg_kafka_member *m, bool is_lost)
         lose(m, false);
     else
         drop_revoked(m);
-    m->is_revoking = m->is_flushing = false;
+    m->revocation = STG_KAFKA_REVOKES_NOTHING;
     if (m->slots.count > 0)
         stg_kafka_member_change(m);
 }
@@ -385,7 +386,8 @@ static bool is_waited_for(const stg_kafka_member *m)
     for (size_t i = 0; i < m->slots.count; i++) {
         const stg_kafka_slot *s = &m->slots.at[i];
 
-        if (s->state == STG_KAFKA_SLOT_REVOKED && s->is_known && !s->is_let_go)
+        if (s->state == STG_KAFKA_SLOT_REVOKED &&
+            s->share == STG_KAFKA_SLOT_SHARED)
             return true;
     }
     return false;
@@ -393,18 +395,19 @@ static bool is_waited_for(const stg_kafka_member *m)
 
 void stg_kafka_member_let_go(stg_kafka_member *m, stg_ns now)
 {
-    if (!m->is_revoking || m->rk == NULL)
+    if (m->revocation == STG_KAFKA_REVOKES_NOTHING || m->rk == NULL)
         return;
     if (rd_kafka_assignment_lost(m->rk)) {
         finish(m, true);
         return;
     }
-    if (!m->is_flushing && (!is_waited_for(m) || now >= m->let_go_at)) {
-        m->is_flushing = true;
+    if (m->revocation == STG_KAFKA_REVOKES &&
+        (!is_waited_for(m) || now >= m->let_go_at)) {
+        m->revocation = STG_KAFKA_REVOKES_FLUSHED;
         m->let_go_at = now + FLUSH_MS * STG_MS;
         m->commit_at = 0;
     }
-    if (m->is_flushing &&
+    if (m->revocation == STG_KAFKA_REVOKES_FLUSHED &&
         (!stg_kafka_member_owes(m, true) || now >= m->let_go_at))
         finish(m, false);
 }
@@ -426,7 +429,7 @@ static void take_revoked(stg_kafka_member *m,
         if (!is_lost)
             add_place(n, s);
     }
-    m->is_revoking = true;
+    m->revocation = STG_KAFKA_REVOKES;
     m->let_go_at = stg_kafka_now() + m->o->hold;
     send_note(m, n);
     if (is_lost)

@@ -230,16 +230,22 @@ typedef enum stg_kafka_slot_state {
     STG_KAFKA_SLOT_REVOKED,      /* until the loop lets it go */
 } stg_kafka_slot_state;
 
+/* What the loop has been told of a slot, and has said. */
+typedef enum stg_kafka_slot_share {
+    STG_KAFKA_SLOT_OURS,   /* the loop has not heard of it */
+    STG_KAFKA_SLOT_SHARED, /* it has, and has its own side of it */
+    STG_KAFKA_SLOT_LET_GO, /* it has nothing of it any more */
+} stg_kafka_slot_share;
+
 /* A partition that is ours, as the member's thread has it: what librdkafka is to
  * read and to commit. The loop's side of it is stg_kafka_assignment; neither
  * thread sees the other's, so tp, end and the state of a revocation are in both. */
 typedef struct stg_kafka_slot {
     stg_topic_partition tp;
     stg_kafka_slot_state state;
+    stg_kafka_slot_share share;
     bool is_assigned; /* librdkafka reads it */
-    bool is_known;    /* to the loop */
-    bool is_let_go;
-    unsigned tries; /* to learn its end */
+    unsigned tries;   /* to learn its end */
     uint64_t tag;
     uint64_t next;      /* all below was handed over */
     uint64_t end;       /* as far as is known */
@@ -324,6 +330,13 @@ typedef struct stg_kafka_known {
     bool is_late;   /* it was not there when the hub was */
 } stg_kafka_known;
 
+/* What the group takes back, one rebalance at a time. */
+typedef enum stg_kafka_revocation {
+    STG_KAFKA_REVOKES_NOTHING,
+    STG_KAFKA_REVOKES,         /* the loop's word is awaited, until let_go_at */
+    STG_KAFKA_REVOKES_FLUSHED, /* all was let go; its commits are awaited */
+} stg_kafka_revocation;
+
 typedef struct stg_kafka_member {
     const stg_kafka_options *o;
     stg_kafka_topics *topics;
@@ -367,12 +380,11 @@ typedef struct stg_kafka_member {
     stg_kafka_view *seen;
     size_t seen_count;
 
+    stg_kafka_revocation revocation;
     unsigned reopens;    /* in a row */
     unsigned unanswered; /* looks at brokers, in a row */
     bool is_cooperative; /* partitions move one by one */
     bool must_assign;    /* what is read has changed */
-    bool is_revoking;
-    bool is_flushing; /* all was let go; its commits are awaited */
     bool is_committing;
     bool is_away;   /* no broker answers */
     bool is_failed; /* an error that librdkafka cannot get over */

@@ -42,7 +42,7 @@ static void note_let_go(stg_kafka_member *m, const stg_kafka_command *a)
     stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->tp);
 
     if (s != NULL)
-        s->is_let_go = true;
+        s->share = STG_KAFKA_SLOT_LET_GO;
 }
 
 static void do_ask(stg_kafka_member *m, const stg_kafka_command *a)
@@ -203,11 +203,11 @@ static stg_ns next_wake(const stg_kafka_member *m, stg_ns now)
 
     if (m->rk == NULL)
         at = least(at, m->reopen_at);
-    if (m->must_assign && !m->is_revoking)
+    if (m->must_assign && m->revocation == STG_KAFKA_REVOKES_NOTHING)
         at = least(at, m->assign_at);
-    if (m->ask_at > 0 && !m->is_revoking)
+    if (m->ask_at > 0 && m->revocation == STG_KAFKA_REVOKES_NOTHING)
         at = least(at, m->ask_at);
-    if (m->is_revoking)
+    if (m->revocation != STG_KAFKA_REVOKES_NOTHING)
         at = least(at, m->let_go_at);
     if (stg_kafka_member_owes(m, false) && !m->is_committing)
         at = least(at, m->commit_at);

@@ -24,6 +24,12 @@
  *     (STG_ANY_PARTITION) by one call for each partition and then
  *     stg_flow_read_end(), once there is something. A catch-up read is
  *     always answered, if need be by stg_flow_unread().
+ *   - Reads that may be outstanding at once: of main reads one for each partition
+ *     that is assigned by itself, and one merged one for all others together; one
+ *     catch-up read, of all partitions; and any number of rereads, which the
+ *     source does one after the other. Main and catch-up read go on side by side.
+ *   - Positions may have gaps (markers of transactions, a compacted log): `next`
+ *     of an answer says up to where all was read, and lag() counts the gaps.
  *   - Positions of a partition only grow, and the same position is the same
  *     message for ever. Where a log begins anew under its old name, its number
  *     in the store is another one (stg_claim_ask.previous).

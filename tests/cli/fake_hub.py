@@ -65,7 +65,8 @@ STATUS = {
     "ingress": dict.fromkeys(
         ["connections", "requests", "accepted", "repeats", "refused_4xx",
          "refused_5xx", "cut", "waiting", "pending_bytes"], 0),
-    "kafka": None, "replays_running": 0,
+    "source": {"kind": "queue", "is_away": False, "partitions": None},
+    "replays_running": 0,
     "uplink": {"is_down": False, "down_since": None, "waiting_targets": 0},
 }
 

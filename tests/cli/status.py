@@ -165,8 +165,8 @@ class Golden(Case):
     def test_status_of_a_hub_that_reads_topics(self):
         place = {"next_position": 10, "end_position": 15,
                  "committed_position": 8, "lag_messages": 5}
-        self.hub.status["kafka"] = {
-            "is_away": True, "partitions": [
+        self.hub.status["source"] = {
+            "kind": "kafka", "is_away": True, "partitions": [
                 {"topic": topic, "partition": number, **place}
                 for topic, number in (("orders", 0), ("orders", 3),
                                       ("refunds", 1))]}

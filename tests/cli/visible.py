@@ -110,7 +110,7 @@ class Visible(unittest.TestCase):
                    **{**failed(EVIL, 9)}, breaker=EVIL)]
         self.hub.status.update(
             version=EVIL, state=EVIL, missing=EVIL,
-            kafka={"is_away": False, "partitions": [
+            source={"kind": EVIL, "is_away": False, "partitions": [
                 {"topic": EVIL, "lag_messages": 1}]})
         for words in (("status", "--once", "--interval=10ms"), ("targets",)):
             self.asks(*words)

@@ -769,7 +769,7 @@ targets: [{{name: a, url: "{a.url()}"}}]
         watcher.wait({0: 7})
         self.await_partitions(hub, count=2)
         found = wait_for(
-            lambda: [p for p in self.call(hub, "/v1/status")["kafka"]
+            lambda: [p for p in self.call(hub, "/v1/status")["source"]
                      ["partitions"] if p["committed_position"] == 7], "7")
         self.assertEqual(self.call(hub, "/v1/status")["accepted"], 7)
         self.assertEqual((found[0]["topic"], found[0]["partition"],

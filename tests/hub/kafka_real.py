@@ -271,7 +271,7 @@ class Group(Case):
         hub = self.hubs.pop()
 
         def has_all():
-            return (len(self.call(hub, "/v1/status")["kafka"]["partitions"])
+            return (len(self.call(hub, "/v1/status")["source"]["partitions"])
                     == self.PARTITIONS)
         until = time.monotonic() + SLOW
         while not has_all() and time.monotonic() < until:
@@ -641,7 +641,7 @@ class Records(Case):
         watcher.wait({0: 1022})
         status = self.call(hub, "/v1/status")
         self.assertEqual(hub.stop(), 0)
-        partition, = status["kafka"]["partitions"]
+        partition, = status["source"]["partitions"]
         self.assertEqual((partition["committed_position"],
                           partition["lag_messages"]), (1022, 0))
         # The log drops all of it: none of that was a message.

@@ -262,9 +262,9 @@ static void complain(const json_t *state)
     else if (strcmp(how, "away") == 0)
         stg_options_complain(
             who,
-            "bulk rows of %.128s stay dead: Kafka does not give their "
-            "messages to this hub now; ask again when its brokers answer and "
-            "it reads their partitions",
+            "bulk rows of %.128s stay dead: the hub's source does not give "
+            "their messages now; ask again when it can be reached and this hub "
+            "reads their partitions",
             stg_json_text_of(state, "held"));
     else if (strcmp(how, "full") == 0)
         stg_options_complain(who,

@@ -4,6 +4,7 @@
  * counted below. */
 #include "cli/status/status.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -234,23 +235,26 @@ static void count_topics(const json_t *places, char *text, size_t size)
     }
 }
 
-static void put_kafka(sheet *s, const status_look *look)
+/* Of a source that has partitions; of the queue the lines above say all. */
+static void put_source(sheet *s, const status_look *look)
 {
-    const json_t *kafka = part_of(look, "kafka");
-    const json_t *places = json_object_get(kafka, "partitions");
-    char topics[512], behind[8];
+    const json_t *source = part_of(look, "source");
+    const json_t *places = json_object_get(source, "partitions");
+    char kind[32], topics[512], behind[8];
     uint64_t lag = 0;
 
-    if (!json_is_object(kafka))
+    if (!json_is_array(places))
         return;
+    snprintf(kind, sizeof kind, "%s", stg_json_text_of(source, "kind"));
+    kind[0] = (char)toupper((unsigned char)kind[0]);
     for (size_t i = 0; i < json_array_size(places); i++)
         lag += stg_json_count_of(json_array_get(places, i), "lag_messages");
     count_topics(places, topics, sizeof topics);
-    put_line(s, "Kafka: %zu partition%s%s%s, %s to read%s",
+    put_line(s, "%s: %zu partition%s%s%s, %s to read%s", kind,
              json_array_size(places), json_array_size(places) == 1 ? "" : "s",
              topics[0] != '\0' ? ", " : "", topics, status_count(lag, behind),
-             json_is_true(json_object_get(kafka, "is_away"))
-                 ? "; no broker answers"
+             json_is_true(json_object_get(source, "is_away"))
+                 ? "; it cannot be reached"
                  : "");
 }
 
@@ -445,7 +449,7 @@ unsigned status_table_print(const status_print_options *options,
 
     share_width(&s, look);
     put_hub(&s, hub, look);
-    put_kafka(&s, look);
+    put_source(&s, look);
     put_targets(&s, look);
     end_line(&s);
     if (look->count > 0)
