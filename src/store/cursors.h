@@ -12,6 +12,7 @@
 #ifndef STAGGER_STORE_CURSORS_H
 #define STAGGER_STORE_CURSORS_H
 
+#include "base/text.h"
 #include "flow/group.h"
 #include "store/sql.h"
 
@@ -45,8 +46,7 @@ typedef struct stg_cursors {
     stg_move *moves; /* those that a group may come without */
     size_t move_count, move_room;
     uint64_t replays; /* transactions with moves so far */
-    char *text;       /* of a row, while it is made */
-    size_t text_size, text_room;
+    stg_text text;    /* of a row, while it is made */
 } stg_cursors;
 
 /* Zeroed before, but for the shard; also reads all anew, after a rollback: of a
