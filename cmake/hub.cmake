@@ -77,6 +77,7 @@ add_library(stagger_hub STATIC
     base/hash.c
     base/histogram.c
     base/refuse.c
+    base/text.c
     base/text_table.c
     base/visible.c
     config/diagnostics.c

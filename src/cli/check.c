@@ -70,16 +70,6 @@ static const stg_grid_column columns[COLUMNS] = {
     {"url", 0, false},
 };
 
-static void print_time(char *text, size_t size, stg_ns time)
-{
-    stg_writer w = stg_writer_on(text, size);
-
-    if (time == STG_NEVER)
-        stg_write_text(&w, "none");
-    else
-        stg_write_duration(&w, time);
-}
-
 /* The name of a policy, or its first word. */
 static void print_policy(cell text, const stg_settings *s,
                          const stg_target_settings *t)
@@ -110,7 +100,7 @@ static void fill(cell row[URL], const stg_settings *s,
         stg_write_text(&w, "-");
     }
     snprintf(row[4], CELL, "%s", orders[t->order]);
-    print_time(row[5], CELL, t->shed_after);
+    stg_duration_text(t->shed_after, row[5]);
 }
 
 /* Without its query, which may be a secret. */
@@ -173,9 +163,9 @@ static void (*const sources[])(const stg_settings *s, FILE *to) = {
 
 static void print_ways(const stg_settings *s, FILE *to)
 {
-    char kept[CELL];
+    char kept[STG_DURATION_TEXT_MAX];
 
-    print_time(kept, sizeof kept, s->store.retention);
+    stg_duration_text(s->store.retention, kept);
     if (sources[s->source] != NULL)
         sources[s->source](s, to);
     stg_say(to, "listens  on %s%s, %s\n",

@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -27,22 +26,30 @@
 
 static const char who[] = "stagger demo";
 
-static const char help[] =
-    "usage: stagger demo [--keep]\n"
-    "\n"
-    "Shows the hub at work, in some ten seconds: 2000 messages to five targets,\n"
-    "of which one is well, one fails now and then, one asks for patience, one is\n"
-    "slow, and one is down. It runs the commands that you would type, and shows\n"
-    "each with what it prints. Everything stays on this machine, on ports that\n"
-    "are free.\n"
-    "\n"
-    "      --keep   leave the directory with the hub's store and log, and say\n"
-    "               where it is\n"
-    "  -h, --help   this text\n"
-    "\n"
-    "Exit code: 0 if every message was delivered to every target or is a dead\n"
-    "letter; 1 if not; 2 for an option that is wrong, or where it cannot begin;\n"
-    "130 after SIGINT.\n";
+static const stg_option options[] = {
+    {"--keep",
+     "leave the directory with the hub's store and log, and say where it is", 0,
+     NULL},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger demo [--keep]\n"
+        "\n"
+        "Shows the hub at work, in some ten seconds: 2000 messages to five targets,\n"
+        "of which one is well, one fails now and then, one asks for patience, one is\n"
+        "slow, and one is down. It runs the commands that you would type, and shows\n"
+        "each with what it prints. Everything stays on this machine, on ports that\n"
+        "are free.\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "Exit code: 0 if every message was delivered to every target or is a dead\n"
+        "letter; 1 if not; 2 for an option that is wrong, or where it cannot begin;\n"
+        "130 after SIGINT.\n",
+};
 
 enum {
     MESSAGES = 2000,
@@ -466,41 +473,22 @@ static int run_demo(demo *d)
     return stg_options_finish(who, holds ? 0 : EXIT_WRONG);
 }
 
-static int read_arguments(demo *d, int argc, char **argv)
+static int read_option(void *ctx, int option)
 {
-    static const struct option options[] = {
-        {"keep", no_argument, NULL, 'k'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
+    demo *d = ctx;
 
-    optind = 1;
-    while ((option = stg_options_next(argc, argv, "h", options)) != -1) {
-        if (option == 'h')
-            return -1;
-        d->is_kept = option == 'k';
-        if (option == '?') {
-            fputs("See stagger demo --help.\n", stderr);
-            return STG_EXIT_USAGE;
-        }
-    }
-    if (optind == argc)
-        return 0;
-    stg_options_complain(who, "%s: wanted options only", argv[optind]);
-    return STG_EXIT_USAGE;
+    (void)option; // --keep is the only one
+    d->is_kept = true;
+    return 0;
 }
 
 int stg_cli_demo(int argc, char **argv)
 {
     demo d = {.down_socket = -1};
-    int code = read_arguments(&d, argc, argv);
+    stg_arguments none;
+    int code = stg_options_read(&usage, argc, argv, read_option, &d, &none);
     sigset_t ends;
 
-    if (code == -1) {
-        fputs(help, stdout);
-        return stg_options_finish(who, 0);
-    }
     if (code != 0)
         return code;
     if (!find_down(&d) || !make_directory(&d))

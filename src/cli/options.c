@@ -17,15 +17,20 @@
 #include "cli/say.h"
 #include "core/reader.h"
 
+static void complain(const char *who, const char *format, va_list args)
+{
+    fprintf(stderr, "%s: ", who);
+    stg_say_brief_args(stderr, format, args);
+    fputc('\n', stderr);
+}
+
 void stg_options_complain(const char *who, const char *format, ...)
 {
     va_list args;
 
-    fprintf(stderr, "%s: ", who);
     va_start(args, format);
-    stg_say_brief_args(stderr, format, args);
+    complain(who, format, args);
     va_end(args);
-    fputc('\n', stderr);
 }
 
 static int see_help(const char *who)
@@ -38,11 +43,9 @@ int stg_options_refuse(const char *who, const char *format, ...)
 {
     va_list args;
 
-    fprintf(stderr, "%s: ", who);
     va_start(args, format);
-    stg_say_brief_args(stderr, format, args);
+    complain(who, format, args);
     va_end(args);
-    fputc('\n', stderr);
     return see_help(who);
 }
 
@@ -120,8 +123,9 @@ static const struct option *find_option(const struct option *options, int value)
     return options;
 }
 
-int stg_options_next(int argc, char **argv, const char *letters,
-                     const struct option *options)
+/* getopt_long(), with its complaints as ours. '?': there was one. */
+static int next_option(int argc, char **argv, const char *letters,
+                       const struct option *options)
 {
     const struct option *known;
     int option;
@@ -146,23 +150,6 @@ int stg_options_next(int argc, char **argv, const char *letters,
     else
         stg_options_complain(argv[0], "invalid option -- '%c'", optopt);
     return option;
-}
-
-int stg_options_walk(int argc, char **argv, const char *letters,
-                     const struct option *options,
-                     int (*read)(void *ctx, int option), void *ctx)
-{
-    int option, code;
-
-    optind = 1;
-    while ((option = stg_options_next(argc, argv, letters, options)) != -1) {
-        if (option == '?')
-            return see_help(argv[0]);
-        code = read(ctx, option);
-        if (code != 0)
-            return code;
-    }
-    return 0;
 }
 
 /* -- the table ------------------------------------------------------------- */
@@ -371,7 +358,7 @@ int stg_options_read(const stg_usage *u, int argc, char **argv,
 
     make_parser(&p, u);
     optind = 1;
-    while ((found = stg_options_next(argc, argv, p.letters, p.options)) != -1) {
+    while ((found = next_option(argc, argv, p.letters, p.options)) != -1) {
         if (found == '?')
             return see_help(argv[0]);
         row = find_row(&p, u->options, found);

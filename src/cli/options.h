@@ -98,14 +98,6 @@ enum { STG_SUGGESTION_MAX = 96 };
 const char *stg_options_hint(char hint[STG_SUGGESTION_MAX], const char *word,
                              const char *const *names);
 
-/* Of commands that have getopt's arrays of their own. */
-struct option;
-int stg_options_next(int argc, char **argv, const char *letters,
-                     const struct option *options);
-int stg_options_walk(int argc, char **argv, const char *letters,
-                     const struct option *options,
-                     int (*read)(void *ctx, int option), void *ctx);
-
 /* Writes stdout out. Returns code, or complains and returns STG_EXIT_USAGE if
  * that failed: half a table must not pass for a whole one. */
 int stg_options_finish(const char *who, int code);

@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "http/client.h"
 
-/* Options that all such commands have, for their tables and their helps. */
+/* Options that all such commands have. */
 typedef struct stg_remote_options {
     const char *hub;        /* NULL: STAGGER_HUB in the environment, or else
                         http://127.0.0.1:8080 */
@@ -39,16 +39,7 @@ const char *stg_token_advice(int status, bool has_token);
 /* Gives e the settings of o for TLS. */
 void stg_remote_secure(const stg_remote_options *o, stg_endpoint_options *e);
 
-#define STG_REMOTE_HELP                                                        \
-    "      --hub URL        of the hub: STAGGER_HUB in the environment, or "   \
-    "else\n"                                                                   \
-    "                       http://127.0.0.1:8080\n"                           \
-    "      --token-file F   a file with the token that the hub wants\n"        \
-    "      --ca F           of https: certificates to trust (the system's)\n"  \
-    "      --client-cert F  a certificate to show to the hub, with its key:\n" \
-    "      --client-key F   both in PEM\n"
-
-/* getopt's numbers of them; others begin behind. */
+/* Their values; those of a command's own options begin behind. */
 enum {
     STG_REMOTE_HUB = 256,
     STG_REMOTE_TOKEN,
@@ -78,23 +69,12 @@ enum {
 /* Whether any of them was given. */
 bool stg_remote_is_named(const stg_remote_options *o);
 
-#define STG_REMOTE_LONG_OPTIONS                                           \
-    {"hub", required_argument, NULL, STG_REMOTE_HUB},                     \
-        {"token-file", required_argument, NULL, STG_REMOTE_TOKEN},        \
-        {"ca", required_argument, NULL, STG_REMOTE_CA},                   \
-        {"client-cert", required_argument, NULL, STG_REMOTE_CERTIFICATE}, \
-    {                                                                     \
-        "client-key", required_argument, NULL, STG_REMOTE_KEY             \
-    }
-
 /* Whether option is one of them, whose argument it takes. */
 bool stg_remote_take(stg_remote_options *o, int option, const char *argument);
 
 /* stg_options_read() for a command whose options are these alone. */
 int stg_remote_read(const stg_usage *u, int argc, char **argv,
                     stg_remote_options *o, stg_arguments *left);
-
-enum { STG_REMOTE_HELPED = STG_HELPED };
 
 typedef struct stg_remote stg_remote;
 

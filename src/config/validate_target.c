@@ -15,7 +15,7 @@
 #include "core/writer.h"
 #include "http/url.h"
 
-enum { MANY_TARGETS = 50, TIME_TEXT = 24 };
+enum { MANY_TARGETS = 50 };
 
 static stg_file_place place_of(const stg_loading *l, size_t target,
                                const char *path)
@@ -31,16 +31,13 @@ static bool is_written(const stg_loading *l, size_t target, const char *path)
     return l->targets[target][number].line > 0 || l->defaults[number].line > 0;
 }
 
-static const char *print_time(stg_ns time, char text[TIME_TEXT])
+static const char *print_time(stg_ns time, char text[STG_DURATION_TEXT_MAX])
 {
-    stg_writer w = stg_writer_on(text, TIME_TEXT);
-
     if (time > STG_HOUR)
         time -= time % STG_MIN;
     else if (time > STG_S)
         time -= time % STG_S;
-    stg_write_duration(&w, time);
-    return text;
+    return stg_duration_text(time, text);
 }
 
 /* -- policies -------------------------------------------------------------- */
@@ -98,7 +95,7 @@ static bool read_policy(const stg_loading *l, const stg_target_settings *t,
 static void check_total(stg_loading *l, size_t target, const stg_policy *p)
 {
     stg_ns retention = l->s->store.retention;
-    char kept[TIME_TEXT];
+    char kept[STG_DURATION_TEXT_MAX];
     stg_file_place place = policy_place(l, target);
 
     if (p->attempts_max == STG_UNLIMITED && p->deadline == STG_NEVER) {
@@ -129,7 +126,7 @@ static stg_ns mean_wait(const stg_backoff *b, uint32_t n)
 static void check_deadline(stg_loading *l, size_t target, const stg_policy *p)
 {
     const char *text = l->s->targets[target].policy_text;
-    char deadline[TIME_TEXT];
+    char deadline[STG_DURATION_TEXT_MAX];
     stg_ns total = 0;
     size_t number;
 
@@ -312,7 +309,7 @@ static void check_rate(stg_loading *l, size_t target)
 static void check_hold(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
-    char text[TIME_TEXT];
+    char text[STG_DURATION_TEXT_MAX];
 
     if (t->shed_after == STG_NEVER)
         stg_warn(
@@ -353,7 +350,7 @@ static void check_timeouts(stg_loading *l, size_t target)
         {"timeouts.write", t->write_timeout},
         {"timeouts.first-byte", t->first_byte_timeout},
     };
-    char whole[TIME_TEXT];
+    char whole[STG_DURATION_TEXT_MAX];
     stg_policy p;
 
     if (!read_policy(l, t, &p) || p.attempt_timeout == STG_NEVER)

@@ -23,10 +23,7 @@ static void write_key(stg_writer *w, const char *key)
 static void write_time(stg_writer *w, const char *key, stg_ns ns)
 {
     write_key(w, key);
-    if (ns == STG_NEVER)
-        stg_write_text(w, "none");
-    else
-        stg_write_duration(w, ns);
+    stg_write_duration(w, ns);
 }
 
 const char *stg_growth_name(unsigned growth)

@@ -92,14 +92,22 @@ void stg_write_duration(stg_writer *w, stg_ns ns)
                  {STG_MS, "ms"}, {STG_US, "us"},  {1, "ns"}};
     size_t i = 0;
 
-    if (ns == 0) {
-        stg_write_char(w, '0');
+    if (ns == 0 || ns == STG_NEVER) {
+        stg_write_text(w, ns == 0 ? "0" : "none");
         return;
     }
     while (ns % units[i].length != 0)
         i++;
     stg_write_number(w, ns / units[i].length);
     stg_write_text(w, units[i].name);
+}
+
+const char *stg_duration_text(stg_ns ns, char text[STG_DURATION_TEXT_MAX])
+{
+    stg_writer w = stg_writer_on(text, STG_DURATION_TEXT_MAX);
+
+    stg_write_duration(&w, ns);
+    return text;
 }
 
 stg_writer stg_writer_on_error(stg_error *err)

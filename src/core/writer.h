@@ -33,8 +33,12 @@ void stg_write_number(stg_writer *w, uint64_t number);
 /* 1500 as "1.5". */
 void stg_write_thousandths(stg_writer *w, uint64_t thousandths);
 
-/* Exactly, in the largest unit that takes no fraction: "1500ms", "0". */
+/* Exactly, in the largest unit that takes no fraction: "1500ms", "0"; STG_NEVER: "none". */
 void stg_write_duration(stg_writer *w, stg_ns ns);
+
+/* The same as a text, which it returns. */
+enum { STG_DURATION_TEXT_MAX = 24 };
+const char *stg_duration_text(stg_ns ns, char text[STG_DURATION_TEXT_MAX]);
 
 /* A writer on err's text, its place set to none; err may be NULL. */
 stg_writer stg_writer_on_error(stg_error *err);

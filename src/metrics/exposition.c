@@ -6,45 +6,11 @@
 #include "metrics/exposition.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LABELS_MAX = 4, NUMBER_MAX = 32 };
 
 /* -- bytes ----------------------------------------------------------------- */
-
-static bool make_room(stg_exposition *p, size_t size)
-{
-    size_t room = p->room < 4096 ? 4096 : p->room;
-    char *bytes;
-
-    if (p->has_failed)
-        return false;
-    if (p->room - p->size >= size)
-        return true;
-    while (room - p->size < size)
-        room *= 2;
-    bytes = realloc(p->bytes, room);
-    p->has_failed = bytes == NULL;
-    if (p->has_failed)
-        return false;
-    p->bytes = bytes;
-    p->room = room;
-    return true;
-}
-
-static void add_bytes(stg_exposition *p, const char *bytes, size_t size)
-{
-    if (size == 0 || !make_room(p, size))
-        return;
-    memcpy(p->bytes + p->size, bytes, size);
-    p->size += size;
-}
-
-static void add(stg_exposition *p, const char *text)
-{
-    add_bytes(p, text, strlen(text));
-}
 
 /* What would end the value, or the line, is written as two bytes. */
 static void add_escaped(stg_exposition *p, const char *text,
@@ -54,10 +20,10 @@ static void add_escaped(stg_exposition *p, const char *text,
         size_t plain = strcspn(text, special);
         char escape[2] = {'\\', text[plain] == '\n' ? 'n' : text[plain]};
 
-        add_bytes(p, text, plain);
+        stg_text_add(&p->text, text, plain);
         if (text[plain] == '\0')
             return;
-        add_bytes(p, escape, 2);
+        stg_text_add(&p->text, escape, 2);
         text += plain + 1;
     }
 }
@@ -105,15 +71,15 @@ void stg_page_family(stg_exposition *p, const char *name, const char *type,
                      const char *help)
 {
     p->family = name;
-    add(p, "# HELP ");
-    add(p, name);
-    add(p, " ");
+    stg_text_put(&p->text, "# HELP ");
+    stg_text_put(&p->text, name);
+    stg_text_put(&p->text, " ");
     add_escaped(p, help, "\\\n");
-    add(p, "\n# TYPE ");
-    add(p, name);
-    add(p, " ");
-    add(p, type);
-    add(p, "\n");
+    stg_text_put(&p->text, "\n# TYPE ");
+    stg_text_put(&p->text, name);
+    stg_text_put(&p->text, " ");
+    stg_text_put(&p->text, type);
+    stg_text_put(&p->text, "\n");
 }
 
 static void add_labels(stg_exposition *p, const stg_label *labels, size_t count)
@@ -121,24 +87,24 @@ static void add_labels(stg_exposition *p, const stg_label *labels, size_t count)
     if (count == 0)
         return;
     for (size_t i = 0; i < count; i++) {
-        add_bytes(p, i == 0 ? "{" : ",", 1);
-        add(p, labels[i].name);
-        add(p, "=\"");
+        stg_text_add(&p->text, i == 0 ? "{" : ",", 1);
+        stg_text_put(&p->text, labels[i].name);
+        stg_text_put(&p->text, "=\"");
         add_escaped(p, labels[i].value, "\\\"\n");
-        add(p, "\"");
+        stg_text_put(&p->text, "\"");
     }
-    add(p, "}");
+    stg_text_put(&p->text, "}");
 }
 
 static void add_sample(stg_exposition *p, const char *suffix,
                        const stg_label *labels, size_t count, const char *value)
 {
-    add(p, p->family);
-    add(p, suffix);
+    stg_text_put(&p->text, p->family);
+    stg_text_put(&p->text, suffix);
     add_labels(p, labels, count);
-    add(p, " ");
-    add(p, value);
-    add(p, "\n");
+    stg_text_put(&p->text, " ");
+    stg_text_put(&p->text, value);
+    stg_text_put(&p->text, "\n");
 }
 
 void stg_page_sample(stg_exposition *p, const char *suffix,
@@ -190,11 +156,11 @@ void stg_page_histogram(stg_exposition *p, const stg_label *labels,
 
 char *stg_page_take(stg_exposition *p, size_t *size)
 {
-    char *bytes = p->has_failed ? NULL : p->bytes;
+    char *bytes = p->text.is_short ? NULL : p->text.at;
 
     if (bytes == NULL)
-        free(p->bytes);
-    *size = bytes == NULL ? 0 : p->size;
-    *p = (stg_exposition){.bytes = NULL};
+        stg_text_free(&p->text);
+    *size = bytes == NULL ? 0 : p->text.size;
+    *p = (stg_exposition){.family = NULL};
     return bytes;
 }

@@ -12,14 +12,13 @@
 #include <stddef.h>
 
 #include "base/histogram.h"
+#include "base/text.h"
 
 #define STG_PAGE_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 typedef struct stg_exposition {
-    char *bytes;
-    size_t size, room;
+    stg_text text;
     const char *family; /* the name of the one that is under way */
-    bool has_failed;    /* there was no memory */
 } stg_exposition;
 
 typedef struct stg_label {

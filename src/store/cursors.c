@@ -80,77 +80,35 @@ static stg_slice *slice_of(stg_cursors *c, uint32_t partition, uint32_t slice)
 
 /* -- the text of a row ----------------------------------------------------- */
 
-enum { CURSOR_ROOM = 320 }; /* a lane without its list */
-
-static bool make_room(stg_cursors *c, size_t more)
-{
-    size_t room = c->text_room == 0 ? 4096 : c->text_room;
-    char *text;
-
-    while (room - c->text_size < more)
-        room *= 2;
-    if (room == c->text_room)
-        return true;
-    text = realloc(c->text, room);
-    if (text == NULL)
-        return false;
-    c->text = text;
-    c->text_room = room;
-    return true;
-}
-
-static void put(stg_cursors *c, const char *text)
-{
-    size_t size = strlen(text);
-
-    memcpy(c->text + c->text_size, text, size);
-    c->text_size += size;
-}
-
-static void put_number(stg_cursors *c, uint64_t number)
-{
-    char digits[20];
-    size_t at = sizeof digits;
-
-    do
-        digits[--at] = (char)('0' + number % 10);
-    while ((number /= 10) != 0);
-    memcpy(c->text + c->text_size, digits + at, sizeof digits - at);
-    c->text_size += sizeof digits - at;
-}
-
-static void put_book(stg_cursors *c, const char *name, uint64_t number)
+static void put_book(stg_text *t, const char *name, uint64_t number)
 {
     if (number == 0)
         return;
-    put(c, name);
-    put_number(c, number);
+    stg_text_put(t, name);
+    stg_text_put_number(t, number);
 }
 
-static bool put_cursor(stg_cursors *c, const stg_cursor *cursor)
+static void put_cursor(stg_text *t, const stg_cursor *cursor)
 {
-    if (!make_room(c, CURSOR_ROOM + 22 * cursor->settled_count))
-        return false;
-    put(c, c->text_size == 0 ? "{\n\"" : ",\n\"");
-    put_number(c, cursor->lane);
-    put(c, "\": {\"base\": ");
-    put_number(c, cursor->base);
+    stg_text_put(t, t->size == 0 ? "{\n\"" : ",\n\"");
+    stg_text_put_number(t, cursor->lane);
+    stg_text_put(t, "\": {\"base\": ");
+    stg_text_put_number(t, cursor->base);
     for (size_t i = 0; i < cursor->settled_count; i++) {
-        put(c, i == 0 ? ", \"settled\": [" : ", ");
-        put_number(c, cursor->settled[i]);
+        stg_text_put(t, i == 0 ? ", \"settled\": [" : ", ");
+        stg_text_put_number(t, cursor->settled[i]);
     }
     if (cursor->settled_count > 0)
-        put(c, "]");
-    put_book(c, ", \"routed\": ", cursor->routed);
-    put_book(c, ", \"delivered\": ", cursor->delivered);
-    put_book(c, ", \"dead\": ", cursor->dead);
-    put_book(c, ", \"cancelled\": ", cursor->cancelled);
-    put_book(c, ", \"parked\": ", cursor->parked);
-    put_book(c, ", \"oldest_at\": ", cursor->oldest_at);
+        stg_text_put(t, "]");
+    put_book(t, ", \"routed\": ", cursor->routed);
+    put_book(t, ", \"delivered\": ", cursor->delivered);
+    put_book(t, ", \"dead\": ", cursor->dead);
+    put_book(t, ", \"cancelled\": ", cursor->cancelled);
+    put_book(t, ", \"parked\": ", cursor->parked);
+    put_book(t, ", \"oldest_at\": ", cursor->oldest_at);
     if (cursor->is_ordered)
-        put(c, ", \"ordered\": true");
-    put(c, "}");
-    return true;
+        stg_text_put(t, ", \"ordered\": true");
+    stg_text_put(t, "}");
 }
 
 /* -- writing one row ------------------------------------------------------- */
@@ -165,7 +123,6 @@ typedef struct row {
     uint64_t told; /* the group knows of replays up to this one */
     const stg_cursor *of[STG_SLICE]; /* the group's; NULL: none */
     stg_slice now;
-    bool is_short; /* of memory */
 } row;
 
 static bool is_forgotten(const stg_group *g, uint32_t lane)
@@ -204,7 +161,7 @@ static void add(row *r, const stg_cursor *cursor)
 {
     uint32_t at = cursor->lane % STG_SLICE;
 
-    r->is_short = r->is_short || !put_cursor(r->c, cursor);
+    put_cursor(&r->c->text, cursor);
     r->now.has[at / 64] |= (uint64_t)1 << at % 64;
     r->now.bases[at] = cursor->base;
 }
@@ -257,11 +214,12 @@ static int keep_stored(row *r)
 
 static int write_row(row *r, stg_slice *known)
 {
+    stg_text *text = &r->c->text;
     int rc = SQLITE_OK;
 
     r->now.partition = known->partition;
     r->now.slice = known->slice;
-    r->c->text_size = 0;
+    stg_text_clear(text);
     if (is_ahead(known, r))
         rc = keep_stored(r);
     for (uint32_t at = 0; at < STG_SLICE && rc == SQLITE_OK; at++)
@@ -275,13 +233,13 @@ static int write_row(row *r, stg_slice *known)
         }
     if (rc != SQLITE_OK)
         return rc;
-    if (r->is_short || !make_room(r->c, 8))
+    stg_text_put(text, text->size == 0 ? "{}" : "\n}");
+    if (text->is_short)
         return SQLITE_NOMEM;
-    put(r->c, r->c->text_size == 0 ? "{}" : "\n}");
     *known = r->now;
     return stg_sql_run(r->c->write, "uuuj", (uint64_t)known->partition,
                        (uint64_t)r->c->shard, (uint64_t)known->slice,
-                       (stg_span){r->c->text, r->c->text_size});
+                       (stg_span){text->at, text->size});
 }
 
 /* -- a group --------------------------------------------------------------- */
@@ -527,5 +485,5 @@ void stg_cursors_free(stg_cursors *c)
 {
     drop_slices(c);
     free(c->moves);
-    free(c->text);
+    stg_text_free(&c->text);
 }

@@ -6,6 +6,7 @@
 #ifndef STAGGER_STORE_LANES_H
 #define STAGGER_STORE_LANES_H
 
+#include "base/text.h"
 #include "base/text_table.h"
 #include "flow/group.h"
 #include "store/sql.h"
@@ -83,8 +84,7 @@ typedef struct stg_cursors {
     stg_move *moves; /* those that a group may come without */
     size_t move_count, move_room;
     uint64_t replays; /* transactions with moves so far */
-    char *text;       /* of a row, while it is made */
-    size_t text_size, text_room;
+    stg_text text;    /* of a row, while it is made */
 } stg_cursors;
 
 /* Zeroed before, but for the shard; also reads all anew, after a rollback: of a

@@ -15,64 +15,24 @@
 #include "base/visible.h"
 #include "store/eviction.h"
 
-void stg_line_free(stg_letter_line *l)
-{
-    free(l->at);
-    *l = (stg_letter_line){.size = 0};
-}
-
-static char *make_room(stg_letter_line *l, size_t size)
-{
-    size_t room = l->room == 0 ? 1024 : l->room;
-    char *at;
-
-    while (room - l->size < size)
-        room *= 2;
-    if (room > l->room) {
-        at = realloc(l->at, room);
-        if (at == NULL) {
-            l->is_short = true;
-            return NULL;
-        }
-        l->at = at;
-        l->room = room;
-    }
-    return l->at + l->size;
-}
-
-static void add(stg_letter_line *l, const char *text, size_t size)
-{
-    char *to = make_room(l, size);
-
-    if (to == NULL || size == 0)
-        return;
-    memcpy(to, text, size);
-    l->size += size;
-}
-
-static void add_text(stg_letter_line *l, const char *text)
-{
-    add(l, text, strlen(text));
-}
-
 /* A character that may not stand for itself. */
-static void add_escape(stg_letter_line *l, uint32_t c)
+static void add_escape(stg_text *l, uint32_t c)
 {
     static const char names[] = "\"\"\\\\\nn\rr\tt";
     char text[STG_VISIBLE_ESCAPE_MAX];
 
     for (size_t i = 0; names[i] != '\0'; i += 2)
         if ((unsigned char)names[i] == c) {
-            add(l, "\\", 1);
-            add(l, &names[i + 1], 1);
+            stg_text_add(l, "\\", 1);
+            stg_text_add(l, &names[i + 1], 1);
             return;
         }
-    add(l, text, stg_visible_escape(c, text));
+    stg_text_add(l, text, stg_visible_escape(c, text));
 }
 
-static void add_json(stg_letter_line *l, stg_span text)
+static void add_json(stg_text *l, stg_span text)
 {
-    add(l, "\"", 1);
+    stg_text_add(l, "\"", 1);
     for (size_t i = 0; i < text.size;) {
         stg_visible_char c =
             stg_visible_next(text.at + i, text.size - i, STG_VISIBLE_IN_LINE);
@@ -80,21 +40,21 @@ static void add_json(stg_letter_line *l, stg_span text)
         if (!c.is_visible || c.code == '"' || c.code == '\\')
             add_escape(l, c.code);
         else
-            add(l, text.at + i, c.size);
+            stg_text_add(l, text.at + i, c.size);
         i += c.size;
     }
-    add(l, "\"", 1);
+    stg_text_add(l, "\"", 1);
 }
 
-void stg_line_add_base64(stg_letter_line *l, stg_span bytes)
+void stg_letter_add_base64(stg_text *line, stg_span bytes)
 {
     size_t size = stg_base64_size(bytes.size);
-    char *to = make_room(l, size);
+    char *to = stg_text_reserve(line, size);
 
     if (to == NULL)
         return;
     stg_base64_put(to, bytes);
-    l->size += size;
+    line->size += size;
 }
 
 /* -- columns --------------------------------------------------------------- */
@@ -236,7 +196,7 @@ const char *stg_letter_newest(const stg_letter *l)
 
 /* -- a line ---------------------------------------------------------------- */
 
-static void write_column(stg_letter_line *line, const stg_letter *l,
+static void write_column(stg_text *line, const stg_letter *l,
                          stg_letter_column column)
 {
     stg_letter_value v = stg_letter_get(l, column);
@@ -244,26 +204,26 @@ static void write_column(stg_letter_line *line, const stg_letter *l,
                      !stg_utf8_is_text(v.span.at, v.span.size);
     char number[24];
 
-    add_text(line, column == 0 ? "{\"" : ", \"");
-    add_text(line, stg_letter_name(column));
-    add_text(line, is_base64 ? "_base64\": " : "\": ");
+    stg_text_put(line, column == 0 ? "{\"" : ", \"");
+    stg_text_put(line, stg_letter_name(column));
+    stg_text_put(line, is_base64 ? "_base64\": " : "\": ");
     if (v.is_null) {
-        add_text(line, "null");
+        stg_text_put(line, "null");
     } else if (v.is_number) {
         snprintf(number, sizeof number, "%" PRIu64, v.number);
-        add_text(line, number);
+        stg_text_put(line, number);
     } else if (is_base64) {
-        add(line, "\"", 1);
-        stg_line_add_base64(line, v.span);
-        add(line, "\"", 1);
+        stg_text_add(line, "\"", 1);
+        stg_letter_add_base64(line, v.span);
+        stg_text_add(line, "\"", 1);
     } else {
         add_json(line, v.span);
     }
 }
 
-void stg_letter_write(stg_letter_line *line, const stg_letter *l)
+void stg_letter_write(stg_text *line, const stg_letter *l)
 {
     for (stg_letter_column c = 0; c < STG_LETTER_COLUMNS; c++)
         write_column(line, l, c);
-    add_text(line, "}\n");
+    stg_text_put(line, "}\n");
 }

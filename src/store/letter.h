@@ -11,18 +11,12 @@
 #ifndef STAGGER_STORE_LETTER_H
 #define STAGGER_STORE_LETTER_H
 
+#include "base/text.h"
 #include "store/dead_letters.h"
 #include "store/sql.h"
 
-/* A text that grows. Zeroed: empty. */
-typedef struct stg_letter_line {
-    char *at;
-    size_t size, room;
-    bool is_short; /* there was no memory: what is there is no use */
-} stg_letter_line;
-
-void stg_line_free(stg_letter_line *l);
-void stg_line_add_base64(stg_letter_line *l, stg_span bytes);
+/* bytes in base64 */
+void stg_letter_add_base64(stg_text *line, stg_span bytes);
 
 /* The topic and its partition, of a row of failed_broadcast_logs; both are NULL
  * of one of the queue. */
@@ -129,6 +123,6 @@ void stg_letter_set(stg_letter *l, stg_letter_column column,
 const char *stg_letter_newest(const stg_letter *l);
 
 /* A letter that was read whole, with an end of line. */
-void stg_letter_write(stg_letter_line *line, const stg_letter *l);
+void stg_letter_write(stg_text *line, const stg_letter *l);
 
 #endif

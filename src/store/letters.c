@@ -181,17 +181,17 @@ static int collect(stg_letters *l, bool *is_all)
 
 static bool write_lines(stg_letters *l)
 {
-    stg_letter_line line = {.size = 0};
+    stg_text line = {.size = 0};
     bool is_well = true;
 
     for (size_t i = 0; i < l->found.count && is_well; i++) {
-        line.size = 0;
+        stg_text_clear(&line);
         stg_letter_write(&line, &l->found.letters[i]);
         errno = ENOMEM;
         is_well =
             !line.is_short && write_line(l, (stg_span){line.at, line.size});
     }
-    stg_line_free(&line);
+    stg_text_free(&line);
     return is_well && fdatasync(l->fd) == 0;
 }
 

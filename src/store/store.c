@@ -44,11 +44,6 @@ uint64_t stg_store_count_from(const stg_store *s, uint64_t position)
     return stg_ns_sub(s->next, stg_ns_max(position, s->first));
 }
 
-uint64_t stg_store_next(const stg_store *s)
-{
-    return s->next;
-}
-
 uint64_t stg_store_first(const stg_store *s)
 {
     return s->first;

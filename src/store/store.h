@@ -191,9 +191,7 @@ uint64_t stg_store_epoch_at(const stg_store *s, uint64_t position);
  * any time, as of the last answer. */
 uint64_t stg_store_count_from(const stg_store *s, uint64_t position);
 
-/* The position that the queue gives next, and the first that it has (the same
- * if it is empty). */
-uint64_t stg_store_next(const stg_store *s);
+/* The first position that the queue has; where it is empty, the next one. */
 uint64_t stg_store_first(const stg_store *s);
 
 /* The number of a target's lane by its name, new if there is none. The number

@@ -538,7 +538,6 @@ class Send(unittest.TestCase):
              "--lines and --ndjson: wanted one of them"),
             (["--ndjson", "--key", "k"], "--key, --type and --header: with "
                                          "--ndjson they stand in the lines"),
-            (["a", "b"], "b: wanted one file"),
             (["/nowhere"], "/nowhere: No such file or directory"),
             (["/"], "/: Is a directory"),
             (["--token-file", "/nowhere"],
@@ -554,9 +553,12 @@ class Send(unittest.TestCase):
             code, _, err = self.send("--hub", url)
             self.assertEqual(code, 2, url)
             self.assertTrue(err.startswith("stagger send: --hub: "), err)
-        code, _, err = self.send("--nonsense")
-        self.assertEqual(code, 2)
-        self.assertIn("See stagger send --help.", err)
+        for words, text in (
+                (["--nonsense"], "unrecognized option '--nonsense'"),
+                (["a", "b"], "unexpected argument b")):
+            code, _, err = self.send(*words)
+            self.assertEqual((code, err), (2, f"stagger send: {text}\n"
+                                              "See stagger send --help.\n"))
         self.assertEqual(self.hub.requests, [])
 
 

@@ -26,7 +26,7 @@ static const char *taken(stg_exposition *p)
 
 TEST(metrics, have_a_help_and_a_type_a_family)
 {
-    stg_exposition p = {.size = 0};
+    stg_exposition p = {.family = NULL};
     stg_label labels[] = {{"target", "a"}, {"state", "idle"}};
 
     stg_page_family(&p, "family", "gauge", "What it is.");
@@ -42,7 +42,7 @@ TEST(metrics, have_a_help_and_a_type_a_family)
 
 TEST(metrics, escape_what_would_end_a_value_or_a_line)
 {
-    stg_exposition p = {.size = 0};
+    stg_exposition p = {.family = NULL};
     stg_label label = {"x", "a\"b\\c\nd\xc3\xa9"};
 
     stg_page_family(&p, "family", "gauge", "One\ntwo \\ \"three\".");
@@ -67,7 +67,7 @@ TEST(metrics, write_times_in_seconds_exactly)
                {STG_NEVER, "+Inf"}};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        stg_exposition p = {.size = 0};
+        stg_exposition p = {.family = NULL};
         char expected[128];
 
         (void)snprintf(expected, sizeof expected,
@@ -81,7 +81,7 @@ TEST(metrics, write_times_in_seconds_exactly)
 
 TEST(metrics, write_thousandths_with_their_point)
 {
-    stg_exposition p = {.size = 0};
+    stg_exposition p = {.family = NULL};
 
     stg_page_family(&p, "family", "gauge", "h");
     stg_page_thousandths(&p, NULL, 0, 1500);
@@ -94,7 +94,7 @@ TEST(metrics, write_thousandths_with_their_point)
 
 TEST(metrics, cumulate_the_buckets_of_a_histogram)
 {
-    stg_exposition p = {.size = 0};
+    stg_exposition p = {.family = NULL};
     stg_histogram h = {.sum = 0};
     stg_label label = {"target", "a"};
     const char *text;
@@ -236,7 +236,7 @@ static const char *printed(const stg_snapshot *p)
 {
     static char text[64 * 1024];
     stg_process_view process = {.files_max = STG_UNLIMITED};
-    stg_exposition page = {.size = 0};
+    stg_exposition page = {.family = NULL};
     size_t size;
     char *bytes;
 

@@ -218,6 +218,11 @@ void shelf_turn(shelf *s)
     usleep(500);
 }
 
+uint64_t shelf_next(const shelf *s)
+{
+    return stg_store_first(s->store) + stg_store_count_from(s->store, 0);
+}
+
 const char *shelf_refused(shelf *s, stg_status status)
 {
     static stg_error err;

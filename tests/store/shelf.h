@@ -53,6 +53,9 @@ const char *shelf_refused(shelf *s, stg_status status);
 /* What there is to call back, and a moment. */
 void shelf_turn(shelf *s);
 
+/* The position that the queue gives next. */
+uint64_t shelf_next(const shelf *s);
+
 /* -- the file, by a connection of its own */
 
 /* Rows as "a|b\nc|d"; static, and NULL is empty. Fails the test on an error. */

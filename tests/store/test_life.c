@@ -565,7 +565,7 @@ TEST(store_life, finds_all_that_was_answered_after_a_crash)
     snprintf(path, sizeof path, "%s/copy.db", s.folder);
     strcpy(s.path, path);
     shelf_open(&s);
-    CHECK(stg_store_next(s.store) > last);
+    CHECK(shelf_next(&s) > last);
     CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked, lanes"), "1");
     CHECK_STR(shelf_ask(&s, "PRAGMA integrity_check"), "ok");
     shelf_end(&s);

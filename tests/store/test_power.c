@@ -338,7 +338,7 @@ static void check_cut(uint64_t seed, size_t end, const size_t *said)
     snprintf(log, sizeof log, "%s-wal", s.path);
     write_file(log, LOG, end, &rng);
     shelf_open(&s);
-    last = stg_store_next(s.store) - 1;
+    last = shelf_next(&s) - 1;
     first = stg_store_first(s.store);
     CHECK_FROM(seed, last >= durable && last <= durable + 1);
     CHECK_FROM(seed, first <= (durable <= KEPT ? 1 : durable + 1 - KEPT));

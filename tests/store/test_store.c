@@ -23,7 +23,7 @@ TEST(store, reads_what_was_appended_in_order)
 
     shelf_make(&s);
     shelf_open(&s);
-    CHECK_U64(stg_store_next(s.store), 1);
+    CHECK_U64(shelf_next(&s), 1);
     CHECK_U64(stg_store_first(s.store), 1);
     CHECK_U64(shelf_put(&s, NULL, "a"), 1);
     CHECK_U64(shelf_put(&s, NULL, "b"), 2);
@@ -31,7 +31,7 @@ TEST(store, reads_what_was_appended_in_order)
     CHECK_STR(shelf_read(&s, 1, 1000), "1:a 2:b 3:c, next 4");
     CHECK_STR(shelf_read(&s, 3, 1000), "3:c, next 4");
     CHECK_STR(shelf_read(&s, 4, 1000), ", next 4");
-    CHECK_U64(stg_store_next(s.store), 4);
+    CHECK_U64(shelf_next(&s), 4);
     shelf_end(&s);
 }
 
@@ -139,7 +139,7 @@ TEST(store, answers_what_was_asked_before_it_closes)
         CHECK_U64(a[i].answers[0].position, i + 1);
     }
     shelf_open(&s);
-    CHECK_U64(stg_store_next(s.store), 9);
+    CHECK_U64(shelf_next(&s), 9);
     shelf_end(&s);
 }
 
@@ -381,7 +381,7 @@ TEST(store, never_gives_a_position_twice)
     stg_store_commit(s.store, 4);
     SHELF_POLL(&s, rows(&s) == 0);
     shelf_reopen(&s);
-    CHECK_U64(stg_store_next(s.store), 4);
+    CHECK_U64(shelf_next(&s), 4);
     CHECK_U64(stg_store_first(s.store), 4);
     CHECK_U64(shelf_put(&s, NULL, "b"), 4);
     shelf_end(&s);

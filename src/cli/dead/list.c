@@ -234,14 +234,14 @@ int dead_list(const dead_options *o)
 
 static void put_letter(void *ctx, const stg_letter *l)
 {
-    stg_letter_line line = {.size = 0};
+    stg_text line = {.size = 0};
     bool *is_short = ctx;
 
     stg_letter_write(&line, l);
     *is_short = *is_short || line.is_short;
     if (!line.is_short)
         fwrite(line.at, 1, line.size, stdout);
-    stg_line_free(&line);
+    stg_text_free(&line);
 }
 
 /* A blob that is no text goes as base64, and the column behind it says so. */
@@ -249,15 +249,15 @@ static void put_blob(stg_span bytes, bool is_last, bool *is_short)
 {
     bool is_text = stg_utf8_is_text(bytes.at, bytes.size);
     const char *encoding = bytes.size == 0 ? "" : is_text ? "text" : "base64";
-    stg_letter_line line = {.size = 0};
+    stg_text line = {.size = 0};
 
     if (is_text) {
         dead_put_csv(bytes, false);
     } else {
-        stg_line_add_base64(&line, bytes);
+        stg_letter_add_base64(&line, bytes);
         *is_short = *is_short || line.is_short;
         dead_put_csv((stg_span){line.at, line.size}, false);
-        stg_line_free(&line);
+        stg_text_free(&line);
     }
     dead_put_csv((stg_span){encoding, strlen(encoding)}, is_last);
 }

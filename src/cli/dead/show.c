@@ -242,14 +242,14 @@ static int put_raw(const dead_options *o, const stg_letter *l)
 
 static int put_json(const stg_letter *l)
 {
-    stg_letter_line line = {.size = 0};
+    stg_text line = {.size = 0};
     bool is_short;
 
     stg_letter_write(&line, l);
     is_short = line.is_short;
     if (!is_short)
         fwrite(line.at, 1, line.size, stdout);
-    stg_line_free(&line);
+    stg_text_free(&line);
     return is_short ? STG_EXIT_USAGE : 0;
 }
 

@@ -12,7 +12,7 @@
 #include "core/backoff_draw.h"
 #include "core/writer.h"
 
-enum { MANY_ATTEMPTS = 10, DURATION_MAX = 24 };
+enum { MANY_ATTEMPTS = 10 };
 
 stg_warning *stg_lint_add(stg_lint *lint, const char *code, const char *format,
                           ...)
@@ -36,15 +36,6 @@ void stg_lint_fix(stg_warning *w, const char *format, ...)
     va_start(args, format);
     vsnprintf(w->fix, sizeof w->fix, format, args);
     va_end(args);
-}
-
-/* As policies write it. */
-static const char *write_time(stg_ns ns, char text[DURATION_MAX])
-{
-    stg_writer w = stg_writer_on(text, DURATION_MAX);
-
-    stg_write_duration(&w, ns);
-    return text;
 }
 
 /* The unit that people would give such a duration in. */
@@ -116,7 +107,7 @@ static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
     const stg_policy *p = facts->policy;
     const stg_backoff *b = &p->backoff;
     stg_ns longest = longest_wait(facts);
-    char wait[STG_NS_TEXT_MAX], cap[DURATION_MAX];
+    char wait[STG_NS_TEXT_MAX], cap[STG_DURATION_TEXT_MAX];
     stg_warning *w;
 
     if (is_without_waits(facts->forecast)) {
@@ -135,7 +126,7 @@ static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
             longest == STG_NEVER ? "" : stg_time_text(longest, wait));
         stg_lint_fix(
             w, "cap=%s",
-            write_time(stg_ns_max(30 * STG_S, round_up(b->base)), cap));
+            stg_duration_text(stg_ns_max(30 * STG_S, round_up(b->base)), cap));
     }
 }
 
@@ -221,7 +212,8 @@ static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
     bool is_never = f->retries_in_time < wanted;
     uint64_t made = is_never ? f->retries_in_time : f->retries_usual;
     stg_ns needed = round_up(stg_ns_add(f->wait_total_most, 1));
-    char waits[STG_NS_TEXT_MAX], deadline[STG_NS_TEXT_MAX], whole[DURATION_MAX];
+    char waits[STG_NS_TEXT_MAX], deadline[STG_NS_TEXT_MAX],
+        whole[STG_DURATION_TEXT_MAX];
     stg_forecast_wait next;
     stg_warning *w;
 
@@ -241,7 +233,7 @@ static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
         stg_time_text(p->deadline, deadline));
     if (needed <= STG_BACKOFF_MAX)
         stg_lint_fix(w, "deadline=%s, or attempts=%" PRIu64,
-                     write_time(needed, whole), made + 1);
+                     stg_duration_text(needed, whole), made + 1);
     else
         stg_lint_fix(w, "attempts=%" PRIu64, made + 1);
 }
@@ -253,7 +245,7 @@ static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
     const stg_policy *p = facts->policy;
     stg_ns share = p->deadline / stg_ns_min(p->attempts_max, MANY_ATTEMPTS);
     stg_ns longest = stg_ns_min(p->attempt_timeout, p->deadline);
-    char found[STG_NS_TEXT_MAX], fix[DURATION_MAX];
+    char found[STG_NS_TEXT_MAX], fix[STG_DURATION_TEXT_MAX];
     stg_warning *w;
 
     if (p->attempt_timeout != STG_NEVER && p->attempt_timeout >= p->deadline &&
@@ -262,9 +254,9 @@ static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
                          "an attempt may take all of the deadline (%s): one "
                          "that times out is never repeated",
                          stg_time_text(p->deadline, found));
-        stg_lint_fix(
-            w, "attempt-timeout=%s",
-            write_time(stg_ns_max(share - share % unit_of(share), 1), fix));
+        stg_lint_fix(w, "attempt-timeout=%s",
+                     stg_duration_text(
+                         stg_ns_max(share - share % unit_of(share), 1), fix));
     }
     if (p->reset_after != STG_NEVER && p->reset_after > longest) {
         w = stg_lint_add(lint, "reset-after-unreachable",
@@ -279,7 +271,7 @@ static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
                          "after %s at most",
                          stg_time_text(longest, found));
         stg_lint_fix(w, "hedge=%s",
-                     write_time(stg_ns_max(longest / 4, STG_MS), fix));
+                     stg_duration_text(stg_ns_max(longest / 4, STG_MS), fix));
     }
 }
 
@@ -330,7 +322,7 @@ static void check_slow(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
     stg_ns longest = stg_ns_min(p->attempt_timeout, p->deadline);
-    char slow[DURATION_MAX], found[STG_NS_TEXT_MAX];
+    char slow[STG_DURATION_TEXT_MAX], found[STG_NS_TEXT_MAX];
 
     if (p->breaker.slow_percent == 0 || p->breaker.slow_after < longest)
         return;
@@ -339,7 +331,7 @@ static void check_slow(stg_lint *lint, const stg_lint_facts *facts)
                               "%%/%s finds no answer slow: each attempt ends "
                               "after %s at most",
                               p->breaker.slow_percent,
-                              write_time(p->breaker.slow_after, slow),
+                              stg_duration_text(p->breaker.slow_after, slow),
                               stg_time_text(longest, found)),
                  "breaker-slow=none");
 }

@@ -8,39 +8,18 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/utf8.h"
 #include "ingress/scan.h"
 
-/* -- text that grows ------------------------------------------------------- */
-
-static bool reserve(send_batch *b, size_t size)
-{
-    size_t room = b->room == 0 ? 4096 : b->room;
-    char *grown;
-
-    if (b->room - b->size >= size)
-        return true;
-    while (room - b->size < size)
-        room *= 2;
-    grown = realloc(b->text, room);
-    if (grown == NULL)
-        return false;
-    b->text = grown;
-    b->room = room;
-    return true;
-}
+/* -- texts ------------------------------------------------------------------- */
 
 static bool put(send_batch *b, const char *bytes, size_t size)
 {
-    if (!reserve(b, size))
-        return false;
-    memcpy(b->text + b->size, bytes, size);
-    b->size += size;
-    return true;
+    stg_text_add(&b->text, bytes, size);
+    return !b->text.is_short;
 }
 
 static bool put_text(send_batch *b, const char *text)
@@ -51,11 +30,10 @@ static bool put_text(send_batch *b, const char *text)
 /* A string of JSON, of UTF-8; a byte takes six at most. */
 static bool put_string(send_batch *b, stg_span s)
 {
-    char *to;
+    char *to = stg_text_reserve(&b->text, 6 * s.size + 2);
 
-    if (!reserve(b, 6 * s.size + 2))
+    if (to == NULL)
         return false;
-    to = b->text + b->size;
     *to++ = '"';
     for (size_t i = 0; i < s.size; i++) {
         unsigned char c = (unsigned char)s.at[i];
@@ -69,19 +47,20 @@ static bool put_string(send_batch *b, stg_span s)
         *to++ = (char)c;
     }
     *to++ = '"';
-    b->size = (size_t)(to - b->text);
+    b->text.size = (size_t)(to - b->text.at);
     return true;
 }
 
 static bool put_base64(send_batch *b, stg_span s)
 {
     size_t size = stg_base64_size(s.size);
+    char *to = stg_text_reserve(&b->text, size + 2);
 
-    if (!reserve(b, size + 2))
+    if (to == NULL)
         return false;
-    b->text[b->size] = '"';
-    *stg_base64_put(b->text + b->size + 1, s) = '"';
-    b->size += size + 2;
+    *to = '"';
+    *stg_base64_put(to + 1, s) = '"';
+    b->text.size += size + 2;
     return true;
 }
 
@@ -115,10 +94,10 @@ bool stg_send_batch_fields(char **fields, const send_options *o)
     if (put_field(&b, ",\"key\":", o->key) &&
         put_field(&b, ",\"content_type\":", o->type) && put_headers(&b, o) &&
         put(&b, "", 1)) {
-        *fields = b.text;
+        *fields = b.text.at;
         return true;
     }
-    free(b.text);
+    stg_text_free(&b.text);
     return false;
 }
 
@@ -182,7 +161,7 @@ send_added stg_send_batch_add(send_batch *b, const send_options *o,
                               const char *fields, stg_span line,
                               uint64_t number, const char **why)
 {
-    size_t size = b->size;
+    size_t size = b->text.size;
     bool is_well;
 
     *why = NULL;
@@ -191,12 +170,12 @@ send_added stg_send_batch_add(send_batch *b, const send_options *o,
     if (line.size == 0)
         return SEND_ADDED;
     if (b->count == SEND_BATCH_LINES ||
-        (b->count > 0 && b->size + line.size > SEND_BATCH_BYTES))
+        (b->count > 0 && b->text.size + line.size > SEND_BATCH_BYTES))
         return SEND_ADD_FULL;
     is_well = o->form == SEND_NDJSON ? put_object(b, o, line, number, why)
                                      : put_line(b, o, fields, line, number);
     if (!is_well || *why != NULL) {
-        b->size = size;
+        b->text.size = size;
         return is_well ? SEND_ADD_REFUSED : SEND_ADD_FAILED;
     }
     b->lines[b->count++] = number;
@@ -206,12 +185,13 @@ send_added stg_send_batch_add(send_batch *b, const send_options *o,
 
 void stg_send_batch_clear(send_batch *b)
 {
-    b->size = b->count = 0;
+    stg_text_clear(&b->text);
+    b->count = 0;
     b->bytes = 0;
 }
 
 void stg_send_batch_free(send_batch *b)
 {
-    free(b->text);
+    stg_text_free(&b->text);
     *b = (send_batch){0};
 }

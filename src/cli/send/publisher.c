@@ -188,7 +188,7 @@ static void send_batch_now(publisher *p)
     send_post *post = p->filling;
 
     p->filling = NULL;
-    post->body = (stg_span){post->batch.text, post->batch.size};
+    post->body = (stg_span){post->batch.text.at, post->batch.text.size};
     post->messages = post->batch.count;
     start_post(p, post);
 }

@@ -27,51 +27,68 @@ static const char policy_of_lines[] =
     "backend cap=5s attempts=unlimited deadline=none budget=none "
     "attempt-timeout=30s";
 
-static const char help[] =
-    "usage: stagger send [OPTIONS] [FILE]\n"
-    "\n"
-    "Publishes FILE, or standard input (also -), to a hub: as one message, or\n"
-    "each line as one. Faults of the network, 429, 5xx and the like are retried\n"
-    "by the policy, with idempotency keys, so that nothing is published twice.\n"
-    "\n" STG_REMOTE_HELP
-    "      --lines          each line is a message, in batches; empty ones are\n"
-    "                       none\n"
-    "      --ndjson         each line is a message as a JSON object, with body,\n"
-    "                       body_base64 or json, and maybe key, content_type,\n"
-    "                       headers, idempotency_key\n"
-    "  -k, --key KEY        the ordering key\n"
-    "  -t, --type TYPE      the content type\n"
-    "  -H, --header 'N: V'  a header that goes with the message; again for more;\n"
-    "                       what the hub would drop is refused\n"
-    "      --id KEY         the idempotency key; with --lines and --ndjson each\n"
-    "                       line has KEY-NUMBER (default: random)\n"
-    "      --in-flight N    batches under way at once, 1 to 64 (4, or 1 with\n"
-    "                       --key and --ndjson: 1 keeps the order)\n"
-    "  -p, --policy P       a preset or a policy text (default: backend cap=5s\n"
-    "                       attempt-timeout=30s, and attempts=20; with --lines\n"
-    "                       and --ndjson for as long as the hub is away or full)\n"
-    "  -q, --quiet          print no ids and no sum\n"
-    "  -h, --help           this text\n"
-    "\n"
-    "Prints the id of the message, or how many messages were accepted, with the\n"
-    "ids of the first and the last line. A run that failed may be repeated with\n"
-    "the --id that it names: what was accepted before is not published again.\n"
-    "\n"
-    "Exit code: 0 if all was accepted; 1 if something was refused or given up;\n"
-    "2 for an option or a file that is wrong; 128 + N if signal N ended it.\n"
-    "\n"
-    "  stagger send --type application/json order.json\n"
-    "  echo hello | stagger send --key greetings\n"
-    "  journalctl -f | stagger send --lines\n"
-    "  stagger send --hub http://127.0.0.1:8080 --lines events.log\n";
+enum { LINES = STG_REMOTE_NEXT, NDJSON, ID, IN_FLIGHT, EXIT_REFUSED = 1 };
 
-enum { EXIT_REFUSED = 1 };
+static const stg_option options[] = {
+    STG_REMOTE_OPTIONS(NULL),
+    {"--lines", "each line is a message, in batches; empty lines are skipped",
+     LINES, NULL},
+    {"--ndjson",
+     "each line is a message as a JSON object: body, body_base64 or json, and "
+     "optionally key, content_type, headers, idempotency_key",
+     NDJSON, NULL},
+    {"-k, --key KEY", "the ordering key", 0, NULL},
+    {"-t, --type TYPE", "the content type", 0, NULL},
+    {"-H, --header 'N: V'",
+     "a header that goes with the message; again for more; what the hub would "
+     "drop is refused",
+     0, NULL},
+    {"--id KEY",
+     "the idempotency key; with --lines and --ndjson each line has KEY-NUMBER "
+     "(default: random)",
+     ID, NULL},
+    {"--in-flight N",
+     "batches under way at once, 1 to 64 (4, or 1 with --key and --ndjson: 1 "
+     "keeps the order)",
+     IN_FLIGHT, NULL},
+    {"-p, --policy P",
+     "a preset or a policy text (default: backend cap=5s attempt-timeout=30s, "
+     "and attempts=20; with --lines and --ndjson for as long as the hub is "
+     "away or full)",
+     0, NULL},
+    {"-q, --quiet", "print no ids and no sum", 0, NULL},
+    {.flag = NULL},
+};
+
+static const stg_usage usage = {
+    .head =
+        "usage: stagger send [OPTIONS] [FILE]\n"
+        "\n"
+        "Publishes FILE, or standard input (also -), to a hub: as one message, or\n"
+        "each line as one. Faults of the network, 429, 5xx and the like are retried\n"
+        "by the policy, with idempotency keys, so that nothing is published twice.\n"
+        "\n",
+    .options = options,
+    .tail =
+        "\n"
+        "Prints the id of the message, or how many messages were accepted, with the\n"
+        "ids of the first and the last line. A run that failed may be repeated with\n"
+        "the --id that it names: what was accepted before is not published again.\n"
+        "\n"
+        "Exit code: 0 if all was accepted; 1 if something was refused or given up;\n"
+        "2 for an option or a file that is wrong; 128 + N if signal N ended it.\n"
+        "\n"
+        "  stagger send --type application/json order.json\n"
+        "  echo hello | stagger send --key greetings\n"
+        "  journalctl -f | stagger send --lines\n"
+        "  stagger send --hub http://127.0.0.1:8080 --lines events.log\n",
+    .arguments_max = 1,
+};
 
 typedef struct settings {
     send_options o;
     const char *policy_text;
     bool is_quiet;
-    bool is_help;
 } settings;
 
 static int refuse(const char *option, const char *found, const char *wanted)
@@ -147,8 +164,6 @@ static int read_form(send_options *o, send_form form)
     return 0;
 }
 
-enum { LINES = STG_REMOTE_NEXT, NDJSON, ID, IN_FLIGHT };
-
 static int read_option(void *ctx, int option)
 {
     settings *s = ctx;
@@ -186,9 +201,6 @@ static int read_option(void *ctx, int option)
     case 'q':
         s->is_quiet = true;
         return 0;
-    case 'h':
-        s->is_help = true;
-        return 0;
     default:
         return stg_remote_take(&o->remote, option, optarg) ? 0 : STG_EXIT_USAGE;
     }
@@ -218,30 +230,14 @@ static int check_settings(settings *s)
 
 static int read_arguments(settings *s, int argc, char **argv)
 {
-    static const struct option options[] = {
-        STG_REMOTE_LONG_OPTIONS,
-        {"lines", no_argument, NULL, LINES},
-        {"ndjson", no_argument, NULL, NDJSON},
-        {"key", required_argument, NULL, 'k'},
-        {"type", required_argument, NULL, 't'},
-        {"header", required_argument, NULL, 'H'},
-        {"id", required_argument, NULL, ID},
-        {"in-flight", required_argument, NULL, IN_FLIGHT},
-        {"policy", required_argument, NULL, 'p'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int code =
-        stg_options_walk(argc, argv, "k:t:H:p:qh", options, read_option, s);
+    stg_arguments files;
+    int code = stg_options_read(&usage, argc, argv, read_option, s, &files);
 
     if (code != 0)
         return code;
-    if (argc - optind > 1)
-        return refuse(argv[optind + 1], "", "wanted one file");
-    if (optind < argc && strcmp(argv[optind], "-") != 0)
-        s->o.file = argv[optind];
-    return s->is_help ? 0 : check_settings(s);
+    if (files.count > 0 && strcmp(files.at[0], "-") != 0)
+        s->o.file = files.at[0];
+    return check_settings(s);
 }
 
 static void print_result(const settings *s, const send_result *r)
@@ -323,14 +319,7 @@ static int run(settings *s)
 int stg_cli_send(int argc, char **argv)
 {
     settings s = {.policy_text = NULL};
-    int code;
+    int code = read_arguments(&s, argc, argv);
 
-    code = read_arguments(&s, argc, argv);
-    if (code != 0)
-        return code;
-    if (s.is_help) {
-        fputs(help, stdout);
-        return stg_options_finish(who, 0);
-    }
-    return run(&s);
+    return code != 0 ? code : run(&s);
 }

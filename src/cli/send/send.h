@@ -22,6 +22,7 @@
 #include <stagger/uv.h>
 
 #include "base/span.h"
+#include "base/text.h"
 #include "cli/remote.h"
 #include "http/client.h"
 
@@ -97,8 +98,7 @@ stg_span stg_send_input_whole(const send_input *in);
 enum { SEND_BATCH_LINES = 500, SEND_BATCH_BYTES = 1024 * 1024 };
 
 typedef struct send_batch {
-    char *text;
-    size_t size, room;
+    stg_text text;
     size_t count;
     uint64_t lines[SEND_BATCH_LINES]; /* where each came from, from 1 */
     uint64_t bytes;                   /* of the input */

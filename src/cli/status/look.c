@@ -299,27 +299,6 @@ bool status_is_failing(const status_row *row)
     return row->failed_ago < STG_MIN;
 }
 
-/* "12s", "4m": whole ones, of 4 letters at most up to 999 d. */
-static const char *age_text(stg_ns age, char text[16])
-{
-    static const struct {
-        stg_ns least, unit;
-        char name;
-    } units[] = {
-        {48 * STG_HOUR, STG_DAY, 'd'},
-        {100 * STG_MIN, STG_HOUR, 'h'},
-        {STG_MIN, STG_MIN, 'm'},
-        {0, STG_S, 's'},
-    };
-    size_t i = 0;
-
-    while (age < units[i].least)
-        i++;
-    snprintf(text, 16, "%u%c", (unsigned)(age / units[i].unit % 100000),
-             units[i].name);
-    return text;
-}
-
 /* The states in which probes are sent. */
 static bool is_probed(const status_row *row)
 {
@@ -331,16 +310,17 @@ static bool is_probed(const status_row *row)
 static const char *when_text(const status_row *row, int width, char text[32])
 {
     enum { ROOMY = 26 };
-    char age[16];
+    char age[8];
 
     text[0] = '\0';
     if (is_probed(row) && strcmp(row->breaker, "half-open") == 0)
         snprintf(text, 32, "probing");
     else if (is_probed(row) && row->probe_in != STATUS_NONE)
         snprintf(text, 32, "probe %s%s", width < ROOMY ? "" : "in ",
-                 age_text(row->probe_in, age));
+                 status_time(row->probe_in, STATUS_WHOLE, age));
     else if (row->failed_ago != STATUS_NONE)
-        snprintf(text, 32, "%s ago", age_text(row->failed_ago, age));
+        snprintf(text, 32, "%s ago",
+                 status_time(row->failed_ago, STATUS_WHOLE, age));
     return text;
 }
 

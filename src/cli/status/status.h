@@ -77,7 +77,9 @@ void status_json_print(const status_look *look, bool is_line);
 /* "1.2k", of 4 letters at most; STATUS_NONE: "-". */
 const char *status_count(uint64_t number, char text[8]);
 
-/* "823us", of 5 letters at most up to 99999 d; STATUS_NONE: "-". */
-const char *status_time(stg_ns time, char text[8]);
+/* "823us" and "1.5s", of 5 letters at most up to 99999 d, or whole seconds and
+ * more, of 4 letters up to 999 d: "0s", "4m". STATUS_NONE: "-". */
+typedef enum status_form { STATUS_TENTHS, STATUS_WHOLE } status_form;
+const char *status_time(stg_ns time, status_form form, char text[8]);
 
 #endif

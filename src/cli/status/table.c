@@ -45,33 +45,35 @@ const char *status_count(uint64_t number, char text[8])
     return text;
 }
 
-const char *status_time(stg_ns time, char text[8])
+const char *status_time(stg_ns time, status_form form, char text[8])
 {
     static const struct {
-        stg_ns least, unit;
+        stg_ns least[2]; // of each form
+        stg_ns unit;
         const char *name;
     } units[] = {
-        {48 * STG_HOUR, STG_DAY, "d"}, {100 * STG_MIN, STG_HOUR, "h"},
-        {100 * STG_S, STG_MIN, "m"},   {STG_S, STG_S, "s"},
-        {STG_MS, STG_MS, "ms"},
+        {{48 * STG_HOUR, 48 * STG_HOUR}, STG_DAY, "d"},
+        {{100 * STG_MIN, 100 * STG_MIN}, STG_HOUR, "h"},
+        {{100 * STG_S, STG_MIN}, STG_MIN, "m"},
+        {{STG_S, 0}, STG_S, "s"},
+        {{STG_MS, 0}, STG_MS, "ms"},
+        {{0, 0}, STG_US, "us"},
     };
+    size_t i = 0;
+    stg_ns tenths;
 
     if (time == STATUS_NONE)
         return put("-", text);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        stg_ns tenths = time / (units[i].unit / 10);
-
-        if (time < units[i].least)
-            continue;
-        if (tenths < 100 && units[i].unit <= STG_S)
-            snprintf(text, 8, "%u.%u%s", (unsigned)(tenths / 10),
-                     (unsigned)(tenths % 10), units[i].name);
-        else
-            snprintf(text, 8, "%u%s", (unsigned)(tenths / 10 % 100000),
-                     units[i].name);
-        return text;
-    }
-    snprintf(text, 8, "%uus", (unsigned)(time / STG_US));
+    while (time < units[i].least[form])
+        i++;
+    tenths = time / (units[i].unit / 10);
+    if (form == STATUS_TENTHS && tenths < 100 && units[i].unit <= STG_S &&
+        units[i].unit >= STG_MS)
+        snprintf(text, 8, "%u.%u%s", (unsigned)(tenths / 10),
+                 (unsigned)(tenths % 10), units[i].name);
+    else
+        snprintf(text, 8, "%u%s", (unsigned)(tenths / 10 % 100000),
+                 units[i].name);
     return text;
 }
 
@@ -186,7 +188,8 @@ static void put_hub(sheet *s, const char *url, const status_look *look)
              stg_json_text_of(look->hub, "version"), url,
              stg_json_text_of(look->hub, "state"),
              missing[0] != '\0' ? " (" : "", missing,
-             missing[0] != '\0' ? ")" : "", status_time(look->up, up));
+             missing[0] != '\0' ? ")" : "",
+             status_time(look->up, STATUS_TENTHS, up));
     put_line(s,
              "%s accepted, %s delivered, %s in flight, store %s, memory "
              "%s%s%s%s",
@@ -384,11 +387,11 @@ static void put_row(sheet *s, const status_row *row)
            flight_text(s, row, flight), status_count(row->parked, b),
            lag_text(row, c));
     if (s->is_wide)
-        printf(" %6s", status_time(row->age, a));
+        printf(" %6s", status_time(row->age, STATUS_TENTHS, a));
     printf(" %4s", status_count(row->dead, a));
     if (s->is_wide)
-        printf(" %5s", status_time(row->p50, a));
-    printf(" %5s", status_time(row->p99, a));
+        printf(" %5s", status_time(row->p50, STATUS_TENTHS, a));
+    printf(" %5s", status_time(row->p99, STATUS_TENTHS, a));
     if (s->is_wide)
         printf(" %4s", rate_text(row->budget, a));
     fputc(' ', stdout);

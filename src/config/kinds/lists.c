@@ -26,12 +26,25 @@ const char *stg_load_text(stg_loading *l, const stg_setting *s,
     return stg_load_keep_text(l, n->text);
 }
 
-/* The parts of a list, or one text as a list of one. */
-static const stg_yaml_node *const *
-parts_of(const stg_yaml_node *n, const stg_yaml_node *const *one, size_t *count)
+/* How an item is read. False: it is wrong, which was told, and for texts, whose
+ * list ends with NULL, item is as it was. */
+typedef bool read_item(stg_loading *l, const stg_setting *s,
+                       const stg_yaml_node *n, void *item);
+
+/* Reads a list, or one text as a list of one, into items of `size` bytes, and
+ * counts those that are right. NULL: no memory. */
+static void *read_items(stg_loading *l, const stg_setting *s,
+                        const stg_yaml_node *n, size_t size, read_item *read,
+                        size_t *count)
 {
-    *count = n->kind == STG_NODE_LIST ? n->count : 1;
-    return n->kind == STG_NODE_LIST ? (const stg_yaml_node *const *)n->at : one;
+    bool is_list = n->kind == STG_NODE_LIST;
+    size_t parts = is_list ? n->count : 1;
+    char *items = stg_load_keep(l, (parts + 1) * size);
+
+    *count = 0;
+    for (size_t i = 0; items != NULL && i < parts; i++)
+        *count += read(l, s, is_list ? n->at[i] : n, items + *count * size);
+    return items;
 }
 
 /* -- lists of texts -------------------------------------------------------- */
@@ -78,23 +91,24 @@ static bool is_of_kind(stg_loading *l, const stg_setting *s,
     return is_fit;
 }
 
+static bool read_text(stg_loading *l, const stg_setting *s,
+                      const stg_yaml_node *n, void *item)
+{
+    const char *text = stg_load_text(l, s, n);
+
+    if (text == NULL || !is_of_kind(l, s, n))
+        return false;
+    *(const char **)item = text;
+    return true;
+}
+
 /* Keeps those that are right: each wrong item was complained of by itself. */
 stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n)
 {
-    const stg_yaml_node *const one[] = {n};
-    stg_texts texts = {.at = NULL};
-    size_t count;
-    const stg_yaml_node *const *parts = parts_of(n, one, &count);
-    const char **at = stg_load_keep(l, (count + 1) * sizeof(char *));
+    stg_texts texts;
 
-    for (size_t i = 0; at != NULL && i < count; i++) {
-        const char *text = stg_load_text(l, s, parts[i]);
-
-        if (text != NULL && is_of_kind(l, s, parts[i]))
-            at[texts.count++] = text;
-    }
-    texts.at = at;
+    texts.at = read_items(l, s, n, sizeof *texts.at, read_text, &texts.count);
     return texts;
 }
 
@@ -150,29 +164,32 @@ const stg_kind stg_kind_topics = {
 
 /* -- networks -------------------------------------------------------------- */
 
+static bool read_cidr(stg_loading *l, const stg_setting *s,
+                      const stg_yaml_node *n, void *item)
+{
+    stg_error err;
+
+    if (stg_load_text(l, s, n) == NULL)
+        return false;
+    if (stg_cidr_parse(item, n->text, &err) == STG_OK)
+        return true;
+    stg_complain(l->c, n->place, "`%s`: %s", s->path, err.text);
+    return false;
+}
+
 static void load_cidrs(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {
-    const stg_yaml_node *const one[] = {n};
-    size_t count, used = 0;
-    const stg_yaml_node *const *parts = parts_of(n, one, &count);
+    size_t count;
     stg_cidr *cidrs;
-    stg_error err;
 
     if (n->kind == STG_NODE_MAP || stg_node_is_null(n)) {
         stg_load_refuse_kind(l, s, n);
         return;
     }
-    cidrs = stg_load_keep(l, (count + 1) * sizeof *cidrs);
-    for (size_t i = 0; cidrs != NULL && i < count; i++)
-        if (stg_load_text(l, s, parts[i]) == NULL)
-            continue;
-        else if (stg_cidr_parse(&cidrs[used], parts[i]->text, &err) == STG_OK)
-            used++;
-        else
-            stg_complain(l->c, parts[i]->place, "`%s`: %s", s->path, err.text);
+    cidrs = read_items(l, s, n, sizeof *cidrs, read_cidr, &count);
     if (cidrs != NULL)
-        stg_kind_put_list(s, base, cidrs, used);
+        stg_kind_put_list(s, base, cidrs, count);
 }
 
 static bool same_cidrs(const stg_setting *s, const void *a, const void *b)

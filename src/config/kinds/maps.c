@@ -206,6 +206,30 @@ static bool read_property(stg_loading *l, const stg_setting *s,
     return h.value != NULL;
 }
 
+/* -- parts of a map -------------------------------------------------------- */
+
+/* How a part is read into a struct, which begins with its name. */
+typedef struct parts {
+    size_t size;
+    bool (*read)(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
+                 size_t i, void *part);
+    int (*compare)(const char *a, const char *b); /* of names */
+} parts;
+
+/* Reads the parts of map n into structs behind which there is room for `more`,
+ * and counts those that are right. NULL: no memory. */
+static char *read_parts(stg_loading *l, const stg_setting *s,
+                        const stg_yaml_node *n, const parts *p, size_t more,
+                        size_t *count)
+{
+    char *all = stg_load_keep(l, (n->count / 2 + more + 1) * p->size);
+
+    *count = 0;
+    for (size_t i = 0; all != NULL && i < n->count; i += 2)
+        *count += p->read(l, s, n, i, all + *count * p->size);
+    return all;
+}
+
 /* -- filters --------------------------------------------------------------- */
 
 /* Headers that are not kept of a message can never be asked for. */
@@ -233,13 +257,34 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
                      key->text, is_kafka ? "kafka.headers" : "listen.headers");
 }
 
+static bool read_match(stg_loading *l, const stg_setting *s,
+                       const stg_yaml_node *n, size_t i, void *part)
+{
+    const stg_yaml_node *value = n->at[i + 1];
+    stg_match_setting m = {.header = stg_load_keep_text(l, n->at[i]->text)};
+
+    check_match_header(l, n->at[i]);
+    if (is_repeated(l, n, i) || m.header == NULL)
+        return false;
+    if (value->kind == STG_NODE_LIST && value->count == 0)
+        stg_complain(l->c, value->place,
+                     "`match`: an empty list; expected a value at least");
+    else if (value->kind == STG_NODE_MAP || stg_node_is_null(value))
+        refuse_part(l, s, n->at[i], value, "a value, or a list of values");
+    else
+        m.values = stg_load_texts(l, s, value);
+    *(stg_match_setting *)part = m;
+    return m.values.count > 0;
+}
+
 /* Not merged with the defaults: a filter is one condition, and half of another one
  * would be in it. */
 static void load_match(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {
-    stg_match_setting *all;
-    size_t count = 0;
+    static const parts p = {sizeof(stg_match_setting), read_match, NULL};
+    size_t count;
+    char *all;
 
     if (n->kind != STG_NODE_MAP) {
         stg_load_refuse_kind(l, s, n);
@@ -249,24 +294,7 @@ static void load_match(stg_loading *l, const stg_setting *s,
         stg_complain(l->c, n->place,
                      "`match`: an empty map; expected a header at least, or no "
                      "such key: then every message is sent");
-    all = stg_load_keep(l, (n->count + 1) * sizeof *all);
-    for (size_t i = 0; all != NULL && i < n->count; i += 2) {
-        const stg_yaml_node *value = n->at[i + 1];
-        stg_match_setting m = {.header = stg_load_keep_text(l, n->at[i]->text)};
-
-        check_match_header(l, n->at[i]);
-        if (is_repeated(l, n, i) || m.header == NULL)
-            continue;
-        if (value->kind == STG_NODE_LIST && value->count == 0)
-            stg_complain(l->c, value->place,
-                         "`match`: an empty list; expected a value at least");
-        else if (value->kind == STG_NODE_MAP || stg_node_is_null(value))
-            refuse_part(l, s, n->at[i], value, "a value, or a list of values");
-        else
-            m.values = stg_load_texts(l, s, value);
-        if (m.values.count > 0)
-            all[count++] = m;
-    }
+    all = read_parts(l, s, n, &p, 0, &count);
     if (all != NULL)
         stg_kind_put_list(s, base, all, count);
 }
@@ -305,15 +333,7 @@ static bool read_tag(stg_loading *l, const stg_setting *s,
     return *value != '\0';
 }
 
-/* -- maps of any kind ------------------------------------------------------ */
-
-/* How a part is read into a struct, which begins with its name. */
-typedef struct parts {
-    size_t size;
-    bool (*read)(stg_loading *l, const stg_setting *s, const stg_yaml_node *n,
-                 size_t i, void *part);
-    int (*compare)(const char *a, const char *b); /* of names */
-} parts;
+/* -- maps that are added to the defaults ----------------------------------- */
 
 static bool has_name(const char *all, size_t count, const parts *p,
                      const char *part)
@@ -334,7 +354,7 @@ static bool has_name(const char *all, size_t count, const parts *p,
 static void load_parts(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base, const parts *p)
 {
-    size_t old_count, count = 0, own;
+    size_t old_count, count, own;
     const char *old;
     char *all;
 
@@ -344,12 +364,10 @@ static void load_parts(stg_loading *l, const stg_setting *s,
     }
     memcpy(&old, (const char *)base + s->at, sizeof old);
     memcpy(&old_count, (const char *)base + s->count_at, sizeof old_count);
-    all = stg_load_keep(l, (n->count / 2 + old_count + 1) * p->size);
+    all = read_parts(l, s, n, p, old_count, &own);
     if (all == NULL)
         return;
-    for (size_t i = 0; i < n->count; i += 2)
-        count += p->read(l, s, n, i, all + count * p->size);
-    own = count;
+    count = own;
     for (size_t i = 0; i < old_count; i++)
         if (!has_name(all, own, p, old + i * p->size))
             memcpy(all + count++ * p->size, old + i * p->size, p->size);

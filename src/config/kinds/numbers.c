@@ -69,17 +69,6 @@ static const char *print_size(uint64_t size, char text[24])
     return text;
 }
 
-static const char *print_time(uint64_t time, char text[24])
-{
-    stg_writer w = stg_writer_on(text, 24);
-
-    if (time == 365 * STG_DAY)
-        stg_write_text(&w, "365d");
-    else
-        stg_write_duration(&w, time);
-    return text;
-}
-
 static void want_range(const stg_setting *s, stg_writer *w)
 {
     const char *example =
@@ -91,9 +80,11 @@ static void want_range(const stg_setting *s, stg_writer *w)
     char least[24], most[24];
 
     stg_write_text(w, is_time ? "a time from " : "a size from ");
-    stg_write_text(w, (is_time ? print_time : print_size)(s->least, least));
+    stg_write_text(w,
+                   (is_time ? stg_duration_text : print_size)(s->least, least));
     stg_write_text(w, " to ");
-    stg_write_text(w, (is_time ? print_time : print_size)(s->most, most));
+    stg_write_text(w,
+                   (is_time ? stg_duration_text : print_size)(s->most, most));
     stg_write_text(w, ", like ");
     stg_write_text(w, example);
     if (s->none != NULL) {
