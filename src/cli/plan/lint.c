@@ -219,7 +219,7 @@ static void check_bounds(stg_lint *lint, const stg_lint_facts *facts)
                                   "an attempt that hangs hangs for ever: there "
                                   "is neither a timeout nor a deadline"),
                      "attempt-timeout=10s");
-    if (is_retried(facts) && waits)
+    if (is_retried(facts) && waits && !facts->is_in_hub)
         stg_lint_fix(stg_lint_add(lint, "budget-wait-unbounded",
                                   "the wait for an empty budget has no bound: "
                                   "there is no deadline"),
