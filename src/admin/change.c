@@ -263,9 +263,9 @@ static void answer_forgotten(void *ctx, bool is_forgotten)
         stg_change_done(c, 200, json_pack("{s:s}", "name", c->target), false);
     else
         stg_change_refuse(c, 503,
-                          "the hub is stopping, and it is not forgotten; what "
-                          "was cancelled so far stays so: ask again when the "
-                          "hub is back");
+                          "the hub is stopping: the target may have been "
+                          "forgotten, or a part of what waited for it be "
+                          "cancelled; ask again when the hub is back");
 }
 
 void stg_admin_forget(void *admin, stg_ask *ask)

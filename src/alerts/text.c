@@ -85,7 +85,7 @@ static void write_before(stg_writer *w, const stg_digest_item *i)
 static void write_after(stg_writer *w, const stg_digest_item *i)
 {
     if (i->phase == STG_ALERT_WAS)
-        stg_write_text(w, ", and that is over");
+        stg_write_text(w, ", and has ended");
 }
 
 static void write_dead(stg_writer *w, const stg_digest_item *i)

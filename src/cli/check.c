@@ -4,12 +4,14 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <stagger/text.h>
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/plan/plan.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
 #include "config/from.h"
@@ -39,8 +41,8 @@ static const stg_usage usage = {
         "\n"
         "Reads a settings file of the hub and prints every mistake, and a warning for\n"
         "what is valid but risky, as file:line:column, what was found, and what was\n"
-        "expected. Without a mistake it prints what a hub would do. It starts nothing\n"
-        "and sends nothing.\n"
+        "expected. Without a mistake it prints what a hub would do, and for each policy\n"
+        "what `stagger plan` warns of. It starts nothing and sends nothing.\n"
         "\n",
     .options = options,
     .tail =
@@ -189,8 +191,30 @@ static bool has_same_policy(const void *settings, size_t a, size_t b)
     return s->targets[a].policy == s->targets[b].policy;
 }
 
-static void print_policies(const stg_settings *s, FILE *to)
+/* What `stagger plan -c FILE` warns of. The default policy is ours and is not
+ * judged. Returns how many warnings there are. */
+static size_t print_warnings(const stg_target_settings *t)
 {
+    const stg_terminal terminal = stg_terminal_look();
+    stg_plan *plan = t->policy_text != NULL ? calloc(1, sizeof *plan) : NULL;
+    size_t count;
+
+    if (plan == NULL)
+        return 0;
+    plan->policy = *t->policy;
+    plan->is_of_target = true;
+    stg_plan_work_out(plan, 0);
+    count = plan->lint.count;
+    for (size_t i = 0; i < count; i++)
+        stg_plan_show_warning(&plan->lint.warnings[i],
+                              "  warning: ", &terminal);
+    free(plan);
+    return count;
+}
+
+static size_t print_policies(const stg_settings *s, FILE *to)
+{
+    size_t warnings = 0;
     char text[STG_POLICY_TEXT_MAX], words[STG_JITTER_WORDS_MAX];
 
     for (size_t i = 0; i < s->target_count; i++) {
@@ -202,16 +226,19 @@ static void print_policies(const stg_settings *s, FILE *to)
         stg_say_policy(to, s->targets[i].name, text, count);
         if (stg_say_jitter(p, words) != NULL)
             fprintf(to, "  waits: %s\n", words);
+        warnings += print_warnings(&s->targets[i]);
     }
+    return warnings;
 }
 
-static void print_summary(const stg_settings *s, FILE *to)
+/* Returns how many warnings it has of policies. */
+static size_t print_summary(const stg_settings *s, FILE *to)
 {
     print_ways(s, to);
     fprintf(to, "sends    to %zu target%s:\n\n", s->target_count,
             s->target_count > 1 ? "s" : "");
     print_targets(s);
-    print_policies(s, to);
+    return print_policies(s, to);
 }
 
 /* -- the command ----------------------------------------------------------- */
@@ -232,14 +259,16 @@ static int read_option(void *ctx, int option)
 static int report(const check_options *o, stg_status status,
                   const stg_settings *s, const stg_diagnostics *c)
 {
+    size_t warnings = c->warnings;
+
     stg_diagnostics_print(c, o->file, stdout);
     if (status == STG_OK)
-        print_summary(s, stdout);
+        warnings += print_summary(s, stdout);
     else if (c->mistakes > 1)
         printf("%zu mistakes\n", c->mistakes);
     if (status != STG_OK)
         return STG_EXIT_USAGE;
-    return o->is_strict && c->warnings > 0 ? EXIT_UNWISE : 0;
+    return o->is_strict && warnings > 0 ? EXIT_UNWISE : 0;
 }
 
 static int check(const check_options *o)

@@ -306,12 +306,40 @@ static void check_rate(stg_loading *l, size_t target)
                  t->in_flight_max);
 }
 
-static void check_hold(stg_loading *l, size_t target)
+/* A `shed-after` of the defaults is meant for the defaults' policy: a target with
+ * a policy of its own is not told of it. */
+static bool is_shed_written(const stg_loading *l, size_t target)
+{
+    size_t number = stg_setting_number(
+        stg_setting_find(STG_IN_TARGET, "policy", strlen("policy")));
+
+    if (l->targets[target][number].line == 0)
+        return is_written(l, target, "shed-after");
+    number = stg_setting_number(
+        stg_setting_find(STG_IN_TARGET, "shed-after", strlen("shed-after")));
+    return l->targets[target][number].line > 0;
+}
+
+static bool has_breaker(const stg_loading *l, const stg_target_settings *t)
+{
+    stg_policy p;
+
+    // A policy with a mistake was told of already.
+    return !read_policy(l, t, &p) || p.breaker.rule != STG_BREAKER_NONE;
+}
+
+static void check_shed(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
     char text[STG_DURATION_TEXT_MAX];
 
-    if (t->shed_after == STG_NEVER)
+    if (!has_breaker(l, t)) {
+        if (is_shed_written(l, target))
+            stg_warn(l->c, place_of(l, target, "shed-after"),
+                     "`shed-after` has no effect: the target's policy has no "
+                     "breaker; expected breaker= in the policy, such as "
+                     "breaker=5");
+    } else if (t->shed_after == STG_NEVER)
         stg_warn(
             l->c, place_of(l, target, "shed-after"),
             "`shed-after` is none: a target that is down keeps its messages "
@@ -369,7 +397,7 @@ void stg_validate_target(stg_loading *l, size_t target)
     check_policy(l, target);
     check_url(l, target);
     check_rate(l, target);
-    check_hold(l, target);
+    check_shed(l, target);
     check_method(l, target);
     check_timeouts(l, target);
     stg_validate_topics(l, target);

@@ -168,12 +168,12 @@ static void adjust(stg_throttle *t, const stg_outcome *o, stg_ns now)
     write(&t->rate, stg_ns_min(stg_ns_max(next, RATE_LEAST), 1000000000));
 }
 
+/* *due_at is now, unless it has to wait. */
 static bool enter_at_rate(stg_throttle *t, stg_ns now, stg_ns *due_at)
 {
     uint32_t rate = (uint32_t)stg_word_read(&t->rate);
     uint32_t burst = rate < 1000 ? 1 : rate / 1000;
 
-    *due_at = now;
     return rate == 0 || stg_gcra_reserve(&t->newest, rate, burst, now,
                                          stg_ns_add(now, 1), due_at);
 }

@@ -30,7 +30,7 @@ static void tell_policies(const stg_hub *h)
         for (size_t k = i + 1; k < s->target_count; k++)
             count += s->targets[k].policy == policy;
         STG_LOG(h->log, STG_LOG_INFO, "policy",
-                stg_field_text("target", s->targets[i].name),
+                stg_field_text("first", s->targets[i].name),
                 stg_field_number("targets", count),
                 stg_field_text("policy", text));
     }

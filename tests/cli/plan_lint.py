@@ -45,6 +45,9 @@ MISTAKES = {
     "factor=1": "factor-one",
     "linear factor=3": "no-effect",
     "polynomial factor=3": "no-effect",
+    "list=1s,5s,30s": "no-effect",  # of the three attempts by default
+    "list=1s,5s,30s attempts=3": "no-effect",
+    "list=1s,5s attempts=2 jitter=none": "no-effect",
     "never=server": "no-effect",
     "never=overload": "no-effect",
     "never=4xx": "no-effect",
@@ -74,7 +77,8 @@ MISTAKES = {
 
 GOOD = [
     "", "hedge=999ms budget=aws attempt-timeout=1s", "budget=aws hedge=p99",
-    "attempts=1", "jitter=none attempts=2", "list=0,5s,30s", "list=5s,0",
+    "attempts=1", "jitter=none attempts=2", "list=1s,5s,30s attempts=4",
+    "list=1s,5s attempts=9", "list=1s,5s attempts=1", "list=0,5s", "list=5s,0",
     "attempts=unlimited deadline=10m budget=ratio:0.2",
     "attempts=10", "attempts=50 breaker=5 cap=1s",
     "retry=any never=410", "retry=default,503", "retry=default,error",

@@ -147,6 +147,24 @@ class Golden(unittest.TestCase):
         self.assertEqual((r.returncode, list(said(r.stdout, ""))), (0, []),
                          r.stdout)
 
+    def test_says_of_policies_what_plan_says(self):
+        """But of the default one."""
+        r = check(b'policies: {short: "list=1s,5s,30s attempts=3 '
+                  b'deadline=none attempt-timeout=1s"}\n'
+                  b'targets:\n'
+                  b'  - {name: a, url: "http://127.0.0.1:1/a", policy: short}\n'
+                  b'  - {name: b, url: "http://127.0.0.1:1/b", policy: short}\n'
+                  b'  - {name: c, url: "http://127.0.0.1:1/c"}\n', "--strict")
+        self.assertEqual(r.returncode, 1, r.stdout)
+        self.assertEqual(r.stdout.count("  warning: "), 1, r.stdout)
+        planned = subprocess.run(
+            [STAGGER, "plan", "-c", "hub.yaml", "--target", "b"], cwd=FOLDER,
+            stdout=subprocess.PIPE, text=True, check=True).stdout
+        _, _, found = " ".join(r.stdout.split()).partition(" warning: ")
+        warning = " ".join(planned.partition("Warning\n")[2].split())
+        self.assertTrue(warning.startswith("no-effect: the list has 3 waits"))
+        self.assertTrue(found.startswith(warning + " policy of c: "), found)
+
     def test_says_what_is_unwise(self):
         self.look("unwise", 0, 20)
         for title, text in cases("unwise.txt"):

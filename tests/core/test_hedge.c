@@ -450,6 +450,12 @@ TEST(hedge, has_what_it_paid_returned_by_a_success)
     CHECK_U64(stg_budget_left(&s.peer.budget, 0), 485000);
     CHECK_END(end(&s, 0, stg_ok(), 110), STG_DONE, STG_WHY_DONE);
     CHECK_U64(stg_budget_left(&s.peer.budget, 0), 490000);
+
+    // Without a hedge nothing was paid.
+    begin_at_once(&s, "hedge=100ms budget=aws");
+    stg_budget_take(&s.peer.budget, STG_CHARGE_TIMEOUT, 0);
+    CHECK_END(end(&s, 0, stg_ok(), 50), STG_DONE, STG_WHY_DONE);
+    CHECK_U64(stg_budget_left(&s.peer.budget, 0), 491000);
 }
 
 TEST(hedge, counts_failures_of_a_round_as_grpc_does)
@@ -525,6 +531,13 @@ TEST(hedge, tells_the_breaker_of_each_attempt_that_has_ended)
     CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
     end(&s, 0, stg_ok(), 1200);
     CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_OPEN);
+
+    // The last hedge has no moment of another behind its own.
+    begin_at_once(&s, "hedge=100ms breaker=100%/2/10s:1s breaker-slow=60%/1s");
+    hedge(&s, 100);
+    end(&s, 1, stg_answered(503), 1099);
+    end(&s, 0, stg_ok(), 1200);
+    CHECK_INT(stg_breaker_look(&s.peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
 
     // A late answer is not that of another operation's probe.
     begin_at_once(&s, "hedge=100ms breaker=1:1s");
@@ -829,6 +842,25 @@ TEST(latencies, finds_what_so_many_exceed)
         stg_latencies_add(&l, i <= 93 ? STG_MS : STG_S);
     CHECK(stg_latencies_percentile(&l, 93) < 2 * STG_MS);
     CHECK(stg_latencies_percentile(&l, 94) > STG_S);
+}
+
+/* Four latencies that share a word, so many of each. */
+static void add_four(stg_latencies *l, const int many[4])
+{
+    for (unsigned i = 0; i < 4; i++)
+        for (int n = 0; n < many[i]; n++)
+            stg_latencies_add(l, (stg_ns)i << 14);
+}
+
+/* None is halved into another, and each is rounded up every other time. */
+TEST(latencies, halves_each_counter_of_a_word_by_itself)
+{
+    stg_latencies l = {.count = 0};
+
+    add_four(&l, (const int[]){251, 251, 249, 249});
+    CHECK_U64(l.counters[0], UINT64_C(0x007d007c007e007d));
+    add_four(&l, (const int[]){126, 125, 125, 124});
+    CHECK_U64(l.counters[0], UINT64_C(0x007c007d007d007e));
 }
 
 /* However long it goes on, a tail keeps its share, and what ended is

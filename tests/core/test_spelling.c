@@ -329,6 +329,9 @@ TEST(spelling, has_every_fault_and_category_among_its_words)
     }
     for (unsigned c = STG_CATEGORY_CONNECT; c <= STG_CATEGORY_LOCAL; c++)
         CHECK(is_word(stg_category_name((stg_category)c)));
+    // The causes come right behind the names.
+    CHECK_STR(stg_spelling_word(STG_FAULT_COUNT),
+              stg_fault_about((stg_fault)1)->cause);
 }
 
 /* A suggestion is looked for among all that is read, but for numbers. */

@@ -963,9 +963,9 @@ alerts:
         if line["outcome"] != "done":
             self.assertEqual(
                 (line["outcome"], line["detail"]),
-                ("refused", "the hub is stopping, and it is not forgotten; "
-                 "what was cancelled so far stays so: ask again when the hub "
-                 "is back"))
+                ("refused", "the hub is stopping: the target may have been "
+                 "forgotten, or a part of what waited for it be cancelled; "
+                 "ask again when the hub is back"))
             hub = self.hub("--to", f"b={self.leaf().url()}")
             self.assertEqual(self.good(hub, "forgetTarget", name="a"),
                              {"name": "a"})

@@ -257,7 +257,7 @@ class Policies(Reloading):
             self.assertEqual(self.planned(name), listed[name])
             self.assertEqual(checked.get(name, listed[name]), listed[name])
         self.assertEqual(set(checked.values()), set(listed.values()))
-        logged = {line["target"]: line["policy"] for line in hub.events("policy")}
+        logged = {line["first"]: line["policy"] for line in hub.events("policy")}
         self.assertEqual({name: logged[name] for name in checked}, checked)
         return listed
 

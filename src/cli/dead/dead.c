@@ -93,9 +93,10 @@ static const stg_usage usage = {
         "       stagger dead drop [OPTIONS]\n"
         "\n"
         "The dead letters of a hub: what it could not deliver, why, and the payloads.\n"
-        "list, show and export read the store, change nothing, and work while the hub\n"
-        "runs; with --hub, list asks the hub instead. replay and drop ask the hub,\n"
-        "which must be running.\n"
+        "list, show and export read the store itself, change nothing, and work with\n"
+        "and without a running hub: without --store and STAGGER_STORE they read\n"
+        "./stagger.db. With --hub, list asks that hub instead; STAGGER_HUB alone does\n"
+        "not do so. replay and drop always ask the hub, which must be running.\n"
         "\n",
     .subcommands = subcommands,
     .options = options,

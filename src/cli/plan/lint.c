@@ -115,7 +115,7 @@ static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
                          "every retry starts at once, while what made the "
                          "attempt fail still lasts");
         stg_lint_fix(w, "%s",
-                     b->growth == STG_LIST ? "list=1s,5s,30s" : "base=200ms");
+                     b->growth == STG_LIST ? "list=1s,5s" : "base=200ms");
     }
     if (p->deadline == STG_NEVER && b->cap == STG_NEVER && longest > STG_DAY &&
         p->attempts_max != STG_UNLIMITED &&
@@ -146,6 +146,22 @@ static void warn_decorrelated(stg_lint *lint, const stg_backoff *b,
                      is_factor ? factor : ignored[b->growth]);
 
     stg_lint_fix(w, "%s", fixes[b->growth]);
+}
+
+/* The n-th wait of a list comes before retry n. */
+static void check_list(stg_lint *lint, const stg_lint_facts *facts)
+{
+    uint32_t waits = facts->policy->backoff.list_count;
+    uint64_t retries = facts->policy->attempts_max - 1;
+
+    if (facts->policy->backoff.growth != STG_LIST || waits <= retries)
+        return;
+    stg_lint_fix(
+        stg_lint_add(lint, "no-effect",
+                     "the list has %" PRIu32 " waits, and attempts=%" PRIu64
+                     " has room for %" PRIu64 ": the rest is never used",
+                     waits, facts->policy->attempts_max, retries),
+        "attempts=%" PRIu32, waits + 1);
 }
 
 /* A setting that plays no part was meant to: by default factor is 2, so that only
@@ -194,7 +210,7 @@ static void check_bounds(stg_lint *lint, const stg_lint_facts *facts)
                                   "an attempt that hangs hangs for ever: there "
                                   "is neither a timeout nor a deadline"),
                      "attempt-timeout=10s");
-    if (is_retried(facts) && waits)
+    if (is_retried(facts) && waits && !facts->is_in_hub)
         stg_lint_fix(stg_lint_add(lint, "budget-wait-unbounded",
                                   "the wait for an empty budget has no bound: "
                                   "there is no deadline"),
@@ -393,6 +409,7 @@ void stg_lint_check(stg_lint *lint, const stg_lint_facts *facts)
         check_jitter(lint, facts);
         check_waits(lint, facts);
         check_growth(lint, facts);
+        check_list(lint, facts);
     }
     check_bounds(lint, facts);
     check_deadline(lint, facts);

@@ -28,6 +28,7 @@ typedef struct stg_lint_facts {
     const stg_forecast *forecast;
     const stg_answers *answers;
     uint32_t clients;
+    bool is_in_hub; /* of a target: the budget is the hub's, and fills up */
 } stg_lint_facts;
 
 void stg_lint_check(stg_lint *lint, const stg_lint_facts *facts);

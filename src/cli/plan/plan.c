@@ -159,14 +159,14 @@ static void show(const settings *s, const stg_plans *plans,
         stg_plan_show_table(plans, t);
 }
 
-/* All that there is to know of a policy. */
-static void work_out(stg_plan *plan, uint32_t clients)
+void stg_plan_work_out(stg_plan *plan, uint32_t clients)
 {
     stg_lint_facts facts = {
         .policy = &plan->policy,
         .forecast = &plan->forecast,
         .answers = &plan->answers,
         .clients = clients,
+        .is_in_hub = plan->is_of_target,
     };
 
     (void)stg_policy_print(&plan->policy, plan->text);
@@ -188,7 +188,7 @@ static int make(const settings *s, const stg_arguments *words)
 
     plans.clients = s->clients;
     for (size_t i = 0; i < plans.count; i++) {
-        work_out(&plans.at[i], s->clients);
+        stg_plan_work_out(&plans.at[i], s->clients);
         has_warnings |= plans.at[i].lint.count > 0;
     }
     if (code == 0) {

@@ -37,6 +37,10 @@ typedef struct stg_plans {
     uint32_t clients; /* how many use a policy at once; 0: not said */
 } stg_plans;
 
+/* Fills in text, answers, forecast and lint, of policy and is_of_target. clients
+ * as in stg_plans. */
+void stg_plan_work_out(stg_plan *plan, uint32_t clients);
+
 /* One policy, at length; `plans` has one. */
 void stg_plan_show_table(const stg_plans *plans, const stg_terminal *t);
 
@@ -57,6 +61,11 @@ void stg_plan_show_text(const stg_plan *plan, size_t number,
 
 /* The warnings, each with what to change; by policy if there are several. */
 void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t);
+
+/* A line for what goes wrong, its label beginning with `before`, and one for the
+ * fix. */
+void stg_plan_show_warning(const stg_warning *w, const char *before,
+                           const stg_terminal *t);
 
 /* How many of the waits are made, the deadline being what it is; and how many
  * of these are worth a row each: the last of them stands for the rest, which

@@ -25,15 +25,12 @@ void stg_plan_show_text(const stg_plan *plan, size_t number,
                       STG_STYLE_BOLD, plan->text);
 }
 
-static void show_warning(const stg_plans *plans, size_t number,
-                         const stg_warning *w, const stg_terminal *t)
+void stg_plan_show_warning(const stg_warning *w, const char *before,
+                           const stg_terminal *t)
 {
     char label[64], fix[sizeof w->fix + 8];
 
-    if (plans->count > 1)
-        snprintf(label, sizeof label, "  %zu %s: ", number, w->code);
-    else
-        snprintf(label, sizeof label, "  %s: ", w->code);
+    snprintf(label, sizeof label, "%s%s: ", before, w->code);
     stg_terminal_wrap(t, 6, label, STG_STYLE_WARN, w->text);
     snprintf(fix, sizeof fix, "%s", w->fix);
     stg_terminal_wrap(t, 11, "      fix: ", STG_STYLE_GOOD, fix);
@@ -41,6 +38,7 @@ static void show_warning(const stg_plans *plans, size_t number,
 
 void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t)
 {
+    char before[24] = "  ";
     size_t count = 0;
 
     for (size_t i = 0; i < plans->count; i++)
@@ -50,9 +48,12 @@ void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t)
     printf("\n%s%s%s\n", stg_terminal_style(t, STG_STYLE_BOLD),
            count == 1 ? "Warning" : "Warnings",
            stg_terminal_style(t, STG_STYLE_PLAIN));
-    for (size_t i = 0; i < plans->count; i++)
+    for (size_t i = 0; i < plans->count; i++) {
+        if (plans->count > 1)
+            snprintf(before, sizeof before, "  %zu ", i + 1);
         for (size_t j = 0; j < plans->at[i].lint.count; j++)
-            show_warning(plans, i + 1, &plans->at[i].lint.warnings[j], t);
+            stg_plan_show_warning(&plans->at[i].lint.warnings[j], before, t);
+    }
 }
 
 uint32_t stg_plan_made(const stg_plan *plan)
