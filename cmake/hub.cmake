@@ -50,7 +50,23 @@ else()
 endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
+# The page's files, in the binary.
+set(console_files console.css console.js api.js dom.js index.html letters.js
+                  message.js overview.js state.js target.js)
+list(TRANSFORM console_files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/console/page/)
+set(console_source ${CMAKE_CURRENT_BINARY_DIR}/console_files.c)
+add_custom_command(
+    OUTPUT ${console_source}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${console_files}"
+            -DOUTPUT=${console_source}
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${console_files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    COMMENT "Embedding the console's page"
+    VERBATIM)
+
 add_library(stagger_hub STATIC
+    ${console_source}
+    console/console.c
     admin/admin.c
     admin/audit.c
     admin/change.c

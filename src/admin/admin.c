@@ -4,6 +4,7 @@
 
 #include "admin/internal.h"
 #include "base/refuse.h"
+#include "console/console.h"
 #include "host/wall.h"
 
 static const char *const page[] = {"limit", "cursor", NULL};
@@ -26,6 +27,7 @@ static const char *const alerts[] = {"sink", NULL};
 
 static const stg_route routes[] = {
     LOOK("/v1/status", NULL, stg_admin_status),
+    LOOK("/v1/token", NULL, stg_admin_token),
     LOOK("/v1/events", events, stg_admin_events),
     LOOK("/v1/targets", targets, stg_admin_targets),
     LOOK("/v1/targets/{name}", NULL, stg_admin_target),
@@ -47,6 +49,7 @@ static const stg_route routes[] = {
 static void serve(void *part, stg_ingress *g)
 {
     stg_ingress_serve(g, routes, sizeof routes / sizeof *routes, part);
+    stg_console_serve(g);
     stg_ingress_watch(g, stg_admin_note_refused, part);
 }
 

@@ -65,6 +65,7 @@ int stg_json_add_bytes(json_t *object, const char *name, stg_span bytes);
 /* -- look.c ------------------------------------------------------------ */
 
 void stg_admin_status(void *admin, stg_ask *a);
+void stg_admin_token(void *admin, stg_ask *a);
 void stg_admin_targets(void *admin, stg_ask *a);
 void stg_admin_target(void *admin, stg_ask *a);
 

@@ -9,6 +9,7 @@
 #include "host/wall.h"
 #include "http/url.h"
 #include "hub/target_control.h"
+#include "ingress/token.h"
 
 /* -- pages ------------------------------------------------------------------- */
 
@@ -153,6 +154,28 @@ void stg_admin_status(void *admin, stg_ask *ask)
             print_target_counts(h), "store", print_store(h), "ingress",
             print_ingress(h), "source", print_source(h), "replays_running",
             (int)a->replays_running, "uplink", print_uplink(&v.flow)));
+}
+
+/* Who asks, and what it may: a page has no other way to know which buttons
+ * would work. */
+void stg_admin_token(void *admin, stg_ask *ask)
+{
+    static const unsigned all[] = {STG_ROLE_PUBLISH, STG_ROLE_VIEW,
+                                   STG_ROLE_OPERATE};
+    json_t *roles = json_array();
+    const char *who = stg_ask_who(ask);
+
+    (void)admin;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[STG_ROLES_TEXT_MAX];
+        if ((stg_ask_roles(ask) & all[i]) != 0)
+            json_array_append_new(roles,
+                                  json_string(stg_roles_print(all[i], text)));
+    }
+    stg_ask_answer_json(ask, 200,
+                        json_pack("{s:o,s:o}", "name",
+                                  stg_json_text(*who == '\0' ? NULL : who),
+                                  "roles", roles));
 }
 
 /* -- targets ----------------------------------------------------------------- */

@@ -98,6 +98,11 @@ static void add_usual_lines(lines *l)
 static void answer(stg_caller *c, int status, const char *type, lines *more,
                    stg_span body, bool is_given)
 {
+    if (strcmp(type, STG_ASK_HTML) == 0)
+        add(more, "Content-Security-Policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; "
+            "connect-src 'self'; img-src data:; base-uri 'none'; "
+            "form-action 'none'; frame-ancestors 'none'");
     if (!stg_request_is_published(c))
         add_usual_lines(more);
     count(&stg_ingress_of(c)->view, (unsigned)status);

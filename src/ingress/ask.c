@@ -14,6 +14,7 @@ struct stg_ask {
     bool is_inside;     /* of its handler */
     char words[WORDS][STG_WORD_MAX];
     char who[STG_WHO_MAX];
+    unsigned roles;
     char from[STG_FROM_MAX];
     size_t size;    /* of the query: "name", '\0', "value", '\0' ... */
     char options[]; /* decoded */
@@ -53,6 +54,11 @@ stg_span stg_ask_body(const stg_ask *a)
 const char *stg_ask_who(const stg_ask *a)
 {
     return a->who;
+}
+
+unsigned stg_ask_roles(const stg_ask *a)
+{
+    return a->roles;
 }
 
 const char *stg_ask_from(const stg_ask *a)
@@ -204,6 +210,7 @@ static stg_ask *make(stg_caller *c)
         stg_route_word(c->match.route->path, stg_ingress_of(c)->path, i,
                        a->words[i], sizeof a->words[i]);
     memcpy(a->who, c->who, sizeof a->who);
+    a->roles = c->roles;
     stg_origin_print(c->in.origin, a->from);
     read_options(a, query);
     return a;

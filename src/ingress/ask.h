@@ -35,10 +35,17 @@ stg_span stg_ask_body(const stg_ask *a);
 /* The name of the token; "": it has none, or there are no tokens. */
 const char *stg_ask_who(const stg_ask *a);
 
+/* What it may do, of stg_role; all of it where there are no tokens. */
+unsigned stg_ask_roles(const stg_ask *a);
+
 /* The address, of IPv6 the /64. */
 const char *stg_ask_from(const stg_ask *a);
 
 /* -- the answer ---------------------------------------------------------------- */
+
+/* The type of a page, which may load and ask what is the hub's own and nothing
+ * else (Content-Security-Policy). */
+#define STG_ASK_HTML "text/html; charset=utf-8"
 
 /* text is given, of malloc(); NULL: there was no memory, and a 503 is sent. */
 void stg_ask_answer(stg_ask *a, int status, const char *type, char *text,

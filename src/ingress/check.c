@@ -196,25 +196,30 @@ static bool is_loopback_host(stg_span host)
            stg_address_is_loopback(&a);
 }
 
-static bool is_loopback_origin(stg_span origin)
+/* Whether a page of this origin may ask: one of this machine, or the hub's own
+ * console, which the browser has from the very host that it asks. */
+static bool is_known_origin(stg_span origin, stg_span host)
 {
     for (size_t i = 0; i + 3 <= origin.size; i++)
-        if (memcmp(origin.at + i, "://", 3) == 0)
-            return is_loopback_host(
-                (stg_span){origin.at + i + 3, origin.size - i - 3});
+        if (memcmp(origin.at + i, "://", 3) == 0) {
+            stg_span from = {origin.at + i + 3, origin.size - i - 3};
+            return is_loopback_host(from) ||
+                   (from.size == host.size &&
+                    memcmp(from.at, host.at, host.size) == 0);
+        }
     return false;
 }
 
 /* A browser on this machine reaches loopback, whoever wrote its page: pages of
  * others are told by Origin, and those that have a name of theirs resolve to
- * 127.0.0.1 (DNS rebinding) by Host. */
+ * 127.0.0.1 (DNS rebinding) by Host, which has to be loopback without tokens. */
 static bool check_browser(stg_caller *c)
 {
     const stg_ingress *g = stg_ingress_of(c);
     stg_span origin = part_of(c, STG_PART_ORIGIN);
     stg_span host = part_of(c, STG_PART_HOST);
 
-    if (origin.at != NULL && !is_loopback_origin(origin))
+    if (origin.at != NULL && !is_known_origin(origin, host))
         return stg_problem_set(&c->problem, 403, 0,
                                "requests of pages of another origin are "
                                "refused");
@@ -245,6 +250,7 @@ static bool check_token(stg_caller *c)
     const stg_token *token;
 
     c->who[0] = '\0';
+    c->roles = STG_ROLE_PUBLISH | STG_ROLE_VIEW | STG_ROLE_OPERATE;
     if (stg_ingress_of(c)->tokens == NULL || r->role == STG_ROLE_ANYBODY)
         return true;
     token = find_token(c);
@@ -254,6 +260,7 @@ static bool check_token(stg_caller *c)
                                    ? "wanted Authorization: Bearer TOKEN"
                                    : "not one of the tokens");
     memcpy(c->who, token->name, sizeof c->who);
+    c->roles = token->roles;
     if (!stg_inbound_identify(&c->in, token))
         return stg_problem_set(&c->problem, 429, 0,
                                "too many connections of this token");

@@ -89,6 +89,7 @@ struct stg_caller {
     /* -- the request: of no meaning between two */
     stg_match match;
     char who[STG_TOKEN_NAME_MAX]; /* the token's name */
+    unsigned roles;               /* that it has; all, where none is needed */
     unsigned hops;                /* hubs that it has come through */
     stg_problem problem;          /* status 0: none so far */
     stg_span lent;                /* a body that came at once */

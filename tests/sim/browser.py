@@ -75,7 +75,7 @@ class Browser:
              "--disable-background-timer-throttling",
              "--disable-renderer-backgrounding", "--hide-scrollbars",
              "--force-color-profile=srgb",
-             "--host-resolver-rules=MAP * ~NOTFOUND",
+             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
              "--remote-debugging-pipe",
              "--user-data-dir=" + os.path.join(self._folder.name, "profile"),
              "about:blank"],

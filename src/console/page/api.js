@@ -1,0 +1,78 @@
+/* The hub's API (docs/openapi.yaml), with the token of this tab. */
+
+const KEY = "stagger-token";
+
+export class Refused extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+/* The token is kept until the tab is closed, and goes nowhere but to this hub. */
+export function setToken(token) {
+  if (token === "")
+    sessionStorage.removeItem(KEY);
+  else
+    sessionStorage.setItem(KEY, token);
+}
+
+export function hasToken() {
+  return sessionStorage.getItem(KEY) !== null;
+}
+
+function headers(more) {
+  const token = sessionStorage.getItem(KEY);
+  return {...more, ...(token === null ? {} : {Authorization: `Bearer ${token}`})};
+}
+
+async function ask(path, options) {
+  let answer;
+
+  try {
+    answer = await fetch(path, {cache: "no-store", ...options});
+  } catch (error) {
+    if (error.name === "AbortError")
+      throw error;
+    throw new Refused(0, "the hub does not answer");
+  }
+  if (answer.ok)
+    return answer;
+  const problem = await answer.json().catch(() => ({}));
+  throw new Refused(answer.status, problem.detail ?? answer.statusText);
+}
+
+export async function get(path, signal) {
+  return (await ask(path, {headers: headers(), signal})).json();
+}
+
+export async function post(path, body) {
+  const options = body === undefined
+    ? {method: "POST", headers: headers()}
+    : {method: "POST", headers: headers({"Content-Type": "application/json"}), body: JSON.stringify(body)};
+  return (await ask(path, options)).json();
+}
+
+export function query(path, fields) {
+  const given = Object.entries(fields).filter(([, value]) => value !== "" && value !== undefined && value !== null);
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}
+
+/* Server-sent events, each an object; returns when the hub ends them. An
+ * EventSource cannot send a token. */
+export async function follow(path, signal, told) {
+  const answer = await ask(path, {headers: headers(), signal});
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+
+  for (;;) {
+    const {done, value} = await reader.read();
+    if (done)
+      return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines)
+      if (line.startsWith("data: "))
+        told(JSON.parse(line.slice(6)));
+  }
+}

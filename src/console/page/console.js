@@ -1,0 +1,157 @@
+/* The console of a hub: which view the address names, and what views share.
+ *
+ *     #/                        all targets
+ *     #/targets/NAME            one
+ *     #/dead-letters?target=..  dead letters
+ *     #/dead-letters/ID         one
+ *     #/messages/ID             a message
+ *
+ * A view gets a context, and a signal that ends with it: nothing of a view that
+ * was left goes on. */
+import {get, hasToken, setToken} from "./api.js";
+import {make} from "./dom.js";
+import {showLetter, showLetters} from "./letters.js";
+import {showMessage} from "./message.js";
+import {showOverview} from "./overview.js";
+import {Rates} from "./state.js";
+import {showTarget} from "./target.js";
+
+const view = document.getElementById("view");
+const said = document.getElementById("said");
+const whoami = document.getElementById("whoami");
+const rates = new Rates();
+let who = null;
+let leave = new AbortController();
+
+function say(words, isBad = false) {
+  said.textContent = words;
+  said.classList.toggle("bad", isBad);
+}
+
+function fail(error) {
+  if (error.name === "AbortError")
+    return;
+  if (error.status === 401) {
+    who = null;
+    askForToken(hasToken() ? error.message : "");
+  } else {
+    say(error.message, true);
+  }
+}
+
+/* A yes or no of a person. */
+function confirm(heading, words, label) {
+  return new Promise((resolve) => {
+    const dialog = make("dialog", {"aria-labelledby": "question", close: () => {
+      resolve(dialog.returnValue === "yes");
+      dialog.remove();
+    }}, make("form", {method: "dialog"},
+             make("h2", {id: "question"}, heading), make("p", {}, words),
+             make("div", {class: "row"}, make("button", {value: "yes", class: "main"}, label),
+                  make("button", {value: "no", autofocus: true}, "Cancel"))));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/* -- who may what ------------------------------------------------------------ */
+
+function askForToken(words) {
+  const token = make("input", {id: "token", type: "password", autocomplete: "off", size: "48", required: true});
+
+  leave.abort();
+  view.replaceChildren(
+    make("h1", {}, "Sign in"),
+    make("p", {}, "This hub asks for a token with the role view or operate, made by ",
+         make("code", {}, "stagger token new"), ". It is kept until this tab is closed."),
+    make("form", {submit: (event) => {
+      event.preventDefault();
+      setToken(token.value.trim());
+      show();
+    }}, make("label", {for: "token"}, "Token"), token, make("button", {class: "main"}, "Sign in")),
+    make("p", {class: "trouble"}, words));
+  token.focus();
+}
+
+async function signIn() {
+  who = await get("/v1/token", leave.signal);
+  const out = make("button", {click: () => {
+    setToken("");
+    who = null;
+    show();
+  }}, "Sign out");
+
+  whoami.replaceChildren(who.name === null ? "" : `${who.name} (${who.roles.join(", ")}) `, hasToken() ? out : "");
+}
+
+/* -- views ------------------------------------------------------------------- */
+
+function makeContext() {
+  const {signal} = leave;
+  const act = (work) => Promise.resolve().then(work).catch(fail);
+
+  return {
+    view, rates, signal, say, confirm, act,
+    may: (role) => who.roles.includes(role),
+    again: show,
+    /* Now, and then so often, while somebody can see it; what fails is tried again. */
+    async every(ms, work) {
+      while (!signal.aborted) {
+        if (!document.hidden)
+          await work().then(() => said.classList.contains("bad") && say(""), fail);
+        await new Promise((resolve) => setTimeout(resolve, ms));
+      }
+    },
+  };
+}
+
+function open(context) {
+  const [path, options] = location.hash.slice(1).split("?");
+  const [, kind = "", name] = path.split("/").map(decodeURIComponent);
+  const fields = Object.fromEntries([...new URLSearchParams(options ?? "")].filter(([, value]) => value !== ""));
+  const known = {"": "overview", "targets": "overview", "dead-letters": "dead-letters"};
+
+  for (const link of document.querySelectorAll("[data-view]"))
+    if (link.dataset.view === known[kind])
+      link.setAttribute("aria-current", "page");
+    else
+      link.removeAttribute("aria-current");
+  document.title = `${name ?? (kind === "" ? "targets" : kind)} - stagger hub`;
+  if (kind === "targets" && name)
+    return showTarget(context, name);
+  if (kind === "dead-letters")
+    return name ? showLetter(context, name) : showLetters(context, fields);
+  if (kind === "messages" && name)
+    return showMessage(context, name);
+  return showOverview(context);
+}
+
+async function show() {
+  leave.abort();
+  leave = new AbortController();
+  const {signal} = leave;
+  try {
+    if (who === null)
+      await signIn();
+    if (signal.aborted)
+      return;
+    view.replaceChildren();
+    await open(makeContext());
+  } catch (error) {
+    if (!signal.aborted)
+      fail(error);
+  }
+}
+
+document.getElementById("find").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const id = document.getElementById("find-id").value.trim();
+  if (id !== "")
+    location.hash = `#/messages/${encodeURIComponent(id)}`;
+});
+addEventListener("hashchange", () => {
+  say("");
+  show();
+  view.focus({preventScroll: true});
+});
+show();

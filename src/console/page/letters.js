@@ -1,0 +1,193 @@
+/* Dead letters: found, read, sent again, put aside. */
+import {get, post, query} from "./api.js";
+import {bytes, count, make, makePairs, makeTable, time} from "./dom.js";
+
+const PAGE = 100;
+const STATES = ["dead", "replayed", "dropped", "expired", "cancelled"];
+
+function wait(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/* How many, in words. */
+function sumOf(sum) {
+  const more = [[sum.expired, "cannot be sent: their bodies are gone"],
+                [sum.forgotten, "cannot be sent: their target was forgotten"]];
+  return `${count(sum.letters)} dead letters, ${count(sum.messages)} messages` +
+    more.filter(([n]) => n > 0).map(([n, words]) => `; ${count(n)} ${words}`).join("");
+}
+
+async function followReplay(context, replay) {
+  while (replay.state === "running" && !context.signal.aborted) {
+    context.say(`Replay ${replay.id} is running.`);
+    await wait(500);
+    replay = await get(`/v1/replays/${replay.id}`, context.signal);
+  }
+  const held = replay.held === null ? "" : ` (${replay.held})`;
+  context.say(`Replay ${replay.id} is ${replay.state}${held}: ` + sumOf(replay));
+}
+
+/* Asks first what it would do, then a person, and does it. */
+async function change(context, action, choice, again) {
+  const label = action === "replay" ? "Replay" : "Drop";
+  const sum = await post(`/v1/dead-letters/${action}`, {...choice, dry_run: true});
+
+  if (sum.letters === 0) {
+    context.say("None of these is in state dead: there is nothing to do.");
+    return;
+  }
+  if (!await context.confirm(`${label} ${count(sum.letters)} dead letters?`,
+                             `${sumOf(sum)}. The oldest: ` + sum.sample.map(
+                               (l) => `${l.id} of ${l.target} (${l.cause ?? l.why})`).join(", ") + ".", label))
+    return;
+  const done = await post(`/v1/dead-letters/${action}`, choice);
+  if (action === "replay")
+    await followReplay(context, done);
+  else
+    context.say(`Dropped: ${sumOf(done)}`);
+  again();
+}
+
+function makeChanges(context, choose, again) {
+  if (!context.may("operate"))
+    return null;
+  return ["replay", "drop"].map((action) => make("button", {
+    class: action === "replay" ? "main" : null,
+    click: () => context.act(() => change(context, action, choose(), again)),
+  }, action === "replay" ? "Replay ..." : "Drop ..."));
+}
+
+/* -- the list ---------------------------------------------------------------- */
+
+function makeFilter(fields) {
+  const text = (id, label) => [make("label", {for: id}, label),
+                               make("input", {id, name: id, value: fields[id] ?? "", size: "14",
+                                              autocomplete: "off", spellcheck: "false"})];
+  const state = make("select", {id: "state", name: "state"},
+                     make("option", {value: ""}, "any"),
+                     ...STATES.map((each) => make("option", {value: each, selected: fields.state === each}, each)));
+
+  return make("form", {submit: (event) => {
+    event.preventDefault();
+    location.hash = query("#/dead-letters", Object.fromEntries(new FormData(event.target)));
+  }}, text("target", "Target"), text("cause", "Cause"), text("since", "Since"), text("until", "Until"),
+              make("label", {for: "state"}, "State"), state, make("button", {}, "Filter"));
+}
+
+const COLUMNS = [[""], ["Id"], ["Target"], ["Cause"], ["Ended"], ["Attempts", "number"], ["Messages", "number"],
+                 ["Message"], ["State"]];
+
+function rowOf(l, chosen) {
+  const box = make("input", {type: "checkbox", "aria-label": `choose dead letter ${l.id}`,
+                             disabled: l.state !== "dead",
+                             change: (event) => chosen[event.target.checked ? "add" : "delete"](l.id)});
+  return [box, make("a", {href: `#/dead-letters/${l.id}`}, String(l.id)), l.target,
+          l.cause ?? l.why, time(l.last_attempt_at ?? l.created_at), count(l.attempts), count(l.count),
+          l.message_id === null ? "" : make("a", {href: `#/messages/${l.message_id}`}, l.message_id), l.state];
+}
+
+export async function showLetters(context, fields) {
+  const {view, signal} = context;
+  const chosen = new Set();
+  const list = make("div");
+  /* What the API may choose by; nothing: all. */
+  const {state, ...conditions} = fields;
+  const choose = () => chosen.size > 0 ? {ids: [...chosen]}
+    : Object.keys(conditions).length > 0 ? conditions : {all: true};
+  const again = () => context.again();
+
+  view.append(make("h1", {}, "Dead letters"), makeFilter(fields),
+              make("div", {class: "row"}, makeChanges(context, choose, again),
+                   context.may("operate") ? make("span", {class: "quiet"},
+                     "those that are ticked, or else all that the filter finds in state dead") : null), list);
+  await add(null);
+
+  async function add(cursor) {
+    const page = await get(query("/v1/dead-letters", {...fields, limit: PAGE, cursor}), signal);
+    const table = makeTable("Dead letters", COLUMNS, page.dead_letters.map((l) => rowOf(l, chosen)));
+
+    list.append(page.dead_letters.length > 0 ? table
+      : make("p", {class: "quiet"}, page.next === null && cursor === null ? "There are none." : "No more here."));
+    if (page.next !== null)
+      list.append(make("button", {click: (event) => {
+        event.target.remove();
+        context.act(() => add(page.next));
+      }}, "More"));
+  }
+}
+
+/* -- one of them ------------------------------------------------------------- */
+
+function bytesOf(base64) {
+  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+}
+
+function hexOf(all) {
+  const lines = [];
+  for (let at = 0; at < all.length; at += 16) {
+    const part = all.subarray(at, at + 16);
+    const hex = [...part].map((b) => b.toString(16).padStart(2, "0")).join(" ").padEnd(47);
+    const text = [...part].map((b) => b >= 32 && b < 127 ? String.fromCharCode(b) : ".").join("");
+    lines.push(`${at.toString(16).padStart(8, "0")}  ${hex}  ${text}`);
+  }
+  return lines.join("\n");
+}
+
+/* The looks that a body has: as text, as JSON laid out, as bytes. */
+function makeBody(text, base64, name) {
+  const all = base64 === undefined ? new TextEncoder().encode(text) : bytesOf(base64);
+  const looks = new Map();
+  const shown = make("pre", {tabindex: "0", "aria-label": name});
+
+  if (base64 === undefined) {
+    try {
+      looks.set("JSON", JSON.stringify(JSON.parse(text), null, 2));
+    } catch {
+      /* It is no JSON, and is shown as text. */
+    }
+    looks.set("Text", text);
+  }
+  looks.set("Hex", hexOf(all));
+  const buttons = [...looks].map(([label, look]) => make("button", {"aria-pressed": "false", click: (event) => {
+    shown.textContent = look;
+    for (const each of buttons)
+      each.setAttribute("aria-pressed", String(each === event.target));
+  }}, label));
+  buttons[0].click();
+  return [make("div", {class: "row"}, ...buttons, make("span", {class: "quiet"}, bytes(all.length))), shown];
+}
+
+function bodyPart(heading, text, base64) {
+  if ((text ?? null) === null && base64 === undefined)
+    return [];
+  return [make("h2", {}, heading), ...makeBody(text, base64, heading)];
+}
+
+export async function showLetter(context, id) {
+  const l = await get(`/v1/dead-letters/${encodeURIComponent(id)}`, context.signal);
+
+  context.view.append(
+    make("h1", {}, `Dead letter ${l.id}`),
+    make("p", {class: "trouble"}, `${l.why}: ${l.cause ?? ""} ${l.detail ?? ""}`),
+    l.state === "dead" ? make("div", {class: "row"},
+      makeChanges(context, () => ({ids: [l.id]}), () => context.again())) : "",
+    makePairs("pairs", [
+      ["State", l.state],
+      ["Target", make("a", {href: `#/targets/${encodeURIComponent(l.target)}`}, l.target)],
+      ["URL", l.target_url],
+      ["Message", l.message_id === null ? null : make("a", {href: `#/messages/${l.message_id}`}, l.message_id)],
+      ["Messages", l.count === 1 ? null : `${count(l.count)}, positions ${l.position} to ${l.last_position}`],
+      ["Attempts", count(l.attempts)],
+      ["First attempt", time(l.first_attempt_at)],
+      ["Last attempt", time(l.last_attempt_at)],
+      ["Accepted", time(l.created_at)],
+      ["HTTP status", l.http_status === null ? null : String(l.http_status)],
+      ["Topic", l.topic === null ? null : `${l.topic}, partition ${l.partition}, offset ${l.position}`],
+      ["Key", l.key],
+      ["Content type", l.content_type],
+      ["Replayed before", l.replay === 0 ? null : `${l.replay} times`],
+    ]),
+    ...bodyPart("What the target answered", l.answer, l.answer_base64),
+    ...(l.headers === null ? [] : [make("h2", {}, "Headers"), make("pre", {tabindex: "0"}, l.headers)]),
+    ...bodyPart("Body", l.payload, l.payload_base64));
+}
