@@ -28,8 +28,9 @@ typedef struct stg_hub_source {
 stg_status stg_hub_source_make(stg_hub *h, const stg_settings *o,
                                stg_store_options *store, stg_error *err);
 
-/* Before flow's cursors are restored: assigns what is the source's from the start,
- * and the rows that a file has of partitions which are not this hub's now. */
+/* Before flow's cursors are restored: assigns what is the source's from the
+ * start, and the rows that a file has of partitions which are not this hub's
+ * now. */
 stg_status stg_hub_source_restore(stg_hub *h, stg_error *err);
 
 /* Begins to read; *parts counts what is to be closed. */

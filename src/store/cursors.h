@@ -6,9 +6,9 @@
  *     "8": ...
  *     }
  *
- * a line a lane; what is 0, empty or false is left out. Bases only rise: a lane that
- * comes with a lower one, or not at all, keeps what is stored. So that few rows
- * are ever read, the writer has the bases in memory. */
+ * a line a lane; what is 0, empty or false is left out. Bases only rise: a lane
+ * that comes with a lower one, or not at all, keeps what is stored. So that few
+ * rows are ever read, the writer has the bases in memory. */
 #ifndef STAGGER_STORE_CURSORS_H
 #define STAGGER_STORE_CURSORS_H
 
@@ -21,8 +21,8 @@ bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
                        stg_cursor_each *each, void *ctx);
 
 /* Every stored cursor of some partitions, see stg_sql_list(), or of all of them
- * (NULL); of a lane that several shards have, the furthest. counts: with parked as
- * the table of parked rows has it. */
+ * (NULL); of a lane that several shards have, the furthest. counts: with parked
+ * as the table of parked rows has it. */
 int stg_cursors_read(stg_db *db, const char *partitions, bool counts,
                      stg_cursor_each *each, void *ctx);
 

@@ -199,7 +199,7 @@ uint64_t stg_store_first(const stg_store *s);
 /* The number of a target's lane by its name, new if there is none. The number
  * of another name is never given again, nor that of a name that was forgotten
  * (STG_CHANGE_FORGET). url is noted for the dead letters, without the values of
- * its query: see url_mask.h. At any time; it is durable before, or with, the
+ * its query: see http/url_mask.h. At any time; it is durable before, or with, the
  * first row that names it. */
 stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
                           uint32_t *lane, stg_error *err);

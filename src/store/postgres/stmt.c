@@ -1,4 +1,4 @@
-/* PostgreSQL behind the calls of sql.h. */
+/* PostgreSQL behind the calls of store/sql.h. */
 #include "store/postgres/stmt.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* stmt.h - a statement of PostgreSQL: see sql.h.
+/* stmt.h - a statement of PostgreSQL: see store/sql.h.
  *
  * It is prepared on a connection when it is first sent there, when the letters of
  * its parameters are known; one that is kept by a name of its own. */
