@@ -629,7 +629,7 @@ def main():
     words = parser.parse_args()
     for part in words.parts:
         if part not in PARTS:
-            parser.error(f"{part}: wanted one of {', '.join(PARTS)}")
+            parser.error(f"{part}: expected one of {', '.join(PARTS)}")
     warn_of_others()
     pairs = words.pairs or (1 if words.quick else 5)
     with Bench(os.path.abspath(words.stagger), pairs, words.quick,

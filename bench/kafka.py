@@ -183,11 +183,11 @@ class Bench(base.Bench):
 
     def await_connections(self, port, seconds=60):
         """Until somebody has connected to the sink's port, and a second more."""
-        wanted = f":{port:04X}"
+        expected = f":{port:04X}"
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             with open("/proc/net/tcp") as rows:
-                if any(row.split()[2].endswith(wanted) for row in
+                if any(row.split()[2].endswith(expected) for row in
                        list(rows)[1:]):
                     time.sleep(1)
                     return

@@ -1,11 +1,11 @@
-/* Any bytes as a settings file: settings that can be used, or complaints that
+/* Any bytes as a settings file: settings that can be used, or diagnostics that
  * say where, and never what a secret is. */
 #include <string.h>
 
 #include "config/load.h"
 #include "fuzz/fuzz.h"
 
-static void check_complaint(const stg_diagnostic *c)
+static void check_diagnostic(const stg_diagnostic *c)
 {
     size_t size = strlen(c->text);
 
@@ -15,12 +15,12 @@ static void check_complaint(const stg_diagnostic *c)
         HOLDS((unsigned char)c->text[i] >= ' ' && c->text[i] != 0x7f);
 }
 
-static void check_complaints(const stg_diagnostics *c)
+static void check_diagnostics(const stg_diagnostics *c)
 {
     HOLDS(c->count <= STG_DIAGNOSTICS_MAX);
     HOLDS(!c->is_memory_short);
     for (size_t i = 0; i < c->count; i++) {
-        check_complaint(&c->all[i]);
+        check_diagnostic(&c->all[i]);
         if (i > 0)
             HOLDS(c->all[i - 1].place.line <= c->all[i].place.line);
     }
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     HOLDS(status == STG_OK || status == STG_INVALID);
     HOLDS((status == STG_OK) == (c.mistakes == 0));
     HOLDS((status == STG_OK) == (s != NULL));
-    check_complaints(&c);
+    check_diagnostics(&c);
     if (s != NULL) {
         check_settings(s);
         check_reload(s, text, size);

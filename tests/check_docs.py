@@ -73,12 +73,12 @@ def run(*command, **options):
                           stderr=subprocess.STDOUT, **options)
 
 
-def differences(what, said, wanted):
+def differences(what, said, expected):
     """What one of two sets has and the other has not."""
-    said, wanted = set(said), set(wanted)
-    for each in sorted(said - wanted):
+    said, expected = set(said), set(expected)
+    for each in sorted(said - expected):
         yield f"{what}: {each}: there is no such thing"
-    for each in sorted(wanted - said):
+    for each in sorted(expected - said):
         yield f"{what}: {each}: is missing"
 
 
@@ -161,7 +161,7 @@ def wrong_tests(text):
     for path, names in tests_named(text):
         if not path or not (SOURCE / path).exists() or \
                 not (names or path.endswith(".py")):
-            yield f"Held by: {path}: {names}: wanted a file of tests and names"
+            yield f"Held by: {path}: {names}: expected a file of tests and names"
             continue
         for name in sorted(set(names) - set(tests_in(path))):
             yield f"{path} has no test {name}"
@@ -219,7 +219,7 @@ def wrong_broker_codes(text):
     sources = {"redis": "Redis", "amqp": "AMQP 0-9-1", "amqp1": "AMQP 1.0",
                "kafka": "Kafka"}
     names = fault_names()
-    wanted, said = set(), set()
+    expected, said = set(), set()
     for table, body in re.findall(r"(\w+)\[\] = \{(.*?)\n\};",
                                   read("src/core/codes.c"), re.S):
         for name, code, fault in re.findall(
@@ -227,14 +227,14 @@ def wrong_broker_codes(text):
             if table in sources and names[fault] not in ("rejected", "ok"):
                 word = name if table in ("redis", "amqp1") else code
                 source = ("librdkafka" if int(code) < -1 else sources[table])
-                wanted.add((source, names[fault], word))
+                expected.add((source, names[fault], word))
     for source, fault, codes, *_ in rows(section(text, "What is read as which")):
         if source in (*sources.values(), "librdkafka") and \
                 spans(fault) not in ([], ["rejected"]):
             said |= {(source, spans(fault)[0], word) for word in re.findall(
                 r"-?\b\d+\b|\b[A-Z]{2,}\b|\b[a-z.]+(?::[a-z-]+)+\b",
                 codes.split(";")[0])}
-    yield from differences("what is read as which", said, wanted)
+    yield from differences("what is read as which", said, expected)
 
 
 def wrong_codes(text):
@@ -244,13 +244,13 @@ def wrong_codes(text):
     code = read("src/core/classify.c")
     code = re.sub(r"NAMED\((\w+), (\w+)\)", r"{\1, STG_FAULT_\2}", code)
     names = fault_names()
-    wanted, said = set(), set()
+    expected, said = set(), set()
     for table, body in re.findall(r"(\w+)\[\] = \{(.*?)\n\};", code, re.S):
         if table in sources:
             for value, fault in re.findall(r'\{"?(\w+)"?, (STG_FAULT_\w+)',
                                            body):
-                wanted.add((sources[table], names[fault], value))
-    wanted -= {("errno", "timeout", "EWOULDBLOCK"), ("resolver", "error", "0")}
+                expected.add((sources[table], names[fault], value))
+    expected -= {("errno", "timeout", "EWOULDBLOCK"), ("resolver", "error", "0")}
     for source, fault, codes, *_ in rows(section(text, "What is read as which")):
         if source in sources.values():
             said |= {(source, (spans(fault) or ["ok"])[0], value)
@@ -258,7 +258,7 @@ def wrong_codes(text):
                                              codes.split(";")[0])}
     said -= {("libcurl", "ok", "0"), ("MySQL", "ok", "0"),
              ("errno", "timeout", "EWOULDBLOCK")}
-    yield from differences("what is read as which", said, wanted)
+    yield from differences("what is read as which", said, expected)
 
 
 # -- docs/retry.md against the command
@@ -300,13 +300,13 @@ def wrong_faults(text):
     columns = {2: "retry=default", 3: "broadcast"}
     words = {None: "yes", 0: "no"}
     for column, policy in columns.items():
-        wanted = [f"{row['category']} {row['fault']} "
+        expected = [f"{row['category']} {row['fault']} "
                   f"{words.get(row['retries_max'], row['retries_max'])}"
                   for row in plan(policy)["faults"]]
         said = [f"{row[0]} {fault} {row[column]}"
                 for row in rows(section(text, "Faults"))
                 for fault in spans(row[1])]
-        yield from differences(f"faults, {policy}", said, wanted)
+        yield from differences(f"faults, {policy}", said, expected)
 
 
 # -- manuals
@@ -417,10 +417,10 @@ def prototypes(text):
 
 def wrong_prototypes():
     code = re.sub(r"/\*.*?\*/", "", headers(), flags=re.S)
-    wanted = ";".join(re.findall(r"STG_API\s+([^;{]*);", code))
+    expected = ";".join(re.findall(r"STG_API\s+([^;{]*);", code))
     said = ";".join(block for block in literals(read("docs/man/libstagger.3"))
                     if "main(" not in block)
-    yield from differences("libstagger.3", prototypes(said), prototypes(wanted))
+    yield from differences("libstagger.3", prototypes(said), prototypes(expected))
 
 
 # -- examples

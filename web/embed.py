@@ -33,7 +33,7 @@ def read_part(folder, name, end):
 def put_once(pattern, put, page, what):
     page, count = pattern.subn(put, page)
     if count != 1:
-        sys.exit(f"wanted one {what}, found {count}")
+        sys.exit(f"expected one {what}, found {count}")
     return page
 
 

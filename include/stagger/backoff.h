@@ -70,7 +70,7 @@ typedef struct stg_backoff {
 STG_API stg_backoff stg_backoff_default(void);
 
 /* Checks the ranges above. Returns STG_OK, or STG_INVALID with a text in err
- * that names the setting, what it is and what was wanted. */
+ * that names the setting, what it is and what was expected. */
 STG_API stg_status stg_backoff_check(const stg_backoff *b, stg_error *err);
 
 /* w(n), saturating. Right for every n; 0 is read as 1. The power is exact
@@ -82,8 +82,8 @@ STG_API stg_ns stg_backoff_window(const stg_backoff *b, uint32_t n);
 /* The own wait number n: w(n) and its jitter, drawn from what of the interval
  * is not below the floor; the floor itself where that is nothing. *last is the
  * s of decorrelated jitter, or the v of Polly's in 2^-56: the caller keeps it for
- * each operation and starts it at b->base; other jitters leave it alone. Draws once from rng, or not at
- * all for STG_JITTER_NONE.
+ * each operation and starts it at b->base; other jitters leave it alone. Draws
+ * once from rng, or not at all for STG_JITTER_NONE.
  *
  * Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
  * 2015. Its exponent is the attempt; ours is one less, so that the first
@@ -99,7 +99,8 @@ STG_API stg_ns stg_backoff_wait(const stg_backoff *b, uint32_t n, stg_ns *last,
  * the backoff goes on. If the own wait may be as long as floor, it is drawn from
  * what of its interval is not below floor; else it is floor without jitter, and
  * floor + U[0, h] with any, h being the longest own wait. *last becomes the own
- * wait that was drawn, or h (of Polly's jitter: its u). A floor of 0 is none. One draw, or none, as above. */
+ * wait that was drawn, or h (of Polly's jitter: its u). A floor of 0 is none.
+ * One draw, or none, as above. */
 STG_API stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n,
                                       stg_ns *last, stg_ns floor, stg_rng *rng);
 

@@ -113,7 +113,7 @@ STG_API stg_status stg_breaker_init(stg_breaker *b,
  * too-many-connections and gRPC's UNAVAILABLE. 429, 408, 425 (busy) and what was
  * our own doing (cancelled, circuit-open, no-ports, unclassified ...) are
  * neither. Any other answer shows that the remote works. */
-STG_API stg_breaker_verdict stg_breaker_judge(const stg_outcome *o);
+STG_API stg_breaker_verdict stg_breaker_classify(const stg_outcome *o);
 
 typedef enum stg_permit {
     STG_PERMIT_GRANTED, /* pass */

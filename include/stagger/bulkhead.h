@@ -32,7 +32,7 @@ typedef struct stg_bulkhead {
 } stg_bulkhead;
 
 /* Checks the ranges above. Returns STG_INVALID with a text in err that names
- * what was found and what was wanted. */
+ * what was found and what was expected. */
 STG_API stg_status stg_bulkhead_check(const stg_bulkhead_options *o,
                                       stg_error *err);
 

@@ -6,7 +6,8 @@
  * them gives up with the reason `cancelled`. It stays set. An attempt under way
  * is not broken off by loop and call, and if it succeeds the operation is done;
  * on a libuv loop it is abandoned within 50 ms, one of libcurl within a second
- * (in a stg_curl_multi within 50 ms), and a statement that stg_pq_exec() waits for is ended. */
+ * (in a stg_curl_multi within 50 ms), and a statement that stg_pq_exec() waits
+ * for is ended. */
 #ifndef STAGGER_CANCEL_H
 #define STAGGER_CANCEL_H
 

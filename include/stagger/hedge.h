@@ -21,13 +21,13 @@
  * which it pays as a retry does. One that is refused costs nothing, and ends the
  * hedges of its round; nothing else changes.
  *
- * A good answer ends the round, and so does one that the policy never retries (but a
- * fault of this machine, such as no-files). A failure that may be retried waits
- * for the others; the last one is what the round came to, and the retry goes on as
- * if one attempt had failed so. An answer that asks for a delay, or one of
- * category overload, stops further hedges. The limit of attempts counts rounds.
- * Budget, breaker, throttle and bulkhead hear of each attempt once; one that is
- * cancelled, because another one won, withdraws.
+ * A good answer ends the round, and so does one that the policy never retries
+ * (but a fault of this machine, such as no-files). A failure that may be
+ * retried waits for the others; the last one is what the round came to, and the
+ * retry goes on as if one attempt had failed so. An answer that asks for a
+ * delay, or one of category overload, stops further hedges. The limit of
+ * attempts counts rounds. Budget, breaker, throttle and bulkhead hear of each
+ * attempt once; one that is cancelled, because another one won, withdraws.
  *
  * Sources: Dean and Barroso, "The Tail at Scale", Communications of the ACM 56
  * (2013); gRFC A6, hedging. */
@@ -54,7 +54,7 @@ typedef struct stg_hedge_options {
 } stg_hedge_options;
 
 /* Checks the ranges above. Returns STG_INVALID with a text in err that names
- * what was found and what was wanted. */
+ * what was found and what was expected. */
 STG_API stg_status stg_hedge_check(const stg_hedge_options *o, stg_error *err);
 
 /* -- the latencies of a peer: how long its rounds took, from the begin of the

@@ -36,7 +36,8 @@ STG_API void stg_loop_begin(stg_loop *l, const stg_policy *policy,
  * that was not reported ends the operation as invalid, and its text says so. */
 STG_API bool stg_loop_again(stg_loop *l);
 
-/* Reports how the attempt ended. Once for each attempt; other calls do nothing. */
+/* Reports how the attempt ended. Once for each attempt; other calls do
+ * nothing. */
 STG_API void stg_loop_report(stg_loop *l, stg_outcome outcome);
 
 /* How long the current attempt may take, from now; STG_NEVER: no limit. */

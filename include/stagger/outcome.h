@@ -2,8 +2,9 @@
  *
  * An outcome is a plain value. Make one with the function for whatever you
  * hold: stg_ok(), an HTTP status, errno, a resolver's, libcurl's, gRPC's, a
- * broker's or a database's code; then change a field if you know more. No function fails:
- * what it does not know is STG_FAULT_ERROR. None reads errno or a clock. */
+ * broker's or a database's code; then change a field if you know more. No
+ * function fails: what it does not know is STG_FAULT_ERROR. None reads errno or
+ * a clock. */
 #ifndef STAGGER_OUTCOME_H
 #define STAGGER_OUTCOME_H
 
@@ -99,7 +100,8 @@ STG_API const char *stg_outcome_name(const stg_outcome *o,
                                      char text[STG_CAUSE_MAX]);
 
 /* The cause for records: "HTTP_503", "CONNECTION_REFUSED", "SQLSTATE_23505",
- * "GRPC_UNAVAILABLE", "KAFKA_REQUEST_TIMED_OUT", "EXIT_3". Returns text, always terminated. */
+ * "GRPC_UNAVAILABLE", "KAFKA_REQUEST_TIMED_OUT", "EXIT_3". Returns text, always
+ * terminated. */
 STG_API const char *stg_outcome_cause(const stg_outcome *o,
                                       char text[STG_CAUSE_MAX]);
 

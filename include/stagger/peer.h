@@ -7,10 +7,10 @@
  *
  * Several policies may share one peer: one for reads and one for writes, say.
  * A policy that has a budget has the peer's, number for number, and likewise a
- * policy that has a breaker, a rate, a bulkhead or a throttle; one without a budget (or breaker, or throttle) neither
- * pays nor counts in the peer's, and always fits. So make the peer from a policy
- * that has all that any of them has. Rate limit and bulkhead hold for
- * all. */
+ * policy that has a breaker, a rate, a bulkhead or a throttle; one without a
+ * budget (or breaker, or throttle) neither pays nor counts in the peer's, and
+ * always fits. So make the peer from a policy that has all that any of them
+ * has. Rate limit and bulkhead hold for all. */
 #ifndef STAGGER_PEER_H
 #define STAGGER_PEER_H
 

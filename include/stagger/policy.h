@@ -108,7 +108,7 @@ STG_API stg_policy stg_policy_default(void);
 
 /* Checks every range, and that the policy can be written as a text. Returns
  * STG_OK, or STG_INVALID with a text in err that names the setting, what it is
- * and what was wanted. NULL is invalid. */
+ * and what was expected. NULL is invalid. */
 STG_API stg_status stg_policy_check(const stg_policy *p, stg_error *err);
 
 /* Whether both say the same, field by field. */

@@ -29,8 +29,8 @@
  * stg_pq_exec() and stg_pq_wait() end the session, half a second after the
  * attempt's end, or after a cancel is set; a thread then asks the server to end
  * the command (PQcancel(), which may hang). PQexec() would wait on. An attempt
- * whose time is over, or that is cancelled, is not committed. Resolving a name has
- * no limit: libpq asks the system. */
+ * whose time is over, or that is cancelled, is not committed. Resolving a name
+ * has no limit: libpq asks the system. */
 #ifndef STAGGER_PQ_H
 #define STAGGER_PQ_H
 
@@ -80,9 +80,10 @@ typedef struct stg_pq_options {
  *
  * A connection that is not CONNECTION_OK is connected anew (PQresetStart()), by
  * its own options and within the attempt's time; its session starts from nothing,
- * and in libpq's blocking mode. Several hosts share that time, and connect_timeout
- * counts for each. When the call returns, the connection is idle outside of a
- * transaction, or it is not CONNECTION_OK, and the next call connects it. */
+ * and in libpq's blocking mode. Several hosts share that time, and
+ * connect_timeout counts for each. When the call returns, the connection is
+ * idle outside of a transaction, or it is not CONNECTION_OK, and the next call
+ * connects it. */
 STG_API bool stg_pq_run(PGconn *conn, stg_pq_fn *fn, void *ctx,
                         const stg_policy *policy, const stg_with *with,
                         const stg_pq_options *options, stg_report *report);

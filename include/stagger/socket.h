@@ -18,10 +18,10 @@
  *
  * end_at is an instant of the system's monotonic clock, whatever the operation's
  * env; STG_NEVER is none. All calls of an attempt share one, so that a peer that
- * sends a byte now and then gains nothing by it. A signal does not end a call, and
- * a cancel is not looked at. The socket may be of any family and in either mode,
- * and stays in it; it is the caller's, who closes it after a failure. Nothing is
- * allocated. Any thread may call, one at a time for a socket. */
+ * sends a byte now and then gains nothing by it. A signal does not end a call,
+ * and a cancel is not looked at. The socket may be of any family and in either
+ * mode, and stays in it; it is the caller's, who closes it after a failure.
+ * Nothing is allocated. Any thread may call, one at a time for a socket. */
 #ifndef STAGGER_SOCKET_H
 #define STAGGER_SOCKET_H
 

@@ -318,7 +318,7 @@ class policy
 {
   public:
     /* Throws std::invalid_argument with the place, what was found and what was
-     * wanted: "policy:1:13: ...". */
+     * expected: "policy:1:13: ...". */
     policy(const char *text)
     {
         stg_error err{};

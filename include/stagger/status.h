@@ -14,7 +14,7 @@ typedef enum stg_status {
 } stg_status;
 
 /* The words to a status that is not STG_OK. text is one line without an end of
- * line, and names the place, what was found and what was wanted:
+ * line, and names the place, what was found and what was expected:
  * "policy:1:24: cap=100ms is below base=200ms". line and column count from 1
  * (bytes); both are 0 where the input has no lines. Functions that take a
  * stg_error take NULL too, and write it only when they fail. */

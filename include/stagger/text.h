@@ -17,7 +17,7 @@ STG_DECLS_BEGIN
 #define STG_POLICY_TEXT_MAX 1024 /* the terminator included */
 
 /* Reads text into *policy. Returns STG_OK, or STG_INVALID with the place, what
- * was found and what was wanted in err ("policy:1:24: ..."), and leaves
+ * was found and what was expected in err ("policy:1:24: ..."), and leaves
  * *policy as it was. NULL is invalid. */
 STG_API stg_status stg_policy_parse(stg_policy *policy, const char *text,
                                     stg_error *err);

@@ -6,8 +6,8 @@
  *
  * over the last two minutes, so that about K requests go out for each one that
  * the remote accepts. Requests are all that the client wanted, those that it
- * refused itself included; accepted is what stg_breaker_judge() calls a success,
- * but for RESOURCE_EXHAUSTED.
+ * refused itself included; accepted is what stg_breaker_classify() calls a
+ * success, but for RESOURCE_EXHAUSTED.
  * Source: "Handling Overload", chapter 21 of Beyer et al., "Site Reliability
  * Engineering", 2016.
  *
@@ -63,7 +63,7 @@ typedef struct stg_throttle {
 } stg_throttle;
 
 /* Checks the ranges above. Returns STG_INVALID with a text in err that names
- * what was found and what was wanted. */
+ * what was found and what was expected. */
 STG_API stg_status stg_throttle_check(const stg_throttle_options *o,
                                       stg_error *err);
 

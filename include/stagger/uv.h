@@ -15,9 +15,9 @@
  *     stg_uv_retry(loop, op, &policy, NULL, start, done);
  *
  * With hedges in the policy (hedge=100ms, see hedge.h) and op->hedge set, several
- * attempts are under way at a time. Each has a number of its own: what start() and
- * hedge() begin is kept by number, reported by number, and abandon() is called with
- * the number of each one that has lost.
+ * attempts are under way at a time. Each has a number of its own: what start()
+ * and hedge() begin is kept by number, reported by number, and abandon() is
+ * called with the number of each one that has lost.
  *
  * With an env the operation runs on virtual time: at each turn of the loop the
  * clock is moved (env.sleep) to the earliest instant that an operation with
@@ -46,7 +46,8 @@ typedef void stg_uv_start_fn(stg_uv *op, uint32_t attempt);
 typedef void stg_uv_done_fn(stg_uv *op, const stg_report *report);
 
 /* The attempt is given up (its time is over, another one of its round has won,
- * or the operation is cancelled): stop what start() or hedge() began. What it reports from now on is ignored. */
+ * or the operation is cancelled): stop what start() or hedge() began. What it
+ * reports from now on is ignored. */
 typedef void stg_uv_abandon_fn(stg_uv *op, uint32_t attempt);
 
 struct stg_uv {
@@ -101,8 +102,8 @@ STG_API stg_status stg_uv_retry(uv_loop_t *loop, stg_uv *op,
                                 const stg_policy *policy, const stg_with *with,
                                 stg_uv_start_fn *start, stg_uv_done_fn *done);
 
-/* Reports how attempt number `attempt` ended. Reports of attempts that are over are
- * ignored, so a late answer does no harm as long as op lives. (A handle that
+/* Reports how attempt number `attempt` ended. Reports of attempts that are over
+ * are ignored, so a late answer does no harm as long as op lives. (A handle that
  * is used again counts from 1 again: stop what is under way in abandon().) */
 STG_API void stg_uv_report(stg_uv *op, uint32_t attempt, stg_outcome outcome);
 

@@ -3,7 +3,8 @@
  *     task<std::string> stock(uv_loop_t *loop)
  *     {
  *         co_return co_await stagger::uv::retry(
- *             loop, policy, [&](stagger::uv::attempt &a) { return get(loop, a); });
+ *             loop, policy,
+ *             [&](stagger::uv::attempt &a) { return get(loop, a); });
  *     }
  *
  * get() returns anything that can be awaited: a task of yours, an awaiter. What

@@ -59,7 +59,7 @@ stg_status stg_file_read(const char *path, char **text, size_t *size,
     *text = NULL;
     if (error != 0)
         return refuse(err, STG_IO, path, strerror(error));
-    return refuse(err, STG_INVALID, path, "too long, wanted at most 1 MiB");
+    return refuse(err, STG_INVALID, path, "too long, expected at most 1 MiB");
 }
 
 stg_status stg_policy_load(stg_policy *policy, const char *path,

@@ -102,8 +102,8 @@ bool stg_pq_take(PGconn *conn, const stg_pq_limit *l, PGresult **res);
 bool stg_pq_is_pause(const PGresult *res);
 
 /* The last result of a statement, or NULL. Not blocking, or a long command would
- * wait for a server that reads nothing. A connection that breaks stays so until it
- * is reset. */
+ * wait for a server that reads nothing. A connection that breaks stays so until
+ * it is reset. */
 PGresult *stg_pq_ask(PGconn *conn, const char *sql, const stg_pq_limit *l);
 
 #endif

@@ -65,8 +65,8 @@ static stg_heap *waiting(stg_uv *keeper)
     return (stg_heap *)(void *)&keeper->clock.waiting;
 }
 
-/* The operations that have their turn, in the order in which they were placed: libuv's
- * timers that end at once have that order, too. */
+/* The operations that have their turn, in the order in which they were placed:
+ * libuv's timers that end at once have that order, too. */
 static stg_heap *woken(stg_uv *keeper)
 {
     return (stg_heap *)(void *)&keeper->clock.woken;

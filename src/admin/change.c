@@ -53,7 +53,7 @@ stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
     return c;
 }
 
-/* -- the end of it ------------------------------------------------------------ */
+/* -- the end of it --------------------------------------------------------- */
 
 /* A problem document with more in it than others have. */
 static void answer_errors(stg_change_call *c)
@@ -285,7 +285,7 @@ void stg_admin_forget(void *admin, stg_ask *ask)
 /* -- reload ------------------------------------------------------------------ */
 
 /* NULL: no memory. */
-static json_t *print_complaint(const stg_diagnostic *one, const char *file)
+static json_t *print_diagnostic(const stg_diagnostic *one, const char *file)
 {
     char *text = NULL;
     size_t size = 0;
@@ -302,21 +302,21 @@ static json_t *print_complaint(const stg_diagnostic *one, const char *file)
 }
 
 /* The mistakes of the file, or the warnings. */
-static json_t *list_complaints(const stg_reloaded *r, bool is_warning)
+static json_t *list_diagnostics(const stg_reloaded *r, bool is_warning)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; r->complaints != NULL && i < r->complaints->count; i++)
-        if (r->complaints->all[i].is_warning == is_warning)
+    for (size_t i = 0; r->diagnostics != NULL && i < r->diagnostics->count; i++)
+        if (r->diagnostics->all[i].is_warning == is_warning)
             json_array_append_new(
-                list, print_complaint(&r->complaints->all[i], r->file));
+                list, print_diagnostic(&r->diagnostics->all[i], r->file));
     return list;
 }
 
 static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
 {
-    c->errors = list_complaints(r, false);
-    c->warnings = list_complaints(r, true);
+    c->errors = list_diagnostics(r, false);
+    c->warnings = list_diagnostics(r, true);
     if (json_array_size(c->errors) == 1)
         stg_change_refuse(c, 422, "%s",
                           json_string_value(json_array_get(c->errors, 0)));
@@ -324,7 +324,7 @@ static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
         stg_change_refuse(c, 422,
                           "the settings have %zu mistakes, and nothing has "
                           "changed",
-                          r->complaints->mistakes);
+                          r->diagnostics->mistakes);
 }
 
 static void answer_reload(void *ctx, const stg_reloaded *r)
@@ -338,7 +338,7 @@ static void answer_reload(void *ctx, const stg_reloaded *r)
                                   stg_json_count(r->changed), "gone",
                                   stg_json_count(r->gone), "same",
                                   stg_json_count(r->same), "warnings",
-                                  list_complaints(r, true)),
+                                  list_diagnostics(r, true)),
                         true);
     else if (r->status == STG_INVALID)
         refuse_settings(c, r);

@@ -17,9 +17,9 @@ typedef struct given {
     const char *name, *text;
 } given;
 
-static bool refuse(const given *g, const char *wanted)
+static bool refuse(const given *g, const char *expected)
 {
-    stg_ask_refuse(g->ask, 400, "%s: wanted %s", g->name, wanted);
+    stg_ask_refuse(g->ask, 400, "%s: expected %s", g->name, expected);
     return false;
 }
 
@@ -41,14 +41,14 @@ static bool take_letter(stg_choice *c, const char *letter)
 static bool take_cause(const given *g)
 {
     stg_choice *c = g->choice;
-    char near[STG_CAUSE_MAX], wanted[STG_CAUSE_MAX + 80];
+    char near[STG_CAUSE_MAX], expected[STG_CAUSE_MAX + 80];
 
     if (!stg_cause_read(&c->cause, g->text, near)) {
-        snprintf(wanted, sizeof wanted,
+        snprintf(expected, sizeof expected,
                  "a cause like HTTP_503 or refused%s%s%s",
                  near[0] == '\0' ? "" : "; did you mean ", near,
                  near[0] == '\0' ? "" : "?");
-        return refuse(g, wanted);
+        return refuse(g, expected);
     }
     if (c->cause.category[0] != '\0')
         return take_letter(c, c->cause.category);
@@ -70,7 +70,8 @@ static bool take_category(const given *g)
 static bool take_state(const given *g)
 {
     g->choice->filter.state = g->text;
-    return stg_letter_is_state(g->text) || refuse(g, STG_LETTER_STATES_WANTED);
+    return stg_letter_is_state(g->text) ||
+           refuse(g, STG_LETTER_STATES_EXPECTED);
 }
 
 static bool take_time(const given *g, stg_ns *wall)
@@ -138,14 +139,14 @@ static bool take_ids(stg_choice *c, stg_ask *ask, const json_t *value)
 
     if (!json_is_array(value) || count == 0 ||
         count > sizeof c->ids / sizeof *c->ids) {
-        stg_ask_refuse(ask, 400, "ids: wanted a list of 1 to 1000 numbers");
+        stg_ask_refuse(ask, 400, "ids: expected a list of 1 to 1000 numbers");
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         const json_t *id = json_array_get(value, i);
 
         if (!json_is_integer(id) || json_integer_value(id) < 1) {
-            stg_ask_refuse(ask, 400, "ids: wanted numbers from 1");
+            stg_ask_refuse(ask, 400, "ids: expected numbers from 1");
             return false;
         }
         c->ids[i] = (uint64_t)json_integer_value(id);
@@ -165,10 +166,11 @@ static bool take_text(stg_choice *c, const stg_admin *a, stg_ask *ask,
             continue;
         return g.text == NULL ? refuse(&g, "a text") : texts[i].take(&g);
     }
-    stg_ask_refuse(ask, 400,
-                   "%.40s: there is no such field; wanted ids, target, cause, "
-                   "category, since, until, message, all or dry_run",
-                   name);
+    stg_ask_refuse(
+        ask, 400,
+        "%.40s: there is no such field; expected ids, target, cause, "
+        "category, since, until, message, all or dry_run",
+        name);
     return false;
 }
 
@@ -184,7 +186,7 @@ static bool take_field(stg_choice *c, const stg_admin *a, stg_ask *ask,
     if (strcmp(name, "all") == 0 && json_is_true(value))
         return true;
     if (strcmp(name, "dry_run") == 0 || strcmp(name, "all") == 0) {
-        stg_ask_refuse(ask, 400, "%s: wanted true%s", name,
+        stg_ask_refuse(ask, 400, "%s: expected true%s", name,
                        *name == 'd' ? " or false" : "");
         return false;
     }
@@ -208,7 +210,7 @@ static bool parse(stg_choice *c, stg_ask *ask)
             (json_object_get(c->json, "dry_run") != NULL ? 1u : 0u))
         return true;
     stg_ask_refuse(ask, 400,
-                   "wanted an object that says which dead letters; "
+                   "expected an object that says which dead letters; "
                    "{\"all\": true} for all of them");
     return false;
 }

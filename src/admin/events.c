@@ -17,8 +17,8 @@ typedef struct follower {
     char target[STG_TARGET_NAME_MAX + 16]; /* as the line has it */
 } follower;
 
-static bool is_wanted(const follower *f, stg_log_level level, const char *event,
-                      stg_span json)
+static bool is_asked(const follower *f, stg_log_level level, const char *event,
+                     stg_span json)
 {
     return level >= f->least &&
            (f->event[0] == '\0' || strcmp(f->event, event) == 0) &&
@@ -34,7 +34,7 @@ static void hear(void *admin, stg_log_level level, const char *event,
          at = stg_list_next(&a->followers, at)) {
         follower *f = STG_HOLDER(at, follower, link);
 
-        if (is_wanted(f, level, event, json))
+        if (is_asked(f, level, event, json))
             stg_stream_send(f->stream, json);
     }
 }
@@ -63,7 +63,7 @@ static bool read_level(follower *f, stg_ask *ask)
             f->least = (stg_log_level)i;
             return true;
         }
-    stg_ask_refuse(ask, 400, "?level: wanted debug, info, warn or error");
+    stg_ask_refuse(ask, 400, "?level: expected debug, info, warn or error");
     return false;
 }
 

@@ -1,13 +1,13 @@
 /* internal.h - what the files of the admin API share. Private to them.
  *
- *     admin.c          the table of routes; open and close
+ *     admin.c    the table of routes; open and close
  *     look.c     the hub, its targets
  *     letters.c  dead letters and messages, to look at
  *     choice.c   which dead letters
- *     change.c   changes, from the request to the audit log
+ *     change.c   changes, from the request to the audit log; a test of the sinks
+ *                of alerts
  *     replay.c   replay and drop
  *     events.c   what happens, as it happens
- *     alerts.c   a test of the sinks of alerts
  *     json.c     values of JSON */
 #ifndef STAGGER_ADMIN_INTERNAL_H
 #define STAGGER_ADMIN_INTERNAL_H
@@ -131,14 +131,11 @@ void stg_admin_pause(void *admin, stg_ask *a);
 void stg_admin_resume(void *admin, stg_ask *a);
 void stg_admin_forget(void *admin, stg_ask *a);
 void stg_admin_reload(void *admin, stg_ask *a);
+void stg_admin_test_alerts(void *admin, stg_ask *a);
 
 /* -- events.c ---------------------------------------------------------- */
 
 void stg_admin_events(void *admin, stg_ask *a);
-
-/* -- alerts.c ---------------------------------------------------------- */
-
-void stg_admin_test_alerts(void *admin, stg_ask *a);
 
 /* -- replay.c ---------------------------------------------------------- */
 

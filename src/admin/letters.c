@@ -85,7 +85,7 @@ static bool read_cursor(stg_ask *ask, uint64_t *after)
     *after = text == NULL ? 0 : read_number(text);
     if (text == NULL || *after > 0)
         return true;
-    stg_ask_refuse(ask, 400, "?cursor: wanted `next` of another page");
+    stg_ask_refuse(ask, 400, "?cursor: expected `next` of another page");
     return false;
 }
 
@@ -132,7 +132,7 @@ void stg_admin_letter(void *admin, stg_ask *ask)
     uint64_t id = read_number(stg_ask_word(ask, 0));
 
     if (id == 0)
-        stg_ask_refuse(ask, 400, "wanted the number of a dead letter");
+        stg_ask_refuse(ask, 400, "expected the number of a dead letter");
     else if (check_store(a, ask))
         stg_store_letter(a->hub->store, id, answer_letter, ask);
 }
@@ -236,7 +236,7 @@ void stg_admin_message(void *admin, stg_ask *ask)
     page *p;
 
     if (!stg_admin_is_id(id)) {
-        stg_ask_refuse(ask, 400, "wanted the id of a message");
+        stg_ask_refuse(ask, 400, "expected the id of a message");
         return;
     }
     if (!check_store(a, ask) || !read_cursor(ask, &from))

@@ -27,7 +27,7 @@ uint32_t stg_admin_limit(stg_ask *a)
                     : MOST + 1;
     if (limit >= 1 && limit <= MOST)
         return limit;
-    stg_ask_refuse(a, 400, "?limit: wanted 1 to %d", MOST);
+    stg_ask_refuse(a, 400, "?limit: expected 1 to %d", MOST);
     return 0;
 }
 
@@ -362,7 +362,7 @@ void stg_admin_targets(void *admin, stg_ask *ask)
     if (state > STATES) {
         stg_ask_refuse(
             ask, 400,
-            "?state: wanted live, throttled, circuit-open, shedding, "
+            "?state: expected live, throttled, circuit-open, shedding, "
             "paused, orphaned or removing");
         return;
     }

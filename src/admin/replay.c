@@ -121,7 +121,7 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
 }
 
 /* What it was asked for is counted, and told; then it goes on by itself. */
-static void go_on(void *ctx, const stg_letters_sum *wanted)
+static void go_on(void *ctx, const stg_letters_sum *sum)
 {
     asked *d = ctx;
     stg_admin *a = d->admin;
@@ -130,13 +130,13 @@ static void go_on(void *ctx, const stg_letters_sum *wanted)
     stg_letters_sum nothing = {.end = STG_LETTERS_DONE};
 
     d->call = NULL;
-    if (wanted->end != STG_LETTERS_DONE || store == NULL) {
+    if (sum->end != STG_LETTERS_DONE || store == NULL) {
         stg_change_refuse(call, 503, "the hub stops");
         nothing.end = STG_LETTERS_STOPPED;
         end_replay(d, &nothing);
         return;
     }
-    tell_messages(call, wanted->messages);
+    tell_messages(call, sum->messages);
     stg_change_done(call, 202, print_replay(find_replay(a, d->replay)), true);
     if (d->choice->is_impossible)
         end_replay(d, &nothing);
@@ -335,7 +335,7 @@ void stg_admin_one_replay(void *admin, stg_ask *ask)
     const stg_replay *r;
 
     if (*word < '1' || *word > '9' || *end != '\0') {
-        stg_ask_refuse(ask, 400, "wanted the number of a replay");
+        stg_ask_refuse(ask, 400, "expected the number of a replay");
         return;
     }
     r = find_replay(admin, id);

@@ -325,7 +325,7 @@ static void write_detail(const stg_mail *m, char detail[DETAIL_MAX])
         snprintf(
             detail, DETAIL_MAX,
             "the server offers no login (AUTH) that can be used, and the "
-            "sink has a `user`: wanted smtps:// or STARTTLS, or no `user`");
+            "sink has a `user`: expected smtps:// or STARTTLS, or no `user`");
     else if (m->forbidden[0] != '\0')
         snprintf(detail, DETAIL_MAX, "egress: %s", m->forbidden);
     else

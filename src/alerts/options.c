@@ -85,7 +85,7 @@ static stg_status refuse_threshold(stg_error *err, const char *text)
         stg_write_text(&w, "\": ");
     }
     stg_write_text(&w,
-                   "wanted `N failures in TIME`, with N of 1 to "
+                   "expected `N failures in TIME`, with N of 1 to "
                    "1000000000 and a time of 1s to 1d, or `off`");
     return STG_INVALID;
 }
@@ -243,14 +243,14 @@ static stg_status check_mail(const place *p)
 
     if (s->url_file != NULL || s->url == NULL || !is_mail_url(s->url))
         return fail(p, "url",
-                    "wanted smtp://HOST[:PORT] or smtps://HOST[:PORT]");
+                    "expected smtp://HOST[:PORT] or smtps://HOST[:PORT]");
     if (s->from == NULL || !is_address(s->from))
-        return fail(p, "from", "wanted an address, as hub@example.org");
+        return fail(p, "from", "expected an address, as hub@example.org");
     if (s->to_count < 1 || s->to_count > 100)
-        return fail(p, "to", "wanted 1 to 100 addresses");
+        return fail(p, "to", "expected 1 to 100 addresses");
     for (size_t i = 0; i < s->to_count; i++)
         if (!is_address(s->to[i]))
-            return fail(p, "to", "wanted addresses, as ops@example.org");
+            return fail(p, "to", "expected addresses, as ops@example.org");
     if ((s->user != NULL) != (s->password_file != NULL))
         return fail(p, s->user != NULL ? "password-file" : "user",
                     "a login needs both user and password-file");
@@ -259,7 +259,7 @@ static stg_status check_mail(const place *p)
     if (s->user != NULL && s->starttls != STG_STARTTLS_REQUIRED &&
         strncmp(s->url, "smtps:", 6) != 0)
         return fail(p, "starttls",
-                    "a password is sent over TLS only: wanted "
+                    "a password is sent over TLS only: expected "
                     "required, or smtps://");
     if (s->header_count > 0)
         return fail(p, "headers", "a mail has none of its own");
@@ -287,8 +287,7 @@ static bool is_header_name(const char *name)
 static stg_status check_header(const place *p, const stg_alert_header *h)
 {
     if (h->name == NULL || !is_header_name(h->name))
-        return fail(p, "headers",
-                    "a name of letters, digits and '-' is wanted");
+        return fail(p, "headers", "expected a name of letters, digits and '-'");
     if ((h->value != NULL) == (h->file != NULL))
         return fail(p, "headers", "each has a value, or a file that has it");
     for (const char *c = h->value; c != NULL && *c != '\0'; c++)
@@ -320,15 +319,15 @@ static stg_status check_http(const place *p)
     if (s->type == STG_ALERT_SLACK && s->url != NULL)
         return fail(p, "url",
                     "whoever has it can write to the channel: "
-                    "wanted url-file, a file that has it");
+                    "expected url-file, a file that has it");
     if (s->type == STG_ALERT_SLACK && s->url_file == NULL)
         return fail(p, "url-file",
-                    "wanted a file that has the URL of the "
+                    "expected a file that has the URL of the "
                     "incoming webhook");
     if ((s->url != NULL) == (s->url_file != NULL))
-        return fail(p, "url", "wanted url, or url-file, a file that has it");
+        return fail(p, "url", "expected url, or url-file, a file that has it");
     if (s->url != NULL && !is_http_url(s->url))
-        return fail(p, "url", "wanted http:// or https://");
+        return fail(p, "url", "expected http:// or https://");
     if (s->type == STG_ALERT_SLACK && s->header_count > 0)
         return fail(p, "headers", "only a webhook has them");
     for (size_t i = 0; i < s->header_count && status == STG_OK; i++)
@@ -341,39 +340,39 @@ static stg_status check_sink(const stg_alert_options *o, const place *p)
     const stg_alert_sink_options *s = p->sink;
 
     if (!is_name(s->name))
-        return fail(p, "name", "wanted 1 to 64 of A-Z a-z 0-9 . _ -");
+        return fail(p, "name", "expected 1 to 64 of A-Z a-z 0-9 . _ -");
     for (size_t i = 0; i < p->i; i++)
         if (strcmp(o->sinks[i].name, s->name) == 0)
             return fail(p, "name", "another sink has it");
     if (s->timeout < STG_S || s->timeout > STG_MIN)
-        return fail(p, "timeout", "wanted 1s to 1m");
+        return fail(p, "timeout", "expected 1s to 1m");
     if (s->alerts == 0 || s->alerts > STG_ALERT_ALL)
-        return fail(p, "alerts", "wanted one at least");
+        return fail(p, "alerts", "expected one at least");
     for (size_t i = 0; i < s->target_count; i++)
         if (!is_name(s->targets[i]))
-            return fail(p, "targets", "wanted names of targets");
+            return fail(p, "targets", "expected names of targets");
     return s->type == STG_ALERT_MAIL ? check_mail(p) : check_http(p);
 }
 
 static stg_status check_times(const stg_alert_options *o, const place *p)
 {
     if (o->interval < STG_MIN || o->interval > 7 * STG_DAY)
-        return fail(p, "interval", "wanted 1m to 7d");
+        return fail(p, "interval", "expected 1m to 7d");
     if (o->repeat_interval != STG_NEVER && (o->repeat_interval < o->interval ||
                                             o->repeat_interval > 365 * STG_DAY))
         return fail(p, "repeat-interval",
-                    "wanted the interval to 365d, or never");
+                    "expected the interval to 365d, or never");
     if (o->group_wait > 10 * STG_MIN)
-        return fail(p, "group-wait", "wanted 10m at most");
+        return fail(p, "group-wait", "expected 10m at most");
     if (o->min_interval > STG_HOUR || o->min_interval > o->interval)
-        return fail(p, "min-interval", "wanted 1h and the interval at most");
+        return fail(p, "min-interval", "expected 1h and the interval at most");
     if (o->resolve_after > STG_DAY)
-        return fail(p, "resolve-after", "wanted 1d at most");
+        return fail(p, "resolve-after", "expected 1d at most");
     if (o->lag_time != STG_NEVER &&
         (o->lag_time < STG_S || o->lag_time > 365 * STG_DAY))
-        return fail(p, "lag.time", "wanted 1s to 365d, or never");
+        return fail(p, "lag.time", "expected 1s to 365d, or never");
     if (o->certificate > 365 * STG_DAY)
-        return fail(p, "certificate", "wanted 365d at most");
+        return fail(p, "certificate", "expected 365d at most");
     return STG_OK;
 }
 
@@ -385,17 +384,17 @@ stg_status stg_alert_options_check(const stg_alert_options *o,
 
     if (!is_threshold(&o->threshold))
         return fail(&p, "threshold",
-                    "wanted 1 to 1000000000 failures in 1s "
+                    "expected 1 to 1000000000 failures in 1s "
                     "to 1d");
     if (!is_threshold(&o->threshold_all))
         return fail(&p, "threshold-all",
-                    "wanted 1 to 1000000000 failures in "
+                    "expected 1 to 1000000000 failures in "
                     "1s to 1d");
     if (o->alerts > STG_ALERT_ALL)
-        return fail(&p, "alerts", "wanted alerts that there are");
+        return fail(&p, "alerts", "expected alerts that there are");
     status = check_times(o, &p);
     if (status == STG_OK && o->sink_count > STG_ALERT_SINKS_MAX)
-        return fail(&p, "sinks", "wanted 32 at most");
+        return fail(&p, "sinks", "expected 32 at most");
     for (size_t i = 0; i < o->sink_count && status == STG_OK; i++) {
         p.sink = &o->sinks[i];
         p.i = i;

@@ -43,7 +43,7 @@ typedef struct stg_alert_threshold {
 } stg_alert_threshold;
 
 /* Reads `10 failures in 5m`, `1 failure in 10s` or `off`. Returns STG_INVALID
- * with what was found and what was wanted. */
+ * with what was found and what was expected. */
 stg_status stg_alert_threshold_read(const char *text, stg_alert_threshold *t,
                                     stg_error *err);
 
@@ -144,7 +144,7 @@ stg_alert_options stg_alert_options_default(void);
 /* What is wrong with them. */
 typedef struct stg_alert_flaw {
     char path[64];   /* "interval", "sinks[1].to" */
-    stg_error error; /* "wanted 1m to 7d" */
+    stg_error error; /* "expected 1m to 7d" */
 } stg_alert_flaw;
 
 /* Checks the ranges above, and what a sink needs and cannot use. Opens no file.
@@ -152,7 +152,7 @@ typedef struct stg_alert_flaw {
 stg_status stg_alert_options_check(const stg_alert_options *o,
                                    stg_alert_flaw *flaw);
 
-/* -- secrets out of files: the URL of a webhook, a password ------------------- */
+/* -- secrets out of files: the URL of a webhook, a password ---------------- */
 
 enum { STG_SECRET_MAX = 4096 };
 

@@ -60,7 +60,7 @@ static stg_status take(const char *path, const char *at, size_t size,
     if (size == 0)
         return fail(err, STG_INVALID, path, "there is nothing in it");
     if (!is_one_line(at, size))
-        return fail(err, STG_INVALID, path, "wanted one line of text");
+        return fail(err, STG_INVALID, path, "expected one line of text");
     *secret = malloc(size + 1);
     if (*secret == NULL)
         return fail(err, STG_IO, path, "there is no memory for it");

@@ -41,8 +41,9 @@ stg_ns stg_tally_since(const stg_tally *t, stg_ns window);
 
 /* -- of which cause ------------------------------------------------------------
  *
- * A short list, however many causes come: the first STG_ALERT_CAUSES_MAX different
- * ones, and the others counted together. Pure, plain data: zeroed it is empty. */
+ * A short list, however many causes come: the first STG_ALERT_CAUSES_MAX
+ * different ones, and the others counted together. Pure, plain data: zeroed it
+ * is empty. */
 
 enum { STG_ALERT_CAUSES_MAX = 6 };
 

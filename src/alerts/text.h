@@ -32,7 +32,7 @@ void stg_alert_command(const stg_digest_item *i,
 /* "breaker": its word in the settings; and that of the phase, "began". */
 const char *stg_alert_phase_name(stg_alert_phase phase);
 
-/* -- as what Slack and a webhook take ----------------------------------------- */
+/* -- as what Slack and a webhook take -------------------------------------- */
 
 /* Of the text of a message to Slack, which cuts what is longer than 4000
  * characters: whole items are left out before. */
@@ -49,10 +49,11 @@ char *stg_payload_webhook(const stg_digest *d);
 /* -- as a mail (RFC 5322), for the mailer -------------------------------------
  *
  * The header, an empty line, and the text in UTF-8, whose encoding is libcurl's
- * work. Lines end in CR LF, and those of the header have 76 bytes at most. libcurl
- * encodes no header: a subject that is not ASCII is made of encoded words here
- * (RFC 2047). No text can add a line to the header: addresses have been checked,
- * and everything else is encoded, or cut at what is no visible character. */
+ * work. Lines end in CR LF, and those of the header have 76 bytes at most.
+ * libcurl encodes no header: a subject that is not ASCII is made of encoded
+ * words here (RFC 2047). No text can add a line to the header: addresses have
+ * been checked, and everything else is encoded, or cut at what is no visible
+ * character. */
 
 typedef struct stg_mail_head {
     const char *from; /* see stg_alert_options_check() */

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /* A search among names that come one by one; `name` is the one so far that the
- * word is most like, or NULL if it is like none, or is one. A word without the ':'
- * or '=' at the end of a name has made no slip by that, and is not that name. The
- * word and the names are borrowed until it is over. */
+ * word is most like, or NULL if it is like none, or is one. A word without the
+ * ':' or '=' at the end of a name has made no slip by that, and is not that
+ * name. The word and the names are borrowed until it is over. */
 typedef struct stg_suggestion {
     const char *word; /* of `length` bytes, not terminated */
     size_t length;

@@ -22,8 +22,9 @@
  * logarithmic axis, is left out and interrupts its line. */
 
 /* How the points of a series are shown. Lines, areas and steps have a band of 2
- * standard errors about them, spots and ranges are crossed by as much. Series of different marks may share a
- * panel. x does not fall from point to point but in dots and spots. */
+ * standard errors about them, spots and ranges are crossed by as much. Series
+ * of different marks may share a panel. x does not fall from point to point but
+ * in dots and spots. */
 typedef enum stg_chart_mark {
     STG_MARK_LINE,  /* joined */
     STG_MARK_AREA,  /* bins: filled from 0; x is a bin's start */

@@ -77,7 +77,7 @@ double stg_svg_names_width(const stg_chart *chart, double width)
 
 typedef struct name {
     const stg_chart_series *s;
-    double wanted, y;
+    double ideal, y;
 } name;
 
 static bool find_end(const stg_picture *pic, const stg_plot *plot,
@@ -104,9 +104,9 @@ static size_t collect(const stg_picture *pic, const stg_plot *plot,
 
         if (s->panel != plot->index || !find_end(pic, plot, s, &y))
             continue;
-        for (; at > 0 && names[at - 1].wanted > y; at--)
+        for (; at > 0 && names[at - 1].ideal > y; at--)
             names[at] = names[at - 1];
-        names[at] = (name){.s = s, .wanted = y, .y = y};
+        names[at] = (name){.s = s, .ideal = y, .y = y};
         count++;
     }
     return count;

@@ -5,8 +5,8 @@
 
 #include "chart/svg_internal.h"
 
-/* What a drawing needs of fonts and colours: how wide a text will be, without a font to
- * ask, and the colours of both themes. */
+/* What a drawing needs of fonts and colours: how wide a text will be, without a
+ * font to ask, and the colours of both themes. */
 
 /* -- widths of text -------------------------------------------------------- */
 

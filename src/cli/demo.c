@@ -118,9 +118,9 @@ static void show(const char *const *words, const char *behind)
         int size = (int)strlen(words[i]) + 1;
         bool has_value = words[i][0] == '-' && words[i + 1] != NULL &&
                          words[i + 1][0] != '-';
-        int wanted = size + (has_value ? (int)strlen(words[i + 1]) + 1 : 0);
+        int needed = size + (has_value ? (int)strlen(words[i + 1]) + 1 : 0);
 
-        if (column + wanted > WIDTH - 2 && (i == 0 || words[i - 1][0] != '-'))
+        if (column + needed > WIDTH - 2 && (i == 0 || words[i - 1][0] != '-'))
             column = printf(" \\\n     ") - 3;
         column += printf(" %s", words[i]);
     }

@@ -1,7 +1,7 @@
 /* stagger hub: opens the hub with its settings, and ends as it does. The first
  * SIGTERM or SIGINT drains, the second ends the process at once: what is not
- * durable then is found again at the next start. Exit codes tell a service manager
- * whether another start can help. */
+ * durable then is found again at the next start. Exit codes tell a service
+ * manager whether another start can help. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>

@@ -20,7 +20,7 @@ typedef struct hub_options {
     const char *level; /* -v, -q; NULL: neither */
 } hub_options;
 
-/* Reads all. Returns 0, an exit code after a complaint, or STG_HELPED. To be
+/* Reads all. Returns 0, an exit code after a diagnostic, or STG_HELPED. To be
  * closed in any case. */
 int stg_hub_options_read(hub_options *o, int argc, char **argv);
 void stg_hub_options_close(hub_options *o);

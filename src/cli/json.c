@@ -1,6 +1,6 @@
-/* JSON as a stream: nothing is built in memory, so that a million dead letters take
- * as much as one. The caller keeps the order: an object or a list that is opened is
- * closed. */
+/* JSON as a stream: nothing is built in memory, so that a million dead letters
+ * take as much as one. The caller keeps the order: an object or a list that is
+ * opened is closed. */
 #include "cli/json.h"
 
 #include <inttypes.h>

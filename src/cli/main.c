@@ -115,8 +115,8 @@ static void list_all(void)
     fputs(".\n", stderr);
 }
 
-/* A word of another program comes first ("publish"), then a slip of the finger, then
- * the list of all commands. */
+/* A word of another program comes first ("publish"), then a slip of the finger,
+ * then the list of all commands. */
 static int refuse_command(const char *name)
 {
     const char *names[COMMANDS + 2] = {"help"};
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 {
     static const char *const names[] = {"--help", "--version", NULL};
     const char *word = argc > 1 ? argv[1] : NULL;
-    char hint[STG_SUGGESTION_MAX];
+    char suggestion[STG_SUGGESTION_MAX];
 
     if (word == NULL) {
         print_help(stderr);
@@ -193,8 +193,8 @@ int main(int argc, char **argv)
         return stg_options_finish("stagger", 0);
     }
     if (word[0] == '-')
-        return stg_options_refuse("stagger",
-                                  "%s: no such option before the command%s",
-                                  word, stg_options_hint(hint, word, names));
+        return stg_options_refuse(
+            "stagger", "%s: no such option before the command%s", word,
+            stg_options_suggest(suggestion, word, names));
     return run_command(word, argc - 1, argv + 1);
 }

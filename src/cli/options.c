@@ -79,15 +79,15 @@ bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
            *number >= least && *number <= most;
 }
 
-const char *stg_options_hint(char hint[STG_SUGGESTION_MAX], const char *word,
-                             const char *const *names)
+const char *stg_options_suggest(char suggestion[STG_SUGGESTION_MAX],
+                                const char *word, const char *const *names)
 {
     const char *near = stg_suggest(word, names);
 
-    snprintf(hint, STG_SUGGESTION_MAX, "%s%.64s%s",
+    snprintf(suggestion, STG_SUGGESTION_MAX, "%s%.64s%s",
              near != NULL ? "; did you mean " : "", near != NULL ? near : "",
              near != NULL ? "?" : "");
-    return hint;
+    return suggestion;
 }
 
 /* A long option, perhaps with its value: unknown, or short for several. */
@@ -268,7 +268,7 @@ static int refuse_subcommand(const stg_usage *u, const char *who,
 {
     enum { SUBCOMMANDS_MAX = 8 };
     const char *names[SUBCOMMANDS_MAX + 1] = {NULL};
-    char hint[STG_SUGGESTION_MAX], text[128];
+    char suggestion[STG_SUGGESTION_MAX], text[128];
 
     list_subcommands(u, text);
     if (word == NULL)
@@ -278,7 +278,7 @@ static int refuse_subcommand(const stg_usage *u, const char *who,
         names[i] = u->subcommands[i].name;
     }
     return stg_options_refuse(who, "%s: expected %s%s", word, text,
-                              stg_options_hint(hint, word, names));
+                              stg_options_suggest(suggestion, word, names));
 }
 
 static int take_subcommand(const stg_usage *u, const char *who,
@@ -345,8 +345,8 @@ static int take_arguments(const stg_usage *u, const char *who, const bool *used,
     return code;
 }
 
-/* The values of options are taken in their order, and --help ends it at once, also
- * after an option that is wrong for the subcommand. */
+/* The values of options are taken in their order, and --help ends it at once,
+ * also after an option that is wrong for the subcommand. */
 int stg_options_read(const stg_usage *u, int argc, char **argv,
                      int (*read)(void *ctx, int value), void *ctx,
                      stg_arguments *left)

@@ -24,7 +24,8 @@ enum { STG_HELPED = -1 };
 
 typedef struct stg_option {
     /* "-s, --store FILE", "--json[=FILE]" where the value may be left out, or
-     * "--all". NULL: `says` is a heading ("": a blank line); with neither, the table ends. */
+     * "--all". NULL: `says` is a heading ("": a blank line); with neither, the
+     * table ends. */
     const char *flag;
     const char *says; /* for --help, which wraps it and leaves out `; a line
                          after '\n' is printed as it is */
@@ -93,10 +94,11 @@ void stg_options_point(const char *text, uint32_t column);
 bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
                           uint32_t *number);
 
-/* "; did you mean NAME?" by base/suggest.h, or "", in hint, which it returns. */
+/* "; did you mean NAME?" by base/suggest.h, or "", in suggestion, which it
+ * returns. */
 enum { STG_SUGGESTION_MAX = 96 };
-const char *stg_options_hint(char hint[STG_SUGGESTION_MAX], const char *word,
-                             const char *const *names);
+const char *stg_options_suggest(char suggestion[STG_SUGGESTION_MAX],
+                                const char *word, const char *const *names);
 
 /* Writes stdout out. Returns code, or complains and returns STG_EXIT_USAGE if
  * that failed: half a table must not pass for a whole one. */

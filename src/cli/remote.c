@@ -1,7 +1,8 @@
 /* Calls to a hub, one at a time, on a loop of their own: a command waits for the
  * answer and has nothing else to do. Whatever goes wrong becomes words for the
  * user, with what to do: the hub's problem document where there is one, else what
- * the network says. A hub's words are untrusted, and are cleaned for a terminal. */
+ * the network says. A hub's words are untrusted, and are cleaned for a
+ * terminal. */
 #include "cli/remote.h"
 
 #include <getopt.h>

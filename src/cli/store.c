@@ -92,7 +92,7 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* -- the commands ------------------------------------------------------------- */
+/* -- the commands ---------------------------------------------------------- */
 
 static int backup(const store_options *o)
 {

@@ -1,6 +1,7 @@
-/* stagger targets: the list of them, and forget, which removes one for good. Forget
- * asks before it cancels messages, with their number, and only for targets that
- * the settings no longer have: the hub would add another one again. */
+/* stagger targets: the list of them, and forget, which removes one for good.
+ * Forget asks before it cancels messages, with their number, and only for
+ * targets that the settings no longer have: the hub would add another one
+ * again. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>

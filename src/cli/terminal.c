@@ -1,7 +1,7 @@
 /* What a command knows of the terminal it prints to: width, colours, text and
  * tables that fit, times that are short, and a question. A pipe gets the same
- * without colours, and tables of any width. Bytes are columns, but for the bars of
- * a plot. */
+ * without colours, and tables of any width. Bytes are columns, but for the bars
+ * of a plot. */
 #include "cli/terminal.h"
 
 #include <langinfo.h>

@@ -113,7 +113,7 @@ static int append_to(const char *path, const char *line)
     return code;
 }
 
-/* -- the command ---------------------------------------------------------------- */
+/* -- the command ----------------------------------------------------------- */
 
 static int make(const token_options *o)
 {
@@ -137,11 +137,11 @@ static int make(const token_options *o)
 static int refuse_role(const char *roles)
 {
     static const char *const names[] = {"publish", "view", "operate", NULL};
-    char hint[STG_SUGGESTION_MAX] = "", role[40], text[200];
+    char suggestion[STG_SUGGESTION_MAX] = "", role[40], text[200];
 
-    for (const char *at = roles; hint[0] == '\0'; at++) {
+    for (const char *at = roles; suggestion[0] == '\0'; at++) {
         snprintf(role, sizeof role, "%.*s", (int)strcspn(at, ","), at);
-        stg_options_hint(hint, role, names);
+        stg_options_suggest(suggestion, role, names);
         at += strcspn(at, ",");
         if (*at == '\0')
             break;
@@ -149,7 +149,7 @@ static int refuse_role(const char *roles)
     snprintf(text, sizeof text,
              "--role: expected publish, view or operate, or some of them with "
              "commas between%s",
-             hint);
+             suggestion);
     return stg_options_refuse(who, "%s", text);
 }
 

@@ -36,24 +36,24 @@ static bool make_room(stg_diagnostics *c)
     return true;
 }
 
-static void add(stg_diagnostics *c, const stg_diagnostic *complaint)
+static void add(stg_diagnostics *c, const stg_diagnostic *diagnostic)
 {
-    bool is_warning = complaint->is_warning;
+    bool is_warning = diagnostic->is_warning;
 
-    if (complaint->text != NULL &&
-        is_known(c, complaint->place, complaint->text)) {
-        free(complaint->text);
+    if (diagnostic->text != NULL &&
+        is_known(c, diagnostic->place, diagnostic->text)) {
+        free(diagnostic->text);
         return;
     }
     *(is_warning ? &c->warnings : &c->mistakes) += 1;
-    if (complaint->text != NULL && c->count == STG_DIAGNOSTICS_MAX) {
+    if (diagnostic->text != NULL && c->count == STG_DIAGNOSTICS_MAX) {
         c->cut++;
-        free(complaint->text);
-    } else if (complaint->text == NULL || !make_room(c)) {
+        free(diagnostic->text);
+    } else if (diagnostic->text == NULL || !make_room(c)) {
         c->is_memory_short = true;
-        free(complaint->text);
+        free(diagnostic->text);
     } else {
-        c->all[c->count++] = *complaint;
+        c->all[c->count++] = *diagnostic;
     }
 }
 

@@ -50,7 +50,7 @@ static bool refuse(stg_error *err, const char *words)
 static bool refuse_value(stg_error *err, const stg_setting *s,
                          const stg_value_flaw *flaw)
 {
-    bool has_hint = flaw->hint[0] != '\0';
+    bool has_suggestion = flaw->suggestion[0] != '\0';
     bool says_what = s->kind == &stg_kind_source || s->kind == &stg_kind_store;
 
     if (err == NULL)
@@ -58,8 +58,8 @@ static bool refuse_value(stg_error *err, const stg_setting *s,
     *err = (stg_error){.line = 0};
     snprintf(err->text, sizeof err->text, "%.100s%sexpected %.170s%s%.70s%s",
              says_what ? flaw->what : "", says_what ? "; " : "", flaw->expected,
-             has_hint ? "; did you mean " : "", flaw->hint,
-             has_hint ? "?" : "");
+             has_suggestion ? "; did you mean " : "", flaw->suggestion,
+             has_suggestion ? "?" : "");
     return false;
 }
 

@@ -6,8 +6,8 @@
  *
  * The last one says in one what the settings `kafka.brokers`, `kafka.topics`,
  * `kafka.group` and `kafka.start` say; a port left out is 9092, a group is
- * `stagger`, a start is `latest`. A topic may be a pattern (topic.h), without a
- * comma or a question mark. */
+ * `stagger`, a start is `latest`. A topic may be a pattern (kafka/topic.h),
+ * without a comma or a question mark. */
 #ifndef STAGGER_CONFIG_FROM_H
 #define STAGGER_CONFIG_FROM_H
 

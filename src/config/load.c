@@ -108,9 +108,9 @@ static void advise_name(stg_loading *l, const stg_target_settings *t)
                  t->name);
 }
 
-/* The same names as stg_settings_complete() gives, but here with places. A name that
- * is made of a URL is advised against where the URL has a path: a change of the
- * path would make another target. */
+/* The same names as stg_settings_complete() gives, but here with places. A name
+ * that is made of a URL is advised against where the URL has a path: a change
+ * of the path would make another target. */
 static void name_targets(stg_loading *l)
 {
     stg_text_table names = {.at = NULL};
@@ -155,8 +155,8 @@ static void want_needed(stg_loading *l)
 
 /* -- the file -------------------------------------------------------------- */
 
-/* The number of targets comes first: the default policy depends on it, and targets
- * are loaded last. */
+/* The number of targets comes first: the default policy depends on it, and
+ * targets are loaded last. */
 static void read_hub(stg_loading *l, const stg_yaml_node *top)
 {
     stg_settings *s = l->s;

@@ -1,5 +1,5 @@
-/* Keys of maps and their values, whatever their kinds: config/kinds. A key that is
- * unknown gets the name that was meant, or where there is a setting of that
+/* Keys of maps and their values, whatever their kinds: config/kinds. A key that
+ * is unknown gets the name that was meant, or where there is a setting of that
  * name; a value that is wrong, what was expected, and what was meant. */
 #include <stdio.h>
 #include <string.h>
@@ -133,11 +133,12 @@ void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
 static void refuse_value(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n, const stg_value_flaw *flaw)
 {
-    bool has_hint = flaw->hint[0] != '\0';
+    bool has_suggestion = flaw->suggestion[0] != '\0';
 
     stg_complain(l->c, n->place, "`%s`: %s; expected %s%s%s%s", s->path,
-                 flaw->what, flaw->expected, has_hint ? "; did you mean " : "",
-                 flaw->hint, has_hint ? "?" : "");
+                 flaw->what, flaw->expected,
+                 has_suggestion ? "; did you mean " : "", flaw->suggestion,
+                 has_suggestion ? "?" : "");
 }
 
 static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
@@ -146,7 +147,7 @@ static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
     if (n->is_plain || !s->kind->is_bare)
         return stg_value_read(s, text, base, flaw);
     *flaw = (stg_value_flaw){.what = "a text in quotes"};
-    snprintf(flaw->hint, sizeof flaw->hint, "%.60s", n->text);
+    snprintf(flaw->suggestion, sizeof flaw->suggestion, "%.60s", n->text);
     stg_setting_expected(s, flaw->expected);
     return false;
 }

@@ -121,7 +121,7 @@ void stg_load_check_listen_tls(stg_loading *l);
 /* Whether a file can be made or added to. */
 void stg_load_check_output(stg_loading *l, const char *name, const char *path);
 
-/* -- validate.c, validate_target.c ----------------------------------------------- */
+/* -- validate.c, validate_target.c ----------------------------------------- */
 
 void stg_validate(stg_loading *l);
 void stg_validate_target(stg_loading *l, size_t target);
@@ -131,7 +131,7 @@ void stg_validate_target(stg_loading *l, size_t target);
 void stg_validate_egress(stg_loading *l, stg_file_place place, const char *name,
                          const stg_url *url);
 
-/* -- validate_kafka.c --------------------------------------------------------- */
+/* -- validate_kafka.c ------------------------------------------------------ */
 
 void stg_validate_kafka(stg_loading *l);
 

@@ -1,7 +1,11 @@
-/* The settings, one row each, in the order of the documentation. Everything that
- * is said about a setting is made of its row, so that a row is all that a new one
- * needs; how its value is read is its kind's. Words of an enum stand in the order
- * of the enum, since their number is what is stored. */
+/* The settings, one row each, in the order of the documentation. Help, manual,
+ * schema and documentation of a setting are made of its row; its kind reads its
+ * value. Words of an enum stand in the order of the enum, since their number is
+ * what is stored.
+ *
+ * A new setting needs a field in config/settings.h, a row here, its key in the
+ * examples, and docs/configuration.md, the manual and the schema made anew:
+ * `stagger check --docs`, `--manual`, `--schema`. */
 #include "config/table.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
-/* A settings file as a tree of YAML: its text, which must be UTF-8 without control
- * characters, then libyaml's events. What libyaml says of a mistake is replaced
- * by the usual cause, such as a tab in the indentation. yaml_tree.c makes the
- * nodes. */
+/* A settings file as a tree of YAML: its text, which must be UTF-8 without
+ * control characters, then libyaml's events. What libyaml says of a mistake is
+ * replaced by the usual cause, such as a tab in the indentation. yaml_tree.c
+ * makes the nodes. */
 #include "config/yaml.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ void *stg_yaml_keep(stg_yaml *y, size_t size)
     stg_yaml_chunk *c = calloc(1, sizeof *c + size);
 
     if (c == NULL) {
-        stg_complain(y->complaints, nowhere, "there is no memory to read it");
+        stg_complain(y->diagnostics, nowhere, "there is no memory to read it");
         return NULL;
     }
     c->next = y->chunks;
@@ -176,17 +176,17 @@ static void complain_of_form(stg_yaml *y)
     const char *problem = p->problem != NULL ? p->problem : "no YAML";
 
     if (p->error == YAML_MEMORY_ERROR) {
-        y->complaints->is_memory_short = true;
-        stg_complain(y->complaints, nowhere, "there is no memory to read it");
+        y->diagnostics->is_memory_short = true;
+        stg_complain(y->diagnostics, nowhere, "there is no memory to read it");
     } else if (is_tab_at(y, &p->problem_mark)) {
-        stg_complain(y->complaints, stg_yaml_place(&p->problem_mark),
+        stg_complain(y->diagnostics, stg_yaml_place(&p->problem_mark),
                      "a tab; expected blanks to indent with");
     } else if (strstr(problem, "mapping values are not allowed") != NULL) {
-        stg_complain(y->complaints, stg_yaml_place(&p->problem_mark),
+        stg_complain(y->diagnostics, stg_yaml_place(&p->problem_mark),
                      "a second `: ` in one line; expected one key a line, and "
                      "quotes around a text that has `: `");
     } else {
-        stg_complain(y->complaints, stg_yaml_place(&p->problem_mark),
+        stg_complain(y->diagnostics, stg_yaml_place(&p->problem_mark),
                      "no YAML: %s%s%s", problem, p->context ? ", " : "",
                      p->context ? p->context : "");
     }
@@ -212,7 +212,7 @@ static bool is_end(stg_yaml *y)
         return false;
     if (y->event.type == YAML_STREAM_END_EVENT)
         return true;
-    stg_complain(y->complaints, stg_yaml_place(&y->event.start_mark),
+    stg_complain(y->diagnostics, stg_yaml_place(&y->event.start_mark),
                  "a second document; expected one, without `---` behind it");
     return false;
 }
@@ -225,7 +225,7 @@ static const stg_yaml_node *read_document(stg_yaml *y)
         !stg_yaml_next(y)) // the stream, and what begins in it
         return NULL;
     if (y->event.type == YAML_STREAM_END_EVENT) {
-        stg_complain(y->complaints, nowhere,
+        stg_complain(y->diagnostics, nowhere,
                      "it is empty; expected settings, with `targets:`");
         return NULL;
     }
@@ -242,7 +242,7 @@ static stg_yaml *make(const char *text, size_t size, stg_diagnostics *c)
         free(y);
         return NULL;
     }
-    y->complaints = c;
+    y->diagnostics = c;
     y->text = text;
     y->size = size;
     yaml_parser_set_encoding(&y->parser, YAML_UTF8_ENCODING);

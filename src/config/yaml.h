@@ -42,7 +42,7 @@ bool stg_node_is_null(const stg_yaml_node *n);
 
 typedef struct stg_yaml stg_yaml; /* the tree's memory */
 
-/* The top of the tree; NULL, and complaints, if there is none. Blocks: it reads
+/* The top of the tree; NULL, and diagnostics, if there is none. Blocks: it reads
  * a file. *yaml is to be freed in any case. */
 const stg_yaml_node *stg_yaml_load(stg_yaml **yaml, const char *path,
                                    stg_diagnostics *c);

@@ -24,7 +24,7 @@ struct stg_yaml {
     yaml_parser_t parser;
     yaml_event_t event; /* that was read last */
     bool has_event;
-    stg_diagnostics *complaints;
+    stg_diagnostics *diagnostics;
     const char *text;
     size_t size;
     size_t weight; /* of all nodes */

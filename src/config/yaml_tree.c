@@ -1,7 +1,7 @@
-/* Events of libyaml into nodes, each with its place. A key that comes twice, a tag
- * or a merge key is a mistake here, so that the loader never sees one. Aliases
- * share their node and weigh as much as what they stand for: a small file must
- * not become a large tree ("billion laughs"). */
+/* Events of libyaml into nodes, each with its place. A key that comes twice, a
+ * tag or a merge key is a mistake here, so that the loader never sees one.
+ * Aliases share their node and weigh as much as what they stand for: a small
+ * file must not become a large tree ("billion laughs"). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static bool weigh(stg_yaml *y, stg_file_place place, size_t weight)
     y->weight += weight;
     if (y->weight <= NODES_MAX)
         return true;
-    stg_complain(y->complaints, place,
+    stg_complain(y->diagnostics, place,
                  "the file is too large with its aliases; expected a million "
                  "nodes at most");
     return false;
@@ -50,7 +50,7 @@ static bool weigh(stg_yaml *y, stg_file_place place, size_t weight)
 static void refuse_tag(stg_yaml *y, const yaml_char_t *tag)
 {
     if (tag != NULL)
-        stg_complain(y->complaints, stg_yaml_place(&y->event.start_mark),
+        stg_complain(y->diagnostics, stg_yaml_place(&y->event.start_mark),
                      "the tag `%.40s`; expected a value without a tag",
                      (const char *)tag);
 }
@@ -78,7 +78,7 @@ static stg_yaml_node *read_alias(stg_yaml *y)
     while (a != NULL && strcmp(a->name, name) != 0)
         a = a->next;
     if (a == NULL || a->node == NULL) {
-        stg_complain(y->complaints, place,
+        stg_complain(y->diagnostics, place,
                      "the alias `*%.40s`; expected an anchor `&%.40s` that is "
                      "complete before it",
                      name, name);
@@ -121,7 +121,7 @@ static stg_yaml_node *read_scalar(stg_yaml *y)
     if (n->text == NULL)
         return NULL;
     if (strlen(n->text) != size)
-        stg_complain(y->complaints, n->place,
+        stg_complain(y->diagnostics, n->place,
                      "a zero in a text; expected text without such");
     n->is_plain = style == YAML_PLAIN_SCALAR_STYLE;
     note_text_place(y, n);
@@ -142,7 +142,7 @@ static bool add_part(stg_yaml *y, parts *p, stg_yaml_node *n)
         stg_yaml_node **grown = realloc(p->at, room * sizeof(stg_yaml_node *));
 
         if (grown == NULL) {
-            stg_complain(y->complaints, nowhere,
+            stg_complain(y->diagnostics, nowhere,
                          "there is no memory to read it");
             return false;
         }
@@ -196,18 +196,18 @@ static bool is_key(stg_yaml *y, stg_text_table *seen, const parts *all,
     char shown[STG_KEY_SHOWN_MAX];
 
     if (key->kind != STG_NODE_TEXT) {
-        stg_complain(y->complaints, key->place,
+        stg_complain(y->diagnostics, key->place,
                      "a map or a list as a key; expected a name");
     } else if (strcmp(key->text, "<<") == 0 && key->is_plain) {
-        stg_complain(y->complaints, key->place,
+        stg_complain(y->diagnostics, key->place,
                      "the merge key `<<`; expected the keys themselves, or "
                      "`defaults:` for what all targets have");
     } else if (!stg_text_table_add(seen, key->text, all->count, &first)) {
-        stg_complain(y->complaints, nowhere, "there is no memory to read it");
+        stg_complain(y->diagnostics, nowhere, "there is no memory to read it");
     } else if (all->at == NULL || first == all->count) {
         return true;
     } else {
-        stg_complain(y->complaints, key->place,
+        stg_complain(y->diagnostics, key->place,
                      "`%s` comes twice; expected it once (see line %u)",
                      stg_yaml_key_shown(key->text, shown),
                      (unsigned)all->at[first]->place.line);
@@ -248,7 +248,7 @@ stg_yaml_node *stg_yaml_read_node(stg_yaml *y, unsigned depth)
     stg_yaml_node *n;
 
     if (depth > DEPTH_MAX) {
-        stg_complain(y->complaints, stg_yaml_place(&y->event.start_mark),
+        stg_complain(y->diagnostics, stg_yaml_place(&y->event.start_mark),
                      "too deep; expected %d levels at most", DEPTH_MAX);
         return NULL;
     }

@@ -97,7 +97,7 @@ static stg_status check_not_slow(const stg_breaker_options *o, stg_error *err)
         return STG_OK;
     return stg_refuse(err,
                       "breaker-slow counts calls in the window of a breaker by "
-                      "share: wanted none, or one such as "
+                      "share: expected none, or one such as "
                       "breaker=50%/20/10s:30s");
 }
 
@@ -109,7 +109,7 @@ static stg_status check_row(const stg_breaker_options *o, stg_error *err)
     if (o->percent != 0 || o->calls != 0 || o->window != 0)
         return stg_refuse(err,
                           "breaker counts failures in a row: percent, "
-                          "calls and window are wanted 0");
+                          "calls and window are expected to be 0");
     if (check_not_slow(o, err) != STG_OK)
         return STG_INVALID;
     return check_open(o, err);
@@ -158,8 +158,7 @@ stg_status stg_breaker_check(const stg_breaker_options *o, stg_error *err)
         return is_all_zero(o)
                    ? STG_OK
                    : stg_refuse(err,
-                                "breaker has no rule: the rest is wanted "
-                                "0");
+                                "breaker has no rule: expected 0 for the rest");
     case STG_BREAKER_ROW:
         return check_row(o, err);
     case STG_BREAKER_SHARE:
@@ -177,7 +176,7 @@ stg_status stg_breaker_init(stg_breaker *b, const stg_breaker_options *o)
     return STG_OK;
 }
 
-static stg_breaker_verdict judge_rpc(const stg_outcome *o)
+static stg_breaker_verdict classify_rpc(const stg_outcome *o)
 {
     enum { GRPC_CANCELLED = 1, GRPC_UNAVAILABLE = 14 };
 
@@ -191,7 +190,7 @@ static stg_breaker_verdict judge_rpc(const stg_outcome *o)
                                      : STG_BREAKER_SUCCESS;
 }
 
-stg_breaker_verdict stg_breaker_judge(const stg_outcome *o)
+stg_breaker_verdict stg_breaker_classify(const stg_outcome *o)
 {
     if (o == NULL)
         return STG_BREAKER_NEITHER;
@@ -207,7 +206,7 @@ stg_breaker_verdict stg_breaker_judge(const stg_outcome *o)
     case STG_CATEGORY_OTHER:
         return STG_BREAKER_NEITHER;
     case STG_CATEGORY_RPC:
-        return judge_rpc(o);
+        return classify_rpc(o);
     case STG_CATEGORY_DATABASE:
         return o->fault == STG_FAULT_CONNECTION_LOST ||
                        o->fault == STG_FAULT_OUTCOME_UNKNOWN ||

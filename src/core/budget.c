@@ -64,7 +64,7 @@ static stg_status check_ratio(const stg_budget_options *o, stg_error *err)
     if (o->ratio == 0 && o->rate == 0)
         return stg_refuse(err,
                           "budget ratio and floor are both 0, and would "
-                          "refuse every retry; wanted attempts=1 for that");
+                          "refuse every retry; expected attempts=1 for that");
     return STG_OK;
 }
 

@@ -180,7 +180,7 @@ bool stg_hedge_admit(stg_hedge *h, stg_retry *r, stg_ns now, uint32_t *index)
     return true;
 }
 
-/* -- what attempts come to ----------------------------------------------------- */
+/* -- what attempts come to ------------------------------------------------- */
 
 static bool is_under_way(const stg_hedge *h, uint32_t index)
 {
@@ -198,7 +198,7 @@ static void report_hedge(const stg_hedge *h, const stg_retry *r, uint32_t index,
         return;
     stg_bulkhead_leave(&peer->bulkhead);
     if (r->policy->breaker.rule != STG_BREAKER_NONE)
-        stg_breaker_report(&peer->breaker, false, stg_breaker_judge(o),
+        stg_breaker_report(&peer->breaker, false, stg_breaker_classify(o),
                            h->begun_at[index - 1], now);
     if (r->policy->throttle.kind != STG_THROTTLE_NONE)
         stg_throttle_report(&peer->throttle, o, h->begun_at[index - 1], now);
@@ -239,7 +239,7 @@ static void note_latency(const stg_retry *r, const stg_outcome *o, stg_ns now)
 {
     if (r->policy->hedge.percentile != 0 && r->with->peer != NULL &&
         (o->fault == STG_FAULT_TIMEOUT ||
-         stg_breaker_judge(o) == STG_BREAKER_SUCCESS))
+         stg_breaker_classify(o) == STG_BREAKER_SUCCESS))
         stg_latencies_add(&r->with->peer->latencies,
                           stg_ns_sub(now, r->since_at));
 }

@@ -76,28 +76,28 @@ static bool check_name(const stg_policies *walk, const stg_parser *at,
 {
     size_t length = (size_t)(name->end - name->at);
     uint32_t line;
-    char wanted[64];
-    stg_writer w = stg_writer_on(wanted, sizeof wanted);
+    char expected[64];
+    stg_writer w = stg_writer_on(expected, sizeof expected);
 
     if (length == 0 || !is_letter(*name->at))
         return stg_parser_refuse(at, name->at, rest->end,
-                                 "wanted `name: policy`, with a name that "
+                                 "expected `name: policy`, with a name that "
                                  "starts with a letter");
     if (length >= STG_NAME_MAX)
         return stg_parser_refuse(at, name->at, name->end,
-                                 "too long, wanted a name of at most 64");
+                                 "too long, expected a name of at most 64");
     if (stg_reader_is_empty(rest) || *rest->at != ':')
         return stg_parser_refuse(at, rest->at, rest->end,
-                                 "wanted a colon behind the name");
+                                 "expected a colon behind the name");
     if (stg_preset_find(name) != NULL)
         return stg_parser_refuse(at, name->at, name->end,
-                                 "is the name of a preset, wanted another");
+                                 "is the name of a preset, expected another");
     line = find_line(walk, name, (size_t)(at->text - walk->text));
     if (line == 0)
         return true;
     stg_write_text(&w, "has a policy already, in line ");
     stg_write_number(&w, line);
-    return stg_parser_refuse(at, name->at, name->end, wanted);
+    return stg_parser_refuse(at, name->at, name->end, expected);
 }
 
 /* The next line that says something; false at the end. */

@@ -140,7 +140,7 @@ stg_status stg_policy_check(const stg_policy *p, stg_error *err)
         return STG_INVALID;
     if (stg_policy_write(p, NULL, 0) >= STG_POLICY_TEXT_MAX)
         return stg_refuse(err,
-                          "the policy is too long, wanted at most 1023 "
+                          "the policy is too long, expected at most 1023 "
                           "bytes when written out");
     return STG_OK;
 }

@@ -294,12 +294,13 @@ static void report_to_breaker(stg_retry *r, const stg_outcome *o, stg_ns now)
     if (is_outcome_cancelled(o))
         stg_retry_release_probe(r, now);
     else
-        stg_breaker_report(b, has(r, PROBE), stg_breaker_judge(o), r->since_at,
-                           now);
+        stg_breaker_report(b, has(r, PROBE), stg_breaker_classify(o),
+                           r->since_at, now);
     clear(r, PROBE);
 }
 
-/* Whether a breaker hears of the attempt. One that was resumed may have no peer. */
+/* Whether a breaker hears of the attempt. One that was resumed may have no
+ * peer. */
 static bool has_breaker(const stg_retry *r)
 {
     return r->policy->breaker.rule != STG_BREAKER_NONE && r->with->peer != NULL;

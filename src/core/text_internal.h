@@ -35,7 +35,7 @@ typedef struct stg_parser_setting {
     const char *key;                                /* "attempts=" */
     bool (*read)(stg_parser *p, stg_reader *value); /* the whole value, or
                                                        false */
-    const char *wanted;
+    const char *expected;
     const char *const *words; /* those that the value may be, or NULL */
 } stg_parser_setting;
 
@@ -56,15 +56,15 @@ const char *stg_parser_key_at(size_t i);
 /* What a budget= may begin with. Ends with NULL. */
 extern const char *const stg_budget_words[];
 
-/* Writes "source:line:column: found: wanted" about the piece that starts at
+/* Writes "source:line:column: found: expected" about the piece that starts at
  * `at`. Returns false, as what calls it does. */
 bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,
-                       const char *wanted);
+                       const char *expected);
 
 /* The same about a word, or a piece of it, that was meant to be `name`; with
- * what is wanted where that is NULL. */
+ * what is expected where that is NULL. */
 bool stg_parser_refuse_word(const stg_parser *p, const stg_reader *word,
-                            const char *name, const char *wanted);
+                            const char *name, const char *expected);
 
 /* Adds a rule with this limit for each fault of the list; may_default: the
  * words "default" and "none" may stand in it. */

@@ -8,8 +8,8 @@
 #include "core/writer.h"
 
 /* Not all settings: a word of 40 bytes and this fit the text of an error. */
-static const char wanted_word[] =
-    "wanted a preset as the first word, fixed, linear, exponential, polynomial, "
+static const char expected_word[] =
+    "expected a preset as the first word, fixed, linear, exponential, polynomial, "
     "list=, or a setting such as attempts= base= cap= jitter= deadline= "
     "attempt-timeout= retry= never= budget= breaker= rate= hedge=";
 
@@ -33,7 +33,7 @@ static stg_writer place(const stg_parser *p, const char *at)
 }
 
 bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,
-                       const char *wanted)
+                       const char *expected)
 {
     stg_writer w = place(p, at);
 
@@ -41,12 +41,12 @@ bool stg_parser_refuse(const stg_parser *p, const char *at, const char *end,
         stg_write_text(&w, "nothing");
     stg_write_word(&w, at, (size_t)(end - at));
     stg_write_text(&w, ": ");
-    stg_write_text(&w, wanted);
+    stg_write_text(&w, expected);
     return false;
 }
 
 bool stg_parser_refuse_word(const stg_parser *p, const stg_reader *word,
-                            const char *name, const char *wanted)
+                            const char *name, const char *expected)
 {
     char text[64];
     stg_writer w = stg_writer_on(text, sizeof text);
@@ -55,7 +55,7 @@ bool stg_parser_refuse_word(const stg_parser *p, const stg_reader *word,
     stg_write_text(&w, name == NULL ? "" : name);
     stg_write_char(&w, '?');
     return stg_parser_refuse(p, word->at, word->end,
-                             name == NULL ? wanted : text);
+                             name == NULL ? expected : text);
 }
 
 enum {
@@ -81,7 +81,7 @@ static bool note(stg_parser *p, unsigned key, const stg_reader *word)
         return true;
     if (p->words[key] != NULL && key != BASE_FOR)
         return stg_parser_refuse(p, word->at, word->end,
-                                 "stands here a second time, wanted once");
+                                 "stands here a second time, expected once");
     p->words[key] = word->at;
     return true;
 }
@@ -104,7 +104,7 @@ static bool read_at_most(stg_parser *p, stg_reader value,
     if (!stg_read_int(&value, &retries_max) || retries_max < 1 ||
         retries_max > STG_RETRIES_MAX || !stg_read_text(&value, ":"))
         return stg_parser_refuse(p, word->at, word->end,
-                                 "wanted 1 to 255 and faults, like "
+                                 "expected 1 to 255 and faults, like "
                                  "at-most=2:timeout,reset");
     return stg_parser_add_rules(p, value, (uint16_t)retries_max, false);
 }
@@ -165,7 +165,7 @@ static bool refuse_value(const stg_parser *p, const stg_reader *word,
         stg_suggestion_try(&s, of->words[i]);
     if (of == &stg_parser_settings[BASE_FOR])
         s.name = suggest_category(value);
-    return stg_parser_refuse_word(p, word, s.name, of->wanted);
+    return stg_parser_refuse_word(p, word, s.name, of->expected);
 }
 
 static bool read_setting(stg_parser *p, const stg_reader *word, bool *is_one)
@@ -211,7 +211,7 @@ static bool refuse_word(const stg_parser *p, const stg_reader *word)
         stg_suggestion_try(&s, stg_growth_name(i));
     for (size_t i = 0; word->at == p->first && (preset = stg_preset_at(i)); i++)
         stg_suggestion_try(&s, preset->name);
-    return stg_parser_refuse_word(p, word, s.name, wanted_word);
+    return stg_parser_refuse_word(p, word, s.name, expected_word);
 }
 
 static bool read_word(stg_parser *p, const stg_reader *word)
@@ -348,13 +348,13 @@ stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
 
     if (size >= STG_POLICY_TEXT_MAX) {
         stg_parser_refuse(&p, rest.at, rest.end,
-                          "too long, wanted at most 1023 bytes");
+                          "too long, expected at most 1023 bytes");
         return STG_INVALID;
     }
     first = next_word(&rest);
     preset = stg_preset_find(&first);
     if (stg_reader_is_empty(&first)) {
-        stg_parser_refuse(&p, first.at, first.end, wanted_word);
+        stg_parser_refuse(&p, first.at, first.end, expected_word);
         return STG_INVALID;
     }
     if (preset != NULL) {
@@ -374,7 +374,7 @@ stg_status stg_policy_parse(stg_policy *policy, const char *text,
 {
     if (policy == NULL || text == NULL)
         return stg_refuse(err, policy == NULL
-                                   ? "policy is NULL, wanted a place for it"
+                                   ? "policy is NULL, expected a place for it"
                                    : "policy text is NULL");
     return stg_parser_run(policy, "policy", 1, 1, text, strlen(text), err);
 }

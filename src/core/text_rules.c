@@ -8,8 +8,8 @@
 #include "core/text_internal.h"
 #include "core/writer.h"
 
-static const char wanted_fault[] =
-    "wanted a fault: any, a category (connect, server, request, overload, "
+static const char expected_fault[] =
+    "expected a fault: any, a category (connect, server, request, overload, "
     "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, "
     "sqlstate:40001, mysql:1213, grpc:14, curl:28, redis:LOADING, amqp:320, "
     "kafka:7";
@@ -55,20 +55,20 @@ static bool refuse_fault(const stg_parser *p, const stg_reader *piece,
         s = suggest_fault(piece->at, piece->end);
     if (s.name == NULL) // "redis:LODING"
         s = suggest_fault(rest.at, rest.end);
-    return stg_parser_refuse_word(p, piece, s.name, wanted_fault);
+    return stg_parser_refuse_word(p, piece, s.name, expected_fault);
 }
 
 static bool refuse_twice(const stg_parser *p, const char *at, const char *end,
                          const char *other)
 {
-    char wanted[64];
-    stg_writer w = stg_writer_on(wanted, sizeof wanted);
+    char expected[64];
+    stg_writer w = stg_writer_on(expected, sizeof expected);
 
     stg_write_text(&w, "a second rule on it, the first is at ");
     stg_write_number(&w, p->line);
     stg_write_char(&w, ':');
     stg_write_number(&w, p->column + (uint64_t)(other - p->text));
-    return stg_parser_refuse(p, at, end, wanted);
+    return stg_parser_refuse(p, at, end, expected);
 }
 
 /* How many rules but number `but` are limited. */
@@ -96,12 +96,13 @@ static bool add_rule(stg_parser *p, const stg_reader *piece,
         return refuse_twice(p, piece->at, piece->end, p->places[i]);
     if (i == STG_RULES_MAX)
         return stg_parser_refuse(p, piece->at, piece->end,
-                                 "one rule too many, wanted at most 64");
+                                 "one rule too many, expected at most 64");
     if (stg_rule_is_limited(rule) &&
         count_limited(policy, i) == STG_LIMITED_MAX)
-        return stg_parser_refuse(p, piece->at, piece->end,
-                                 "one limited rule too many, wanted at most 8 "
-                                 "of once= and at-most=");
+        return stg_parser_refuse(
+            p, piece->at, piece->end,
+            "one limited rule too many, expected at most 8 "
+            "of once= and at-most=");
     if (i == policy->rule_count)
         policy->rule_count++;
     policy->rules[i] = *rule;
@@ -123,7 +124,7 @@ static bool add_fault(stg_parser *p, const stg_reader *piece,
         return stg_parser_refuse(
             p, piece->at, piece->end,
             rule.link == STG_LINK_CODE
-                ? "a code out of range, wanted a status from 100 to 599, "
+                ? "a code out of range, expected a status from 100 to 599, "
                   "mysql:1 to 999999, grpc:1 to 16, curl:1 to 999, amqp:300 to "
                   "599 or kafka:-999 to 999"
                 : "what was cancelled is never retried");

@@ -5,8 +5,8 @@
 #include "core/codes.h"
 #include "core/options.h"
 
-static const char wanted_time[] =
-    "wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
+static const char expected_time[] =
+    "expected a duration up to 365d in whole ns, like 200ms, 1.5s or 2h";
 
 /* What a setting knows beside numbers. */
 static const char *const word_none[] = {"none", NULL};
@@ -475,69 +475,70 @@ static bool read_list(stg_parser *p, stg_reader *value)
 
 /* The lists of faults are read by text_rules.c. */
 const stg_parser_setting stg_parser_settings[] = {
-    {"attempts=", read_attempts, "wanted 1 to 4294967295, or unlimited",
+    {"attempts=", read_attempts, "expected 1 to 4294967295, or unlimited",
      word_unlimited},
     // Each before one that it begins with: a place is found by the first.
     {"base-for=", read_base_for,
-     "wanted a duration above 0 and categories, each once (connect, server, "
+     "expected a duration above 0 and categories, each once (connect, server, "
      "request, overload, database, rpc, local), like 1s:overload",
      NULL},
-    {"base=", read_base, wanted_time, NULL},
-    {"cap=", read_cap, "wanted none, or a duration up to 365d, like 30s",
+    {"base=", read_base, expected_time, NULL},
+    {"cap=", read_cap, "expected none, or a duration up to 365d, like 30s",
      word_none},
-    {"floor=", read_floor, wanted_time, NULL},
-    {"factor=", read_factor, "wanted 1 to 100, like 2 or 1.5", NULL},
-    {"power=", read_power, "wanted 2 to 10, like 4", NULL},
-    {"offset=", read_offset, wanted_time, NULL},
-    {"count-from=", read_count_from, "wanted 0 or 1", NULL},
+    {"floor=", read_floor, expected_time, NULL},
+    {"factor=", read_factor, "expected 1 to 100, like 2 or 1.5", NULL},
+    {"power=", read_power, "expected 2 to 10, like 4", NULL},
+    {"offset=", read_offset, expected_time, NULL},
+    {"count-from=", read_count_from, "expected 0 or 1", NULL},
     {"jitter=", read_jitter,
-     "wanted none, full, equal, decorrelated, polly, 1% to 100%, -25%:50% "
+     "expected none, full, equal, decorrelated, polly, 1% to 100%, -25%:50% "
      "(below and above) or up:1s",
      words_jitter},
     {"deadline=", read_deadline,
-     "wanted none, or a duration up to 365d, like 2m", word_none},
+     "expected none, or a duration up to 365d, like 2m", word_none},
     {"attempt-timeout=", read_attempt_timeout,
-     "wanted none, or a duration up to 365d, like 10s", word_none},
+     "expected none, or a duration up to 365d, like 10s", word_none},
     {"reset-after=", read_reset_after,
-     "wanted none, or a duration up to 365d, like 1m", word_none},
-    {"retry-after-max=", read_retry_after_max, wanted_time, NULL},
-    {"retry-after=", read_retry_after, "wanted floor, exact or ignore",
+     "expected none, or a duration up to 365d, like 1m", word_none},
+    {"retry-after-max=", read_retry_after_max, expected_time, NULL},
+    {"retry-after=", read_retry_after, "expected floor, exact or ignore",
      words_retry_after},
     {"budget=", read_budget,
-     "wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s, "
+     "expected none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s, "
      "share:20%+3 or grpc:10:0.1",
      stg_budget_words},
-    {"budget-empty=", read_budget_empty, "wanted give-up or wait", words_empty},
-    {"rate=", read_peer_rate, "wanted none, or 0.001/s to 1000000/s, like 50/s",
-     word_none},
+    {"budget-empty=", read_budget_empty, "expected give-up or wait",
+     words_empty},
+    {"rate=", read_peer_rate,
+     "expected none, or 0.001/s to 1000000/s, like 50/s", word_none},
     {"bulkhead=", read_bulkhead,
-     "wanted none, or 1 to 1000000 attempts at once and the longest wait for a "
+     "expected none, or 1 to 1000000 attempts at once and the longest wait for a "
      "place, like 20 or 20:500ms",
      word_none},
-    {"throttle=", read_throttle, "wanted none, aws, or sre:1 to sre:100",
+    {"throttle=", read_throttle, "expected none, aws, or sre:1 to sre:100",
      words_throttle},
     {"hedge=", read_hedge,
-     "wanted none, or a delay of 1ms to 365d or p50 to p99, and 1 to 3 hedges, "
+     "expected none, or a delay of 1ms to 365d or p50 to p99, and 1 to 3 hedges, "
      "like 100ms, p95 or p95:2",
      word_none},
     {"breaker-probes=", read_breaker_probes,
-     "wanted 1 to 31 probes, all of which must be good, or so many of them, "
+     "expected 1 to 31 probes, all of which must be good, or so many of them, "
      "like 3 or 6/10",
      NULL},
     {"breaker-slow=", read_breaker_slow,
-     "wanted none, or 1% to 100% of the calls and a duration of 1us to 365d "
+     "expected none, or 1% to 100% of the calls and a duration of 1us to 365d "
      "from which on one is slow, like 80%/2s",
      word_none},
-    {"breaker-scope=", read_breaker_scope, "wanted attempts or retries",
+    {"breaker-scope=", read_breaker_scope, "expected attempts or retries",
      words_scope},
     {"breaker-connect=", read_breaker_connect,
-     "wanted none, or 1 to 1000000 faults of category connect in a row",
+     "expected none, or 1 to 1000000 faults of category connect in a row",
      word_none},
     {"breaker=", read_breaker,
-     "wanted none, 5:30s-10m (in a row, open for) or 50%/20/10s:30s (share, "
+     "expected none, 5:30s-10m (in a row, open for) or 50%/20/10s:30s (share, "
      "calls, window, open for)",
      word_none},
-    {"unsafe=", read_unsafe, "wanted yes or no", words_unsafe},
-    {"nested=", read_nested, "wanted once or full", words_nested},
-    {"list=", read_list, "wanted 1 to 64 durations, like 5s,5m,30m", NULL},
+    {"unsafe=", read_unsafe, "expected yes or no", words_unsafe},
+    {"nested=", read_nested, "expected once or full", words_nested},
+    {"list=", read_list, "expected 1 to 64 durations, like 5s,5m,30m", NULL},
 };

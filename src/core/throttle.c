@@ -198,7 +198,7 @@ bool stg_throttle_enter(stg_throttle *t, stg_ns now, stg_rng *rng,
 void stg_throttle_report(stg_throttle *t, const stg_outcome *o,
                          stg_ns started_at, stg_ns now)
 {
-    stg_breaker_verdict verdict = stg_breaker_judge(o);
+    stg_breaker_verdict verdict = stg_breaker_classify(o);
 
     if (t == NULL || t->options.kind == STG_THROTTLE_NONE)
         return;

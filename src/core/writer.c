@@ -136,43 +136,43 @@ static stg_writer start(stg_error *err, const char *key)
     return w;
 }
 
-static stg_status finish(stg_writer *w, const char *wanted)
+static stg_status finish(stg_writer *w, const char *expected)
 {
-    stg_write_text(w, " is out of range, wanted ");
-    stg_write_text(w, wanted);
+    stg_write_text(w, " is out of range, expected ");
+    stg_write_text(w, expected);
     return STG_INVALID;
 }
 
 stg_status stg_refuse_number(stg_error *err, const char *key, uint64_t found,
-                             const char *wanted)
+                             const char *expected)
 {
     stg_writer w = start(err, key);
 
     stg_write_number(&w, found);
-    return finish(&w, wanted);
+    return finish(&w, expected);
 }
 
 stg_status stg_refuse_thousandths(stg_error *err, const char *key,
-                                  uint64_t found, const char *wanted)
+                                  uint64_t found, const char *expected)
 {
     stg_writer w = start(err, key);
 
     stg_write_thousandths(&w, found);
-    return finish(&w, wanted);
+    return finish(&w, expected);
 }
 
 stg_status stg_refuse_percent(stg_error *err, const char *key, uint64_t found,
-                              const char *wanted)
+                              const char *expected)
 {
     stg_writer w = start(err, key);
 
     stg_write_number(&w, found);
     stg_write_char(&w, '%');
-    return finish(&w, wanted);
+    return finish(&w, expected);
 }
 
 stg_status stg_refuse_duration(stg_error *err, const char *key, stg_ns found,
-                               const char *wanted)
+                               const char *expected)
 {
     stg_writer w = start(err, key);
 
@@ -180,7 +180,7 @@ stg_status stg_refuse_duration(stg_error *err, const char *key, stg_ns found,
         stg_write_text(&w, "none");
     else
         stg_write_duration(&w, found);
-    return finish(&w, wanted);
+    return finish(&w, expected);
 }
 
 stg_status stg_refuse_cap(stg_error *err, stg_ns cap, const char *key,

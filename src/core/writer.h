@@ -44,16 +44,16 @@ const char *stg_duration_text(stg_ns ns, char text[STG_DURATION_TEXT_MAX]);
 stg_writer stg_writer_on_error(stg_error *err);
 
 /* Ways to return STG_INVALID with words: a text; or "key=found is out of range,
- * wanted ...", found being a number, thousandths or a duration. */
+ * expected ...", found being a number, thousandths or a duration. */
 stg_status stg_refuse(stg_error *err, const char *text);
 stg_status stg_refuse_number(stg_error *err, const char *key, uint64_t found,
-                             const char *wanted);
+                             const char *expected);
 stg_status stg_refuse_thousandths(stg_error *err, const char *key,
-                                  uint64_t found, const char *wanted);
+                                  uint64_t found, const char *expected);
 stg_status stg_refuse_percent(stg_error *err, const char *key, uint64_t found,
-                              const char *wanted);
+                              const char *expected);
 stg_status stg_refuse_duration(stg_error *err, const char *key, stg_ns found,
-                               const char *wanted);
+                               const char *expected);
 
 /* "cap=1s is below base=2s" */
 stg_status stg_refuse_cap(stg_error *err, stg_ns cap, const char *key,

@@ -95,8 +95,8 @@ static size_t find_settled(const stg_lane *l, const stg_partition *p,
     return cursor->restored == NULL ? count : add_noted(l, p, settled, count);
 }
 
-/* Only of those that are behind: for most it changes all the time. Of a lane that catches up
- * that does not read it does not. */
+/* Only of those that are behind: for most it changes all the time. Of a lane
+ * that catches up that does not read it does not. */
 static stg_ns find_oldest(const stg_lane *l, const stg_partition *p,
                           stg_ns wall_at)
 {
@@ -238,11 +238,11 @@ static size_t add_end(const stg_lane *l, const stg_partition *p,
 typedef void each_fn(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx);
 
 /* Every lane of every slice that is to be written. */
-static void visit(stg_flow *f, uint8_t wanted, each_fn *each, void *ctx)
+static void visit(stg_flow *f, uint8_t due, each_fn *each, void *ctx)
 {
     for (uint32_t k = 0; k < f->partition_count; k++)
         for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++) {
-            if ((f->partitions[k]->slices[s] & wanted) == 0)
+            if ((f->partitions[k]->slices[s] & due) == 0)
                 continue;
             for (uint32_t i = 0; i < STG_SLICE; i++) {
                 stg_lane *l = f->lanes[s * STG_SLICE + i];
@@ -297,28 +297,28 @@ static void add_cursor(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
     to->settled += c->cursors[to->cursors++].settled_count;
 }
 
-static bool clear_slices(const stg_flow *f, stg_partition *p, uint8_t wanted)
+static bool clear_slices(const stg_flow *f, stg_partition *p, uint8_t due)
 {
     bool is_any = false;
 
     for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++)
-        if (p->slices[s] & wanted) {
+        if (p->slices[s] & due) {
             p->slices[s] = 0;
             is_any = true;
         }
     return is_any;
 }
 
-/* All that is in the group of a partition has its claim. Of one that is revoked the
- * last group has all that was marked. */
-static size_t clear_marks(stg_flow *f, uint8_t wanted, stg_claim *claims)
+/* All that is in the group of a partition has its claim. Of one that is revoked
+ * the last group has all that was marked. */
+static size_t clear_marks(stg_flow *f, uint8_t due, stg_claim *claims)
 {
     size_t count = 0;
 
     for (uint32_t i = 0; i < f->partition_count; i++) {
         stg_partition *p = f->partitions[i];
 
-        p->is_in_group = clear_slices(f, p, wanted);
+        p->is_in_group = clear_slices(f, p, due);
         if (!p->is_in_group)
             continue;
         claims[count++] = (stg_claim){p->number, p->generation};
@@ -364,7 +364,7 @@ void stg_checkpoint_free(stg_flow *f)
 
 /* Which slices: those that rows rely on, and all that have changed when it is
  * time for them. */
-static uint8_t find_wanted(const stg_flow *f, stg_ns now)
+static uint8_t find_due(const stg_flow *f, stg_ns now)
 {
     const stg_checkpoint *c = &f->checkpoint;
     uint8_t gaps = (c->marks & STG_SLICE_GAP) != 0 &&
@@ -393,16 +393,16 @@ void stg_checkpoint_note_gap(stg_flow *f, stg_partition *p, uint64_t next)
 static bool build(stg_flow *f, stg_ns now)
 {
     stg_checkpoint *c = &f->checkpoint;
-    uint8_t wanted = find_wanted(f, now);
+    uint8_t due = find_due(f, now);
     need n = {.changes = 0};
     filling to = {.c = c, .wall_at = stg_flow_wall(f, now)};
     size_t claims;
 
-    visit(f, wanted, measure, &n);
+    visit(f, due, measure, &n);
     n.changes += c->is_bare_due ? 0 : c->pending_count;
     if (n.changes + n.cursors == 0) {
         c->is_bare_due = false;
-        c->marks &= (uint8_t) ~(wanted | STG_SLICE_MUST); // written, or none
+        c->marks &= (uint8_t) ~(due | STG_SLICE_MUST); // written, or none
         return false;
     }
     if (!allocate_group(f, &n)) {
@@ -414,13 +414,13 @@ static bool build(stg_flow *f, stg_ns now)
     c->is_bare_due = false;
     if (!c->is_bare)
         to.changes = take_rows(f, c->changes);
-    visit(f, wanted, add_cursor, &to);
-    claims = clear_marks(f, wanted, c->claims);
-    if (wanted & STG_SLICE_DIRTY)
+    visit(f, due, add_cursor, &to);
+    claims = clear_marks(f, due, c->claims);
+    if (due & STG_SLICE_DIRTY)
         c->cursors_at = stg_ns_add(
             now, stg_ns_max(50 * STG_MS, (128 * to.cursors + 8 * to.settled) *
                                              (STG_S / (4 << 20))));
-    c->marks &= (uint8_t) ~(wanted | STG_SLICE_MUST); // written, or none
+    c->marks &= (uint8_t) ~(due | STG_SLICE_MUST); // written, or none
     c->group = (stg_group){.changes = c->changes,
                            .change_count = to.changes,
                            .cursors = c->cursors,

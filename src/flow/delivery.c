@@ -3,9 +3,9 @@
 
 #include "flow/state.h"
 
-/* Deliveries: their memory and the texts of their last failure; the ring in which a
- * lane has what it took above its base; and the notes of why breakers opened, which
- * outlive the deliveries that failed. */
+/* Deliveries: their memory and the texts of their last failure; the ring in
+ * which a lane has what it took above its base; and the notes of why breakers
+ * opened, which outlive the deliveries that failed. */
 
 /* -- a delivery ------------------------------------------------------------ */
 

@@ -540,7 +540,7 @@ static bool is_sated(const stg_flow *f, const stg_lane *l)
                     !l->is_expiring && !l->awaits_read;
 
     return l->in_flight >= l->peer->limit.value && is_plain &&
-           l->o.order == l->order_wanted && !is_off(f, l) &&
+           l->o.order == l->order_requested && !is_off(f, l) &&
            !stg_list_has(&l->uplink.link);
 }
 

@@ -150,10 +150,10 @@ static stg_status check_options(const stg_flow_options *o, stg_error *err)
 {
     if (o->memory_max < (1 << 20) || (o->memory_max - 1) >> 20 >= 1 << 20)
         return stg_flow_refuse(err, STG_INVALID,
-                               "memory_max: wanted 1 MiB to 1 TiB");
+                               "memory_max: expected 1 MiB to 1 TiB");
     if (o->in_flight_max < 1 || o->in_flight_max > 1000000)
         return stg_flow_refuse(err, STG_INVALID,
-                               "in_flight_max: wanted 1 to 1000000");
+                               "in_flight_max: expected 1 to 1000000");
     return stg_budget_check(&o->budget, err);
 }
 

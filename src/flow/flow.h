@@ -33,11 +33,11 @@
  *   up        by the catch-up reader, in turn, until it is in the window again.
  *   shedding  the breaker was open for longer than `shed-after`: the lane settles
  *             all that comes into one bulk row, until a probe succeeds.
- *   watermark what is committed to the log: everything below is settled durably in
- *             every lane that follows the partition.
+ *   watermark what is committed to the log: everything below is settled durably
+ *             in every lane that follows the partition.
  *
- * How a message passes: ACTION_READ, stg_flow_messages(); ACTION_START for each lane
- * that takes it, stg_flow_ended(); ACTION_STORE with what it came to,
+ * How a message passes: ACTION_READ, stg_flow_messages(); ACTION_START for each
+ * lane that takes it, stg_flow_ended(); ACTION_STORE with what it came to,
  * stg_flow_stored(); ACTION_COMMIT when no lane needs it any more. */
 #ifndef STAGGER_FLOW_FLOW_H
 #define STAGGER_FLOW_FLOW_H
@@ -65,7 +65,8 @@ typedef struct stg_flow_options {
     uint64_t seed;  /* of the jitter */
 } stg_flow_options;
 
-/* 64 MiB, 10000 in flight, drain 10 s, no budget, which waits; wall_at and seed 0. */
+/* 64 MiB, 10000 in flight, drain 10 s, no budget, which waits; wall_at and seed
+ * 0. */
 stg_flow_options stg_flow_options_default(void);
 
 typedef enum stg_order {
@@ -99,8 +100,8 @@ typedef struct stg_lane_options {
     /* Whether it may want anything of the partition; NULL: of all. It is asked
      * when the partition is assigned, and when the lane is added or changed. Of
      * another partition the lane takes nothing, also while it is paused or its
-     * breaker is open: it delays neither commits nor reads, and what the log loses
-     * of it is not the lane's loss. */
+     * breaker is open: it delays neither commits nor reads, and what the log
+     * loses of it is not the lane's loss. */
     bool (*follows)(void *ctx, uint32_t partition);
     void *ctx;
 } stg_lane_options;
@@ -127,9 +128,9 @@ stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
 
 /* Adds a lane by its number (below 1000000; the store assigns it, and never to
  * another name). At any time; one that was removed can be added again after
- * STG_ACTION_REMOVED. STG_INVALID: out of range, or there already. For a lane that
- * the store does not know STG_ACTION_ADDED follows when its cursor is durable: from
- * then on it begins there, also after a crash. */
+ * STG_ACTION_REMOVED. STG_INVALID: out of range, or there already. For a lane
+ * that the store does not know STG_ACTION_ADDED follows when its cursor is
+ * durable: from then on it begins there, also after a crash. */
 stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                              const stg_lane_options *o, stg_ns now,
                              stg_error *err);
@@ -150,10 +151,11 @@ typedef struct stg_assignment {
     size_t cursor_count;
 } stg_assignment;
 
-/* Assigns a partition, at any time; lanes are added first. A lane without a cursor
- * begins at the highest cursor of the others; at `begin` if there is none, or if it
- * is to begin at the earliest; at the floor if it is known. Rows that the cursors
- * count are fetched: no fetch that was answered before may have returned them.
+/* Assigns a partition, at any time; lanes are added first. A lane without a
+ * cursor begins at the highest cursor of the others; at `begin` if there is
+ * none, or if it is to begin at the earliest; at the floor if it is known. Rows
+ * that the cursors count are fetched: no fetch that was answered before may
+ * have returned them.
  *
  * A partition of which only the rows are here (see stg_flow_revoke()) may be
  * assigned again. Flow then knows its cursors best, and ignores those of the
@@ -168,8 +170,8 @@ stg_status stg_flow_assign(stg_flow *f, const stg_assignment *g, stg_ns now,
  * messages carry it. 0: it is not there, or for its rows only. */
 uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition);
 
-/* Restores a lane's cursor in a partition that was assigned without cursors, before
- * stg_flow_start(). */
+/* Restores a lane's cursor in a partition that was assigned without cursors,
+ * before stg_flow_start(). */
 stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c);
 
 /* Ends the restore: from now on stg_flow_next() has actions. */
@@ -178,8 +180,8 @@ void stg_flow_start(stg_flow *f, stg_ns now);
 /* -- partitions that are revoked or lost ----------------------------------- */
 
 /* Revokes the partition in order. From the return of this call on nothing is read
- * of it and no untried delivery of it starts; attempts under way have `drain`, and
- * time out then. When all of it is durable and committed STG_ACTION_REVOKED
+ * of it and no untried delivery of it starts; attempts under way have `drain`,
+ * and time out then. When all of it is durable and committed STG_ACTION_REVOKED
  * follows, and no later action names the partition.
  *
  * keeps_rows: the store is this hub's alone. Parked rows stay, are retried and
@@ -189,9 +191,9 @@ void stg_flow_revoke(stg_flow *f, uint32_t partition, bool keeps_rows,
                      stg_ns drain, stg_ns now);
 
 /* The partition was lost: another hub has it. From the return of this call on
- * nothing of it is committed, no new group contains it, and it no longer counts in
- * the books. Its attempts are cancelled, and not counted. When they have ended, and
- * the group with the store was answered, STG_ACTION_REVOKED follows.
+ * nothing of it is committed, no new group contains it, and it no longer counts
+ * in the books. Its attempts are cancelled, and not counted. When they have
+ * ended, and the group with the store was answered, STG_ACTION_REVOKED follows.
  *
  * keeps_rows: as above, and what failed before is still parked. */
 void stg_flow_lose(stg_flow *f, uint32_t partition, bool keeps_rows,
@@ -205,13 +207,13 @@ void stg_flow_fenced(stg_flow *f, uint32_t partition, stg_ns now);
 
 /* Answers STG_ACTION_READ: the log's messages from action.read.from on, in order.
  * next: everything below it was read, gaps included. A main read is answered when
- * there is a message. A catch-up read is answered at once; where the log has nothing
- * from `from` on, next is `from`, and lanes pass what is missing. Where messages may
- * exist that could not be read, answer by stg_flow_unread().
+ * there is a message. A catch-up read is answered at once; where the log has
+ * nothing from `from` on, next is `from`, and lanes pass what is missing. Where
+ * messages may exist that could not be read, answer by stg_flow_unread().
  *
- * assignment: stg_flow_assignment() of when these were read, or that of the action;
- * messages of an older one are dropped. 0: of a log whose partitions are never
- * revoked.
+ * assignment: stg_flow_assignment() of when these were read, or that of the
+ * action; messages of an older one are dropped. 0: of a log whose partitions
+ * are never revoked.
  *
  * A read of STG_ANY_PARTITION is answered so once for each partition that has
  * messages, each from where it was read last, and ends by stg_flow_read_end(). */
@@ -220,14 +222,14 @@ void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
                        size_t count, uint64_t next, stg_ns now);
 void stg_flow_read_end(stg_flow *f, stg_ns now);
 
-/* Answers a catch-up read that failed: what the log has is not known. The cursor is
- * read for again in its turn. */
+/* Answers a catch-up read that failed: what the log has is not known. The
+ * cursor is read for again in its turn. */
 void stg_flow_unread(stg_flow *f, uint32_t partition, uint64_t assignment,
                      stg_ns now);
 
 /* The log has lost what was below `begin`. A lane that has not read up to there
- * settles it into a bulk row of its own (is_expired), with STG_TELL_LOST. Messages
- * that are in memory are still delivered. */
+ * settles it into a bulk row of its own (is_expired), with STG_TELL_LOST.
+ * Messages that are in memory are still delivered. */
 void stg_flow_expired(stg_flow *f, uint32_t partition, uint64_t begin,
                       stg_ns now);
 
@@ -247,7 +249,8 @@ typedef struct stg_end {
                          not be; 0: another had made it, or it was not dialed */
 } stg_end;
 
-/* What an attempt came to, for the log: the delivery's end, or its next attempt. */
+/* What an attempt came to, for the log: the delivery's end, or its next
+ * attempt. */
 typedef struct stg_verdict {
     stg_decision decision;      /* WAIT: parked until due_at, or with
                                STG_WHY_CIRCUIT_OPEN put back as it was */
@@ -271,14 +274,14 @@ typedef enum stg_stored {
 /* Answers STG_ACTION_STORE. */
 void stg_flow_stored(stg_flow *f, stg_stored how, stg_ns now);
 
-/* The log's retention ends below position, now or soon: a lane that has not come so
- * far sheds up to it. */
+/* The log's retention ends below position, now or soon: a lane that has not
+ * come so far sheds up to it. */
 void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
                      stg_ns now);
 
-/* The lane sheds all that was read and waits untried for it, in all partitions that
- * are assigned, also while it is paused: it has outlived the retention. False:
- * nothing waits, or the lane sheds already. */
+/* The lane sheds all that was read and waits untried for it, in all partitions
+ * that are assigned, also while it is paused: it has outlived the retention.
+ * False: nothing waits, or the lane sheds already. */
 bool stg_flow_retain_lane(stg_flow *f, uint32_t lane, stg_ns now);
 
 /* A replay has put rows into the store: parked so many more of the lane, with
@@ -290,16 +293,17 @@ bool stg_flow_retain_lane(stg_flow *f, uint32_t lane, stg_ns now);
 void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
                        uint64_t count, stg_ns now);
 
-/* Pauses a lane, or resumes it. From the return of a pause on no attempt of the lane
- * starts; those in flight go on. */
+/* Pauses a lane, or resumes it. From the return of a pause on no attempt of the
+ * lane starts; those in flight go on. */
 void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now);
 
 /* Changes a lane's options. What was used of the budget stays used, and an open
- * breaker open, also where the policy has other numbers for them. A filter applies
- * to what is taken from now on. Another order applies as soon as it can: to none or
- * to key at once; to strict when the attempts under way have ended, and none starts
- * before; from none when all that was taken and parked has ended, and the lane takes
- * nothing before. The old policy is kept until here. */
+ * breaker open, also where the policy has other numbers for them. A filter
+ * applies to what is taken from now on. Another order applies as soon as it
+ * can: to none or to key at once; to strict when the attempts under way have
+ * ended, and none starts before; from none when all that was taken and parked
+ * has ended, and the lane takes nothing before. The old policy is kept until
+ * here. */
 stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
                                 const stg_lane_options *o, stg_ns now,
                                 stg_error *err);
@@ -308,9 +312,9 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
  * cancelled dead letters; then STG_ACTION_REMOVED. */
 void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now);
 
-/* Stops the flow: nothing starts and nothing is read from now on; attempts have the
- * drain time, after which they time out, or wait again where nothing was sent; the
- * last group is stored; then STG_ACTION_STOPPED. */
+/* Stops the flow: nothing starts and nothing is read from now on; attempts have
+ * the drain time, after which they time out, or wait again where nothing was
+ * sent; the last group is stored; then STG_ACTION_STOPPED. */
 void stg_flow_stop(stg_flow *f, stg_ns now);
 
 /* -- actions --------------------------------------------------------------- */
@@ -402,8 +406,8 @@ bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now);
  * lanes and connections included, fit into a core's second cache. */
 enum { STG_ENDS_MAX = 16 };
 
-/* As stg_flow_next(), but for STG_ACTION_START only: at any time, also between two
- * calls of stg_flow_next(). */
+/* As stg_flow_next(), but for STG_ACTION_START only: at any time, also between
+ * two calls of stg_flow_next(). */
 bool stg_flow_next_start(stg_flow *f, stg_action *action, stg_ns now);
 
 /* When stg_flow_next() may have something without an event; STG_NEVER. */
@@ -430,7 +434,7 @@ const char *stg_lane_state_name(stg_lane_state state);
 typedef struct stg_lane_view {
     stg_lane_state state;
     bool is_catching_up;
-    stg_order order;    /* that holds now: another may be wanted */
+    stg_order order;    /* that holds now: another may be requested */
     bool is_slow_start; /* its limit doubles with each round that goes well */
     uint32_t limit;     /* of attempts at once, as adapted */
     uint32_t in_flight; /* attempts */

@@ -20,9 +20,9 @@
 
 /* -- a message ------------------------------------------------------------- */
 
-/* What was published, held in memory once however many lanes want it. Flow does not
- * read the bytes: the shell packs into them whatever a delivery needs (content type,
- * headers, body), and gets them back to send. */
+/* What was published, held in memory once however many lanes want it. Flow does
+ * not read the bytes: the shell packs into them whatever a delivery needs
+ * (content type, headers, body), and gets them back to send. */
 typedef struct stg_message {
     uint64_t position; /* where it is in the log: orders, does not count */
     uint64_t key;      /* hash of its ordering key; 0: it has none */

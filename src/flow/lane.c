@@ -138,15 +138,15 @@ stg_lane_options stg_lane_options_default(const stg_policy *policy)
 static const char *find_flaw(const stg_lane_options *o)
 {
     if (o->policy == NULL || stg_policy_check(o->policy, NULL) != STG_OK)
-        return "policy: wanted one that passes stg_policy_check()";
+        return "policy: expected one that passes stg_policy_check()";
     if (o->in_flight_max < 1 || o->in_flight_max > 10000)
-        return "in_flight_max: wanted 1 to 10000";
+        return "in_flight_max: expected 1 to 10000";
     if (o->parked_max < 1 || o->parked_max > 1000000)
-        return "parked_max: wanted 1 to 1000000";
+        return "parked_max: expected 1 to 1000000";
     if (o->shed_after > 365 * STG_DAY && o->shed_after != STG_NEVER)
-        return "shed-after: wanted 0 to 365 d, or never";
+        return "shed-after: expected 0 to 365 d, or never";
     if ((unsigned)o->order > STG_ORDER_STRICT)
-        return "order: wanted none, key or strict";
+        return "order: expected none, key or strict";
     return NULL;
 }
 
@@ -199,7 +199,7 @@ static stg_status init_peer(stg_lane_peer *peer, const stg_lane_options *o,
 
     if (stg_budget_init(&peer->budget, &p->budget) != STG_OK ||
         stg_breaker_init(&peer->breaker, &p->breaker) != STG_OK)
-        return refuse(err, "policy: wanted one that passes the check");
+        return refuse(err, "policy: expected one that passes the check");
     return stg_limiter_init(&peer->limiter, p->rate,
                             p->rate == 0 ? 0 : o->burst, err);
 }
@@ -266,7 +266,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
         return refuse(err, flaw);
     if (lane >= 1000000 || stg_flow_lane(f, lane) != NULL)
         return refuse(err,
-                      "lane: wanted a number below 1000000 that no lane "
+                      "lane: expected a number below 1000000 that no lane "
                       "has");
     if (init_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
@@ -275,7 +275,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
         return STG_IO;
     }
     l->o = *o;
-    l->order_wanted = o->order;
+    l->order_requested = o->order;
     l->is_paused = o->is_paused;
     f->lanes[lane] = l;
     f->lane_count++;
@@ -343,7 +343,7 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
     order = l->o.order;
     l->o = *o;
     l->o.order = order;
-    l->order_wanted = o->order;
+    l->order_requested = o->order;
     if (l->peer != NULL) {
         keep_levels(&peer, l, now);
         *l->peer = peer;
@@ -425,8 +425,8 @@ void stg_flow_remove(stg_flow *f, uint32_t lane, stg_ns now)
     stg_lane_wake(f, l);
 }
 
-/* Deliveries that wait in a partition that is revoked leave with it; and of one that
- * has its rows only nothing waits. */
+/* Deliveries that wait in a partition that is revoked leave with it; and of one
+ * that has its rows only nothing waits. */
 static bool is_cursor_settled(const stg_lane *l, const stg_partition *p)
 {
     const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);

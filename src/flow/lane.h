@@ -1,5 +1,5 @@
-/* lane.h - one target's queue: its cursors in the partitions, the deliveries that it
- * has taken, what is parked, and what keeps it from starting more. */
+/* lane.h - one target's queue: its cursors in the partitions, the deliveries
+ * that it has taken, what is parked, and what keeps it from starting more. */
 #ifndef STAGGER_FLOW_LANE_H
 #define STAGGER_FLOW_LANE_H
 
@@ -23,8 +23,8 @@ typedef enum stg_delivery_state {
     STG_DELIVERY_ENDED,     /* ended; kept until a fetch has been answered */
 } stg_delivery_state;
 
-/* One message for one target, from the moment a lane takes it until it is settled.
- * What a delivery needs that succeeds comes first. */
+/* One message for one target, from the moment a lane takes it until it is
+ * settled. What a delivery needs that succeeds comes first. */
 struct stg_delivery {
     struct stg_lane *lane;
     stg_message *message; /* holds a reference */
@@ -62,10 +62,10 @@ struct stg_delivery {
     stg_failure failure; /* its times are of the wall clock */
 };
 
-/* The fault that opened a lane's breaker, for what is shed while it is open: a lane
- * has one note of its last opening, with what was last seen of the same fault.
- * Groups that are out keep the notes that their bulk rows name. Its words are cut,
- * so it is not among what memory_max counts. */
+/* The fault that opened a lane's breaker, for what is shed while it is open: a
+ * lane has one note of its last opening, with what was last seen of the same
+ * fault. Groups that are out keep the notes that their bulk rows name. Its
+ * words are cut, so it is not among what memory_max counts. */
 typedef struct stg_note {
     uint32_t refs;
     uint64_t opening;    /* of the lane's openings, which one */
@@ -82,7 +82,7 @@ void stg_note_failure(stg_flow *f, struct stg_lane *l, const stg_end *end,
 stg_note *stg_note_hold(stg_note *note);
 void stg_note_drop(stg_flow *f, stg_note *note);
 
-/* -- delivery.c: a ring of them ---------------------------------------------------------------- */
+/* -- delivery.c: a ring of them -------------------------------------------- */
 
 typedef struct stg_slot {
     uint64_t position;
@@ -90,7 +90,8 @@ typedef struct stg_slot {
 } stg_slot;
 
 /* The deliveries that a lane has taken above its base, in the log's order, each
- * settled or not. A ring grows as it fills up; one that is empty has no memory. */
+ * settled or not. A ring grows as it fills up; one that is empty has no
+ * memory. */
 typedef struct stg_ring {
     stg_slot *slots;
     uint32_t capacity; /* 0 or a power of two */
@@ -237,8 +238,8 @@ typedef struct stg_lane_peer {
 typedef struct stg_lane {
     uint32_t number;
     stg_lane_list where;
-    stg_link link;          /* where */
-    stg_order order_wanted; /* o.order becomes it when it can */
+    stg_link link;             /* where */
+    stg_order order_requested; /* o.order becomes it when it can */
     uint32_t in_flight;
     uint32_t starts;    /* every fourth is for what waits longer */
     uint32_t replaying; /* of in_flight, replays */

@@ -168,12 +168,13 @@ bool stg_order_has_old_rows(const stg_flow *f, const stg_lane *l)
 
 bool stg_order_is_draining(const stg_lane *l)
 {
-    return l->o.order == STG_ORDER_NONE && l->order_wanted != STG_ORDER_NONE;
+    return l->o.order == STG_ORDER_NONE && l->order_requested != STG_ORDER_NONE;
 }
 
 bool stg_order_is_waiting(const stg_lane *l)
 {
-    return l->o.order == STG_ORDER_KEY && l->order_wanted == STG_ORDER_STRICT;
+    return l->o.order == STG_ORDER_KEY &&
+           l->order_requested == STG_ORDER_STRICT;
 }
 
 static bool is_any_taken(const stg_flow *f, const stg_lane *l)
@@ -202,7 +203,7 @@ static bool may_change(const stg_flow *f, const stg_lane *l)
     if (l->o.order == STG_ORDER_NONE) // all that was begun without has ended
         return !is_any_taken(f, l) && stg_parking_rows(f, l) == 0 &&
                l->in_flight + l->settling == 0;
-    if (l->order_wanted == STG_ORDER_NONE)
+    if (l->order_requested == STG_ORDER_NONE)
         return is_attached(f, l);
     // Of what is under way some may have to wait.
     return !stg_order_is_waiting(l) || l->in_flight + l->settling == 0;
@@ -252,9 +253,9 @@ static void block_anew(stg_flow *f, stg_lane *l, const stg_partition *p)
 
 void stg_order_change(stg_flow *f, stg_lane *l)
 {
-    if (l->o.order == l->order_wanted || !may_change(f, l))
+    if (l->o.order == l->order_requested || !may_change(f, l))
         return;
-    l->o.order = l->order_wanted;
+    l->o.order = l->order_requested;
     l->caches[STG_PARKED_RETRIES].is_all |= stg_parking_rows(f, l) == 0;
     for (uint32_t i = 0; i < f->partition_count; i++)
         block_anew(f, l, f->partitions[i]);

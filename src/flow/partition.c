@@ -428,13 +428,13 @@ stg_status stg_flow_assign(stg_flow *f, const stg_assignment *g, stg_ns now,
     f->now = now;
     if (g->partition >= STG_PARTITIONS_MAX)
         return stg_flow_refuse(err, STG_INVALID,
-                               "partition: wanted a number below 65536");
+                               "partition: expected a number below 65536");
     if (f->stop != STG_STOP_NOT)
         return stg_flow_refuse(err, STG_INVALID,
                                "partition: none is taken on while flow stops");
     if (p != NULL && p->phase != STG_PHASE_ROWS)
         return stg_flow_refuse(err, STG_INVALID,
-                               "partition: wanted one that is not there");
+                               "partition: expected one that is not there");
     if (p == NULL)
         return give_new(f, g, err);
     give_again(f, p, g);

@@ -335,12 +335,12 @@ static choice choose(const stg_flow *f, stg_ns now)
 static size_t chunk_for(const stg_flow *f, const stg_lane *l, stg_partition *p)
 {
     size_t most = least(4 << 20, f->o.memory_max / 16);
-    size_t wanted = find_room(f, l, p) * greatest(f->average, 1);
+    size_t needed = find_room(f, l, p) * greatest(f->average, 1);
 
     if (stg_shed_wants(l, stg_lane_cursor_in(l, p),
                        stg_lane_cursor_in(l, p)->next))
         return most;
-    return least(most, greatest(wanted, 64 << 10));
+    return least(most, greatest(needed, 64 << 10));
 }
 
 static bool catch_up(stg_flow *f, stg_action *action, stg_ns now)

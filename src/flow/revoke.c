@@ -100,7 +100,8 @@ static void leave_rows(stg_flow *f, stg_lane *l, const stg_partition *p)
     }
 }
 
-/* Back from an attempt without an end, or parked in a partition that is revoked. */
+/* Back from an attempt without an end, or parked in a partition that is
+ * revoked. */
 void stg_revoke_leave(stg_flow *f, stg_delivery *d)
 {
     stg_revoke_note(f, d);

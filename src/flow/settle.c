@@ -157,7 +157,7 @@ static bool is_unreached(const stg_outcome *o)
  * is one backend of several. (A queue of connections that is full drops them,
  * which ends in a timeout.) The breaker sees to a target that is away, if it
  * counts connects. */
-static stg_load judge_load(const stg_lane *l, const stg_outcome *o)
+static stg_load classify_load(const stg_lane *l, const stg_outcome *o)
 {
     stg_category category = stg_fault_about(o->fault)->category;
 
@@ -176,7 +176,7 @@ static stg_load judge_load(const stg_lane *l, const stg_outcome *o)
 static void report_load(stg_lane *l, const stg_delivery *d,
                         const stg_outcome *o, bool is_used, stg_ns now)
 {
-    stg_load load = judge_load(l, o);
+    stg_load load = classify_load(l, o);
 
     if (o->fault == STG_FAULT_CANCELLED)
         return;
@@ -197,8 +197,8 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
         if (d->is_probe)
             stg_breaker_abandon(b, now);
     } else {
-        stg_breaker_report(b, d->is_probe, stg_breaker_judge(o), d->attempt_at,
-                           now);
+        stg_breaker_report(b, d->is_probe, stg_breaker_classify(o),
+                           d->attempt_at, now);
     }
     l->probing -= d->is_probe;
     stg_settle_note_open(f, l, now);
@@ -341,7 +341,7 @@ static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
 
 /* An attempt that the hub cut at its stop may have arrived: a timeout. One of
  * which nothing was sent has not, and is none. */
-static void judge_cut(const stg_delivery *d, bool is_awaited, stg_end *end)
+static void classify_cut(const stg_delivery *d, bool is_awaited, stg_end *end)
 {
     if (!d->is_cut || end->outcome.fault != STG_FAULT_CANCELLED ||
         end->outcome.unsent)
@@ -391,7 +391,7 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
     bool is_used = is_limit_used(l, d), is_ours;
     stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
-    judge_cut(d, d->is_awaited, &end);
+    classify_cut(d, d->is_awaited, &end);
     leave_flight(f, l, d);
     is_ours = stg_uplink_ended(f, l, &end, now);
     report(f, l, d, &end.outcome, is_used, is_ours, now);

@@ -7,12 +7,12 @@
 #include "base/memory.h"
 #include "flow/lane.h"
 
-/* -- partition.c: recent messages --------------------------------------------- */
+/* -- partition.c: recent messages ------------------------------------------ */
 
 /* The recent messages of a partition, in memory for all lanes. They have a number
- * here, counted from the first that was ever put in: numbers count, positions only
- * order. The window covers the positions from start to next: whatever the log has in
- * there is in it. */
+ * here, counted from the first that was ever put in: numbers count, positions
+ * only order. The window covers the positions from start to next: whatever the
+ * log has in there is in it. */
 typedef struct stg_window {
     stg_message **messages; /* number n is at n & (capacity - 1) */
     uint32_t capacity;      /* 0 or a power of two */
@@ -90,7 +90,7 @@ typedef struct stg_partition {
     bool is_raised;        /* durable cursors have risen */
     bool is_in_group;      /* the group that is out has something of it */
     uint64_t committed, floor;
-    uint8_t *slices; /* stg_slice_mark of each slice of cursors */
+    uint8_t *slices; /* STG_SLICE_ marks of each slice of cursors */
 
     /* Of one that is revoked or lost. */
     bool keeps_rows, is_foreign; /* nothing of it is committed any more */
@@ -131,7 +131,7 @@ typedef struct stg_checkpoint {
     bool is_bare_due;  /* and so shall the next be: it makes room */
     stg_ns cursors_at; /* cursors alone are not written before */
     stg_ns retry_at;   /* nor anything, when the store or memory is full */
-    uint8_t marks;     /* stg_slice_mark of all slices together */
+    uint8_t marks;     /* STG_SLICE_ marks of all slices together */
     stg_ns gap_at;     /* with STG_SLICE_GAP: when it is written */
 } stg_checkpoint;
 
@@ -354,7 +354,8 @@ void stg_lane_cursor_follow(stg_lane *l, stg_partition *p);
  * the window. What it took while it followed the partition keeps its slots. */
 bool stg_lane_cursor_may_pass(const stg_lane *l, const stg_partition *p);
 void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p);
-/* Puts the lane in the window if it can be, else among the lanes that catch up. */
+/* Puts the lane in the window if it can be, else among the lanes that catch
+ * up. */
 void stg_lane_cursor_join(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Whether the lane has no business with the message: filtered out, or settled
  * before the restart. */
@@ -396,10 +397,11 @@ void stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
 /* The same of all up to m, before the lane takes m. True: m itself has a parked
  * row, and is not new. */
 bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m);
-/* Where the rows stand of a cursor in a partition that was assigned: see stg_lane_cursor.is_draining. */
+/* Where the rows stand of a cursor in a partition that was assigned: see
+ * stg_lane_cursor.is_draining. */
 void stg_order_restore(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
                        const stg_cursor *c);
-/* Applies l->order_wanted, which a reload has set, if that is safe now; it is
+/* Applies l->order_requested, which a reload has set, if that is safe now; it is
  * asked at each turn of the lane. Until then a lane that goes from none to key
  * or strict takes no new message, and one that goes from key to strict starts
  * no attempt. */

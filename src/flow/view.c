@@ -1,5 +1,5 @@
-/* Views of a lane, or of all, for operators and metrics. Cheap: no more than a few
- * numbers of each partition are read. */
+/* Views of a lane, or of all, for operators and metrics. Cheap: no more than a
+ * few numbers of each partition are read. */
 #include "flow/state.h"
 
 const char *stg_lane_state_name(stg_lane_state state)

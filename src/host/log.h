@@ -65,9 +65,9 @@ stg_log *stg_log_new(const stg_log_options *o);
 void stg_log_set_least(stg_log *l, stg_log_level least);
 
 /* Hears every line, as an object of JSON, which is lent and ends in a NUL behind
- * its size: {"time":"..","level":"..","event":"..",...}. It must not log. One listener;
- * NULL: nobody listens any more. Of what was counted before it came, some fields
- * may be left out. */
+ * its size: {"time":"..","level":"..","event":"..",...}. It must not log. One
+ * listener; NULL: nobody listens any more. Of what was counted before it came,
+ * some fields may be left out. */
 typedef void stg_log_heard_fn(void *ctx, stg_log_level level, const char *event,
                               stg_span json);
 void stg_log_listen(stg_log *l, stg_log_heard_fn *heard, void *ctx);

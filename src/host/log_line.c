@@ -1,6 +1,7 @@
 /* A log line is made in a buffer of fixed size: a field that has no room is left
  * out whole, and the line says cut=true. So printing allocates nothing and cannot
- * fail, and what is printed is valid logfmt or JSON, whatever bytes a value has. */
+ * fail, and what is printed is valid logfmt or JSON, whatever bytes a value
+ * has. */
 #include "host/log_line.h"
 
 #include <assert.h>

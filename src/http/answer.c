@@ -1,6 +1,6 @@
-/* An answer's bytes through llhttp, which is given the head only as far as we have
- * scanned it: some of its versions take a bare CR or LF for the end of a line, and
- * they differ about where a head ends. */
+/* An answer's bytes through llhttp, which is given the head only as far as we
+ * have scanned it: some of its versions take a bare CR or LF for the end of a
+ * line, and they differ about where a head ends. */
 #include "http/answer.h"
 
 #include <stdlib.h>

@@ -74,8 +74,8 @@ stg_ns stg_answer_delay(const stg_answer *a, int64_t wall_s);
 /* Hands over the excerpt, to be freed. */
 char *stg_answer_take_excerpt(stg_answer *a, size_t *size);
 
-/* A copy that goes on where a stands, and has its excerpt; to be closed and freed.
- * NULL: no memory, and a is as it was. */
+/* A copy that goes on where a stands, and has its excerpt; to be closed and
+ * freed. NULL: no memory, and a is as it was. */
 stg_answer *stg_answer_copy(stg_answer *a);
 
 /* Frees what it keeps. */

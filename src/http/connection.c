@@ -311,7 +311,7 @@ static bool is_reusable(const stg_connection *c)
 }
 
 /* RFC 5842, section 7.2: of a hub, to a message that comes round. */
-static stg_outcome judge_answer(uint16_t status, stg_ns delay)
+static stg_outcome classify_answer(uint16_t status, stg_ns delay)
 {
     enum { LOOP_DETECTED = 508 };
     stg_outcome outcome = stg_answered_after(status, delay);
@@ -333,7 +333,7 @@ static void answered(stg_connection *c)
     stg_ns delay =
         is_taken ? 0 : stg_answer_delay(c->answer, (int64_t)time(NULL));
     stg_reply reply = {
-        .outcome = judge_answer(c->answer->status, delay),
+        .outcome = classify_answer(c->answer->status, delay),
         .status = c->answer->status,
         .detail = print_status(c),
         .took = stg_ns_sub(now, c->exchange.begun_at),

@@ -104,7 +104,7 @@ stg_status stg_cidr_parse(stg_cidr *c, const char *text, stg_error *err)
     if (!read_address(&found, text,
                       slash != NULL ? (size_t)(slash - text) : strlen(text)))
         return refuse_part(err, text,
-                           " is no network, wanted an address and a prefix, "
+                           " is no network, expected an address and a prefix, "
                            "as in 10.0.0.0/8 or fd00::/8");
     if (slash != NULL && !read_bits(slash + 1, found.bits, &found.bits))
         return refuse_part(err, text,
@@ -190,7 +190,7 @@ static void consider(choice *c, const stg_cidr *network,
 }
 
 /* At one size the first one stays: the order is the rule's. */
-static choice judge(const stg_egress *e, const stg_cidr *address)
+static choice decide(const stg_egress *e, const stg_cidr *address)
 {
     choice c = {.by = NULL};
 
@@ -206,7 +206,7 @@ static choice judge(const stg_egress *e, const stg_cidr *address)
 static bool allows(const stg_egress *e, const stg_cidr *address,
                    char why[STG_EGRESS_WHY_MAX])
 {
-    choice c = judge(e, address);
+    choice c = decide(e, address);
     char network[STG_CIDR_TEXT_MAX];
 
     if (c.by == NULL || !c.is_refused)

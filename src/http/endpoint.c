@@ -90,7 +90,7 @@ static stg_status check_method(const char *method, stg_error *err)
     if (method == NULL || strlen(method) > 32 ||
         !is_token(method, strlen(method)) || strcmp(method, "CONNECT") == 0)
         return stg_refuse(err,
-                          "method: wanted one of HTTP (POST, PUT, ...) "
+                          "method: expected one of HTTP (POST, PUT, ...) "
                           "but CONNECT");
     return STG_OK;
 }
@@ -124,7 +124,7 @@ static stg_status check_headers(const char *at, stg_error *err)
 
         colon = at + name_size;
         if (end == NULL || *colon != ':' || !is_token(at, name_size))
-            return refuse_header(err, "wanted lines of \"Name: value\\r\\n\"",
+            return refuse_header(err, "expected lines of \"Name: value\\r\\n\"",
                                  at, name_size);
         if (stg_header_is_framing((stg_span){at, name_size}))
             return refuse_header(err, "this one is the client's own", at,

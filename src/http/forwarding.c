@@ -37,7 +37,8 @@ stg_status stg_headers_check(const char *const *rules, stg_error *err)
         if (name.size > 1 && name.at[name.size - 1] == '*')
             name.size--;
         if (!stg_header_is_name(name))
-            why = "wanted the name of a header, or the beginning of one and *";
+            why =
+                "expected the name of a header, or the beginning of one and *";
         else if (stg_header_is_never_kept(name))
             why =
                 "this header is never kept: it belongs to the connection, to "

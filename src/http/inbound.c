@@ -1,10 +1,10 @@
 /* A caller's connection: one request at a time, its body, its answer.
  *
- * Each phase has a deadline that is only moved to be earlier; a body has to come at
- * a least rate (slow loris). Bytes that come before the answer is out are kept, up
- * to what was read at once, and reading stops. After the last answer the other end
- * closes first, or its time is up: a close with unread bytes could take the answer
- * away from it. */
+ * Each phase has a deadline that is only moved to be earlier; a body has to
+ * come at a least rate (slow loris). Bytes that come before the answer is out
+ * are kept, up to what was read at once, and reading stops. After the last
+ * answer the other end closes first, or its time is up: a close with unread
+ * bytes could take the answer away from it. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

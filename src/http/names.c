@@ -1,8 +1,8 @@
 /* Names, who waits for them, and answers that are kept: see names.h. How the
  * resolver is asked is in resolve.c. A name lives as long as somebody holds it;
  * one question is under way for it at most, and its answer goes to all that wait.
- * Addresses of the two families take turns, and each dial begins with the next one,
- * so that no address of a name has all connections. */
+ * Addresses of the two families take turns, and each dial begins with the next
+ * one, so that no address of a name has all connections. */
 #include "http/names.h"
 
 #include <stdlib.h>

@@ -286,7 +286,7 @@ static bool read_request_line(stg_request *r, stg_span line)
         return memchr(line.at, '\0', line.size) != NULL
                    ? refuse(r, 400, zero_or_fold)
                    : refuse(r, 400,
-                            "a request line that is none: wanted METHOD "
+                            "a request line that is none: expected METHOD "
                             "/path HTTP/1.1");
     r->parts[STG_PART_METHOD] = method;
     return read_version(
@@ -304,7 +304,7 @@ static bool check_framing(stg_request *r)
 
     if (lengths + encodings > 1)
         return refuse(r, 400,
-                      "wanted one Content-Length, or one Transfer-Encoding");
+                      "expected one Content-Length, or one Transfer-Encoding");
     r->has_length = lengths + encodings > 0;
     r->length = 0;
     if (encodings > 0 && r->is_old)
@@ -328,10 +328,10 @@ static bool check_hosts(stg_request *r)
     if (r->counts[STG_PART_HOST] > 1 || r->counts[STG_PART_ORIGIN] > 1 ||
         r->counts[STG_PART_HOPS] > 1)
         return refuse(r, 400,
-                      "wanted one Host, and one Origin and one Stagger-Hops "
+                      "expected one Host, and one Origin and one Stagger-Hops "
                       "at most");
     if (r->counts[STG_PART_HOST] == 0 && !r->is_old)
-        return refuse(r, 400, "wanted a Host");
+        return refuse(r, 400, "expected a Host");
     for (size_t i = 0; i < host.size; i++)
         if (strchr(" \t,/?#@\\", host.at[i]) != NULL)
             return refuse(r, 400, "a Host that is no host and port");

@@ -49,7 +49,7 @@ static stg_status check_age(const stg_tls_context *context, stg_error *err)
     if (until > (int64_t)(stg_wall_now() / STG_S))
         return STG_OK;
     return stg_hub_refuse(
-        err, STG_INVALID, "%s %.200s: it has expired; wanted a valid one",
+        err, STG_INVALID, "%s %.200s: it has expired; expected a valid one",
         stg_tls_names_of(&o)->certificate, o.certificate_file);
 }
 
@@ -61,7 +61,7 @@ static stg_status check_key(const stg_tls_options *o, stg_error *err)
         return STG_OK; // that it cannot be read is told when it is
     return stg_hub_refuse(err, STG_INVALID,
                           "%s %.200s: others may use it (mode %04o); "
-                          "wanted 0600: chmod 600",
+                          "expected 0600: chmod 600",
                           stg_tls_names_of(o)->key, o->key_file,
                           (unsigned)(status.st_mode & 07777));
 }
@@ -405,7 +405,7 @@ static void answer_plain(stg_inbound *c)
     stg_secure_free(c->secure);
     c->secure = NULL;
     stg_inbound_refuse(c, 400,
-                       "a request in plain HTTP to a port of TLS; wanted "
+                       "a request in plain HTTP to a port of TLS; expected "
                        "https://");
 }
 

@@ -24,8 +24,8 @@
  * makes room, or else one whose body is not whole, with 503: so nobody holds
  * these places who does not wait for the server.
  *
- * An answer may be a stream, which goes on until its user ends it or the other end
- * closes. Nothing but that cuts it, and a reader that leaves too much unread.
+ * An answer may be a stream, which goes on until its user ends it or the other
+ * end closes. Nothing but that cuts it, and a reader that leaves too much unread.
  *
  * Without a file for a connection nothing spins: idle connections of the hub go
  * first, of either side; then a file in reserve lets one be answered and closed;
@@ -93,10 +93,10 @@ typedef struct stg_httpd stg_httpd;
 typedef struct stg_inbound stg_inbound;
 typedef struct stg_secure stg_secure; /* of a connection: see secure.c */
 
-/* All but room, closed and calm are called for each request, in this order: head, body
- * any number of times, whole, ended; or refused, ended, at any place. Parts of
- * the request are lent until the hook returns; where the body was not there at
- * once, until `ended`. */
+/* All but room, closed and calm are called for each request, in this order:
+ * head, body any number of times, whole, ended; or refused, ended, at any
+ * place. Parts of the request are lent until the hook returns; where the body
+ * was not there at once, until `ended`. */
 typedef struct stg_httpd_hooks {
     size_t size; /* of what begins with a stg_inbound; it is zeroed */
     /* It may be answered now, which is its connection's end. */

@@ -416,12 +416,12 @@ int64_t stg_tls_peer_until(const stg_tls *t)
 
 static bool expect(SSL *ssl, const char *name, bool is_address)
 {
-    X509_VERIFY_PARAM *wanted = SSL_get0_param(ssl);
+    X509_VERIFY_PARAM *expected = SSL_get0_param(ssl);
 
     if (name == NULL)
         return true;
     if (is_address)
-        return X509_VERIFY_PARAM_set1_ip_asc(wanted, name) == 1;
+        return X509_VERIFY_PARAM_set1_ip_asc(expected, name) == 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     return SSL_set1_host(ssl, name) == 1 &&
            SSL_set_tlsext_host_name(ssl, name) == 1;

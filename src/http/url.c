@@ -109,7 +109,7 @@ static stg_status read_authority(stg_url *url, stg_span text, stg_error *err)
         url->host = span_of(text.at + 1, bracket);
         colon = bracket + 1;
         if (colon != end && *colon != ':')
-            return refuse(err, "wanted ':' and a port after ']'", text);
+            return refuse(err, "expected ':' and a port after ']'", text);
     } else {
         colon = memchr(text.at, ':', text.size);
         if (colon == NULL)
@@ -119,7 +119,7 @@ static stg_status read_authority(stg_url *url, stg_span text, stg_error *err)
     url->port = url->is_tls ? HTTPS_PORT : HTTP_PORT;
     if (colon != end && !read_port(span_of(colon + 1, end), &url->port))
         // Not shown: of "user:pass/word@host" it is a part of the password.
-        return refuse(err, "wanted a port of 1 to 65535 after ':'",
+        return refuse(err, "expected a port of 1 to 65535 after ':'",
                       (stg_span){NULL, 0});
     return STG_OK;
 }

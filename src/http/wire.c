@@ -1,9 +1,9 @@
 /* Bytes out and in, plain or through TLS.
  *
- * A request is written at once as far as the system takes it; the rest goes out as
- * there is room. All of what was handed over counts as sent, for nobody knows how
- * much of it the other side has read: only a request of which nothing was sent may
- * be sent again without being an attempt. */
+ * A request is written at once as far as the system takes it; the rest goes out
+ * as there is room. All of what was handed over counts as sent, for nobody
+ * knows how much of it the other side has read: only a request of which nothing
+ * was sent may be sent again without being an attempt. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@ typedef struct stg_hub_end {
     uint64_t dead;  /* what became a dead letter while it ran */
 } stg_hub_end;
 
-/* The admin API as a part of the hub: admin.h fills it in, and the hub does
+/* The admin API as a part of the hub: admin/admin.h fills it in, and the hub does
  * not include it. open() makes the part before the hub listens; serve() adds
  * its routes to the ingress; note() reports changes that did not come through
  * it, as by SIGHUP; close() comes last. part: what open() made. */
@@ -50,15 +50,16 @@ typedef struct stg_hub_options {
      * settings name; sources/source.h. NULL: none. */
     struct stg_source *source;
     const stg_hub_calls *calls; /* kept; NULL: nobody can call */
-    bool is_service; /* tells the service manager how it is: see notify.h */
+    bool is_service; /* tells the service manager how it is: host/notify.h */
 
     /* The hub has ended, and nothing of it is in the loop. */
     void (*ended)(void *ctx, const stg_hub_end *end);
     void *ctx;
 } stg_hub_options;
 
-/* Opens the store, listens, and logs `ready`. Returns STG_INVALID or STG_IO with words that say what and what to do; then the loop
- * has been run until nothing of the hub was in it, and ended is not called. */
+/* Opens the store, listens, and logs `ready`. Returns STG_INVALID or STG_IO
+ * with words that say what and what to do; then the loop has been run until
+ * nothing of the hub was in it, and ended is not called. */
 stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
                         const stg_hub_options *o, stg_error *err);
 

@@ -31,8 +31,8 @@ typedef struct stg_reload {
     stg_deadline turn; /* of the loop, in which it is carried out */
     size_t starting;   /* new lanes whose beginning is not durable yet */
     stg_reloaded result;
-    char *detail;               /* of the result; may be NULL */
-    stg_diagnostics complaints; /* of the result */
+    char *detail;                /* of the result; may be NULL */
+    stg_diagnostics diagnostics; /* of the result */
     stg_reload_fn *done;
     void *ctx;
 } stg_reload;
@@ -141,7 +141,7 @@ uint64_t stg_shell_room(void *hub, uint32_t lane);
 bool stg_shell_knows(void *hub, uint32_t lane);
 bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
 
-/* -- target_control.c -------------------------------------------------------------- */
+/* -- target_control.c ------------------------------------------------------ */
 
 /* Flow has no such lane any more. */
 void stg_target_control_removed(stg_hub *h, uint32_t lane);

@@ -31,16 +31,16 @@ void stg_latency_add(stg_latency *l, stg_ns took)
 
 stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
 {
-    uint64_t all = 0, below = 0, wanted;
+    uint64_t all = 0, below = 0, needed;
 
     for (uint32_t i = 0; l != NULL && i < STG_LATENCY_BUCKETS; i++)
         all += l->counts[i];
-    wanted = (all * permille + 999) / 1000;
+    needed = (all * permille + 999) / 1000;
     if (all == 0)
         return 0;
     for (uint32_t i = 0; i < STG_LATENCY_BUCKETS; i++) {
         below += l->counts[i];
-        if (below >= wanted && below > 0)
+        if (below >= needed && below > 0)
             return end_of(i);
     }
     return end_of(STG_LATENCY_BUCKETS - 1);

@@ -31,6 +31,7 @@
  *     Stagger-Attempt                    from 1
  *     Stagger-Attempts-Max               left out where there is no limit
  *     Stagger-Key                        the ordering key, if it has one
+ *     Stagger-Hops                       hubs that it came through, this one too
  *     Content-Type                       as it was published, if it was
  *     traceparent                        with a parent id of the attempt's own:
  *                                        see trace.h

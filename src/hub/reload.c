@@ -37,7 +37,7 @@ typedef struct plan {
     size_t room;       /* of them */
     size_t count;      /* of them that are planned */
     size_t added, changed, same;
-    stg_diagnostics complaints;
+    stg_diagnostics diagnostics;
 } plan;
 
 /* -- what is to be done ---------------------------------------------------- */
@@ -81,7 +81,7 @@ static void count_target(plan *p, const renewal *r)
         p->changed++;
 }
 
-/* False: it cannot be; a complaint says why. */
+/* False: it cannot be; a diagnostic says why. */
 static bool plan_target(plan *p, renewal *r)
 {
     stg_hub *h = p->hub;
@@ -91,7 +91,7 @@ static bool plan_target(plan *p, renewal *r)
     r->target = find(p, name);
     if (r->target != NULL && stg_target_control_forgets(h, r->target->lane)) {
         stg_complain(
-            &p->complaints, r->next->place,
+            &p->diagnostics, r->next->place,
             "target %s: it is being forgotten; reload again when it is", name);
         return false;
     }
@@ -101,12 +101,12 @@ static bool plan_target(plan *p, renewal *r)
     }
     r->url = strdup(r->next->url);
     if (r->target == NULL || r->url == NULL) {
-        p->complaints.is_memory_short = true;
+        p->diagnostics.is_memory_short = true;
         return false;
     }
     if (!stg_target_keeps_endpoint(r->target, r->next) &&
         stg_target_endpoint(&r->endpoint, h->client, r->next, &err) != STG_OK) {
-        stg_complain(&p->complaints, r->next->place, "target %s: %s", name,
+        stg_complain(&p->diagnostics, r->next->place, "target %s: %s", name,
                      err.text);
         return false;
     }
@@ -140,19 +140,19 @@ static bool make_room(plan *p)
     p->by_name = calloc(most, sizeof(stg_target *));
     p->all = calloc(most, sizeof(stg_target *));
     p->renewals = calloc(p->room, sizeof *p->renewals);
-    p->complaints.is_memory_short =
+    p->diagnostics.is_memory_short =
         p->by_name == NULL || p->all == NULL || p->renewals == NULL;
-    return !p->complaints.is_memory_short;
+    return !p->diagnostics.is_memory_short;
 }
 
 static bool make_plan(plan *p)
 {
     const stg_settings *old = p->hub->settings;
 
-    if (stg_settings_load(old->file, &p->next, &p->complaints) != STG_OK)
+    if (stg_settings_load(old->file, &p->next, &p->diagnostics) != STG_OK)
         return false;
-    stg_settings_check_reload(old, p->next, &p->complaints);
-    return p->complaints.mistakes == 0 && make_room(p) && plan_targets(p);
+    stg_settings_check_reload(old, p->next, &p->diagnostics);
+    return p->diagnostics.mistakes == 0 && make_room(p) && plan_targets(p);
 }
 
 /* What was made and is not used. */
@@ -169,7 +169,7 @@ static void drop_plan(plan *p)
     free(p->all);
     free(p->renewals);
     stg_settings_free(p->next);
-    stg_diagnostics_free(&p->complaints);
+    stg_diagnostics_free(&p->diagnostics);
 }
 
 /* -- carrying it out ------------------------------------------------------- */
@@ -216,7 +216,7 @@ static bool change_parts(plan *p)
 
     if (set_parts(p->hub, p->next, &err) == STG_OK)
         return true;
-    stg_complain(&p->complaints, (stg_file_place){0}, "%s", err.text);
+    stg_complain(&p->diagnostics, (stg_file_place){0}, "%s", err.text);
     (void)set_parts(p->hub, p->hub->settings, NULL);
     return false;
 }
@@ -279,7 +279,8 @@ static bool begin_lanes(plan *p)
 
         if (status == STG_OK)
             continue;
-        stg_complain(&p->complaints, p->next->targets[i].place, "%s", err.text);
+        stg_complain(&p->diagnostics, p->next->targets[i].place, "%s",
+                     err.text);
         give_up_lanes(p, i);
         (void)set_parts(p->hub, p->hub->settings, NULL);
         return false;
@@ -395,30 +396,30 @@ static void tell(stg_hub *h)
         r->done(r->ctx, &r->result);
     free(r->detail);
     r->detail = NULL;
-    stg_diagnostics_free(&r->complaints);
+    stg_diagnostics_free(&r->diagnostics);
 }
 
 /* The result has them until it was told. */
-static void keep_complaints(plan *p)
+static void keep_diagnostics(plan *p)
 {
     stg_reload *r = &p->hub->reload;
 
-    stg_diagnostics_sort(&p->complaints);
-    r->complaints = p->complaints;
-    p->complaints = (stg_diagnostics){.all = NULL};
-    r->result.complaints = &r->complaints;
+    stg_diagnostics_sort(&p->diagnostics);
+    r->diagnostics = p->diagnostics;
+    p->diagnostics = (stg_diagnostics){.all = NULL};
+    r->result.diagnostics = &r->diagnostics;
     r->result.file = p->hub->settings->file;
 }
 
 static void refuse(plan *p)
 {
     stg_reload *r = &p->hub->reload;
-    bool is_short = p->complaints.is_memory_short;
+    bool is_short = p->diagnostics.is_memory_short;
 
     r->result = (stg_reloaded){.status = is_short ? STG_IO : STG_INVALID,
                                .detail = "there is no memory for it"};
-    keep_complaints(p);
-    r->detail = join_mistakes(&r->complaints, r->result.file);
+    keep_diagnostics(p);
+    r->detail = join_mistakes(&r->diagnostics, r->result.file);
     if (r->detail != NULL)
         r->result.detail = r->detail;
     tell(p->hub);
@@ -451,7 +452,7 @@ static void carry_out(stg_deadline *d)
     }
     if (make_plan(&p) && change_parts(&p) && begin_lanes(&p)) {
         change_over(&p);
-        keep_complaints(&p);
+        keep_diagnostics(&p);
         stg_shell_note(h);
         tell_if_begun(h);
     } else {

@@ -23,11 +23,11 @@ typedef struct stg_reloaded {
                            want of memory; or the hub was stopped meanwhile,
                            and reads the file at its next start */
     const char *detail; /* why not: a line for each mistake; lent. "": done */
-    const stg_diagnostics *complaints; /* of the file: mistakes, and warnings
+    const stg_diagnostics *diagnostics; /* of the file: mistakes, and warnings
                                          also where it is done; lent, NULL:
                                          it was not read */
-    const char *file;                  /* that they are of; lent */
-    size_t added, changed, gone, same; /* targets */
+    const char *file;                   /* that they are of; lent */
+    size_t added, changed, gone, same;  /* targets */
 } stg_reloaded;
 
 typedef void stg_reload_fn(void *ctx, const stg_reloaded *r);

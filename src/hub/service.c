@@ -1,5 +1,5 @@
-/* What the service manager is told of a hub; see notify.h. It is alive when its
- * loop turns and the store's writer answers. */
+/* What the service manager is told of a hub; see host/notify.h. It is alive
+ * when its loop turns and the store's writer answers. */
 #include <inttypes.h>
 #include <stdio.h>
 

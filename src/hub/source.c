@@ -213,7 +213,8 @@ stg_status stg_hub_source_restore(stg_hub *h, stg_error *err)
 }
 
 /* A target that the settings do not have must not hold back what the source
- * commits for ever: what it has waited for longer than store.retention is shed. */
+ * commits for ever: what it has waited for longer than store.retention is
+ * shed. */
 static void shed_old(stg_hub *h, const stg_target *t, stg_ns utc, stg_ns now)
 {
     stg_lane_view v;

@@ -1,4 +1,5 @@
-/* target_control.h - what people do to a hub while it runs: pause, resume, forget.
+/* target_control.h - what people do to a hub while it runs: pause, resume,
+ * forget.
  *
  * On the loop's thread; names are those of targets. A call that is refused
  * returns at once, with words; else done is called, once, when it is durable

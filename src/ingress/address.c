@@ -101,14 +101,15 @@ stg_status stg_address_parse(stg_listen_address *a, const char *text,
         return STG_OK;
     if (path == 0)
         return refuse(err, STG_INVALID, text,
-                      "wanted unix: and an absolute path of at most 107 "
+                      "expected unix: and an absolute path of at most 107 "
                       "bytes, like unix:/run/stagger/hub.sock");
     if (!split(text, host, sizeof host, &port) || !read_host(a, host) ||
         !read_port(port, &number))
-        return refuse(err, STG_INVALID, text,
-                      "wanted address:port, in numbers, like 127.0.0.1:8080 or "
-                      "[::1]:8080, where port 0 picks a free one; or "
-                      "unix:/path");
+        return refuse(
+            err, STG_INVALID, text,
+            "expected address:port, in numbers, like 127.0.0.1:8080 or "
+            "[::1]:8080, where port 0 picks a free one; or "
+            "unix:/path");
     if (a->any.sa_family == AF_INET)
         a->v4.sin_port = number;
     else

@@ -20,7 +20,7 @@ enum { STG_WORD_MAX = 80, STG_WHO_MAX = 65, STG_FROM_MAX = 48 };
 /* Whether somebody still waits for the answer. */
 bool stg_ask_is_open(const stg_ask *a);
 
-/* -- the request; none of it once it is not open ------------------------------ */
+/* -- the request; none of it once it is not open --------------------------- */
 
 /* The word number i of the path, from 0. "" if it is longer than any name. */
 const char *stg_ask_word(const stg_ask *a, size_t i);
@@ -30,7 +30,7 @@ const char *stg_ask_option(const stg_ask *a, const char *name);
 
 stg_span stg_ask_body(const stg_ask *a);
 
-/* -- who asks; also when it is closed ------------------------------------------ */
+/* -- who asks; also when it is closed -------------------------------------- */
 
 /* The name of the token; "": it has none, or there are no tokens. */
 const char *stg_ask_who(const stg_ask *a);
@@ -41,7 +41,7 @@ unsigned stg_ask_roles(const stg_ask *a);
 /* The address, of IPv6 the /64. */
 const char *stg_ask_from(const stg_ask *a);
 
-/* -- the answer ---------------------------------------------------------------- */
+/* -- the answer ------------------------------------------------------------ */
 
 /* The type of a page, which may load and ask what is the hub's own and nothing
  * else (Content-Security-Policy). */
@@ -63,7 +63,8 @@ stg_ask_refuse(stg_ask *a, int status, const char *format, ...);
 
 /* -- answered by a stream -------------------------------------------------------
  *
- * A request may be answered with events as they happen: server-sent events. Source: the HTML standard, section 9.2.
+ * A request may be answered with events as they happen: server-sent events.
+ * Source: the HTML standard, section 9.2.
  *
  *     retry: 3120
  *

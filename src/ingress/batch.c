@@ -69,10 +69,11 @@ static bool keep_member(line *l, stg_span name, stg_span value)
     field f = find_field(name);
 
     if (f == FIELDS)
-        return REFUSE(l, 400,
-                      "unknown name %.*s; wanted body, body_base64, json, key, "
-                      "content_type, headers, idempotency_key",
-                      (int)(name.size < 40 ? name.size : 40), name.at);
+        return REFUSE(
+            l, 400,
+            "unknown name %.*s; expected body, body_base64, json, key, "
+            "content_type, headers, idempotency_key",
+            (int)(name.size < 40 ? name.size : 40), name.at);
     if (l->raw[f].at != NULL)
         return REFUSE(l, 400, "\"%s\" is there twice", field_names[f]);
     l->raw[f] = value;
@@ -118,7 +119,7 @@ static bool read_key(line *l, field f, stg_span *key)
         return false;
     return stg_parcel_is_key(*key) ||
            REFUSE(l, 400,
-                  "\"%s\": wanted 1 to %d bytes without control characters",
+                  "\"%s\": expected 1 to %d bytes without control characters",
                   field_names[f], STG_KEY_SIZE_MAX);
 }
 
@@ -136,8 +137,8 @@ static bool read_body(line *l, stg_parcel *p)
                 (l->raw[JSON].at != NULL);
 
     if (forms != 1)
-        return REFUSE(l, 400, "wanted one of body, body_base64, json; found %d",
-                      forms);
+        return REFUSE(
+            l, 400, "expected one of body, body_base64, json; found %d", forms);
     p->body = l->raw[JSON];
     if (!read_text(l, BODY, &p->body) || !read_text(l, BODY_BASE64, &p->body))
         return false;

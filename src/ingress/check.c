@@ -89,7 +89,7 @@ static bool check_route(stg_caller *c, const char *method)
     if (c->match.route != NULL)
         return true;
     if (c->match.allowed[0] != '\0')
-        return stg_problem_set(&c->problem, 405, 0, "wanted %s",
+        return stg_problem_set(&c->problem, 405, 0, "expected %s",
                                c->match.allowed);
     return stg_problem_set(&c->problem, 404, 0,
                            "there is no such path; messages go to "
@@ -257,7 +257,7 @@ static bool check_token(stg_caller *c)
     if (token == NULL)
         return stg_problem_set(&c->problem, 401, 0,
                                part_of(c, STG_PART_AUTHORIZATION).at == NULL
-                                   ? "wanted Authorization: Bearer TOKEN"
+                                   ? "expected Authorization: Bearer TOKEN"
                                    : "not one of the tokens");
     memcpy(c->who, token->name, sizeof c->who);
     c->roles = token->roles;
@@ -294,7 +294,7 @@ static bool check_length(stg_caller *c)
 
     if (!r->has_length && most > 0)
         return stg_problem_set(&c->problem, 411, 0,
-                               "wanted a Content-Length (0 is an empty "
+                               "expected a Content-Length (0 is an empty "
                                "message), or Transfer-Encoding: chunked");
     if (r->length == UINT64_MAX || r->length <= most)
         return true;
@@ -319,7 +319,7 @@ static bool check_type(stg_caller *c)
                        stg_header_equal(media, "application/jsonl")
                  : stg_header_equal(media, "application/json"))
         return true;
-    return stg_problem_set(&c->problem, 415, 0, "wanted Content-Type: %s",
+    return stg_problem_set(&c->problem, 415, 0, "expected Content-Type: %s",
                            is_batch ? "application/x-ndjson"
                                     : "application/json");
 }

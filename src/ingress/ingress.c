@@ -125,13 +125,13 @@ static uint64_t file_room(const stg_ingress *g)
 }
 
 uint32_t stg_ingress_client_max(const stg_ingress *g,
-                                const stg_ingress_options *wanted)
+                                const stg_ingress_options *requested)
 {
-    uint64_t share = wanted->address_connections_max;
+    uint64_t share = requested->address_connections_max;
 
-    if (g->options.connections_max >= wanted->connections_max)
+    if (g->options.connections_max >= requested->connections_max)
         return (uint32_t)share;
-    share = share * g->options.connections_max / wanted->connections_max;
+    share = share * g->options.connections_max / requested->connections_max;
     return share > 0 ? (uint32_t)share : 1;
 }
 
@@ -139,15 +139,15 @@ uint32_t stg_ingress_client_max(const stg_ingress *g,
  * when a connection comes. */
 static void cap_connections(stg_ingress *g)
 {
-    const stg_ingress_options wanted = g->options;
+    const stg_ingress_options requested = g->options;
     uint64_t room = file_room(g), most = room - room / 4;
 
-    if (most >= wanted.connections_max)
+    if (most >= requested.connections_max)
         return;
     g->options.connections_max = (uint32_t)most;
-    g->options.address_connections_max = stg_ingress_client_max(g, &wanted);
+    g->options.address_connections_max = stg_ingress_client_max(g, &requested);
     STG_LOG(g->options.log, STG_LOG_WARN, "connections-capped",
-            stg_field_number("wanted", wanted.connections_max),
+            stg_field_number("requested", requested.connections_max),
             stg_field_number("connections", most),
             stg_field_number("open_files", room),
             stg_field_text("next",

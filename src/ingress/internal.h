@@ -205,9 +205,9 @@ bool stg_answer_ids(stg_caller *c, const stg_publication *p,
 /* Frees the rest of an answer when its request ends. */
 void stg_answer_drop(stg_caller *c);
 
-/* Connections of a client: where there may be fewer in all than wanted, for want
- * of files, it has the same share of those. */
+/* Connections of a client: where there may be fewer in all than requested, for
+ * want of files, it has the same share of those. */
 uint32_t stg_ingress_client_max(const stg_ingress *g,
-                                const stg_ingress_options *wanted);
+                                const stg_ingress_options *requested);
 
 #endif

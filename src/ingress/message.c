@@ -16,7 +16,7 @@
 typedef struct letterhead {
     const stg_ingress *ingress;
     const stg_request *request;
-    stg_span content_type, key, idempotency_key, wanted;
+    stg_span content_type, key, idempotency_key, names;
     unsigned content_types, keys, idempotency_keys;
     size_t size; /* of the lines of those that are kept */
     char *out;   /* where they go; NULL: they are only counted */
@@ -81,7 +81,7 @@ static void read_header(letterhead *l, stg_span name, stg_span text)
         l->idempotency_key = text;
         l->idempotency_keys++;
     } else if (stg_header_equal(name, "Stagger-Keep")) {
-        l->wanted = text;
+        l->names = text;
     } else if (is_kept(l, name)) {
         keep(l, name, text);
     }
@@ -112,15 +112,15 @@ static bool check_key(stg_caller *c, const char *name, unsigned count,
     if (count == 0 || (count == 1 && stg_parcel_is_key(key)))
         return true;
     return stg_problem_set(&c->problem, 400, 0,
-                           "wanted one %s of 1 to %d bytes", name,
+                           "expected one %s of 1 to %d bytes", name,
                            STG_KEY_SIZE_MAX);
 }
 
 /* A header that the producer asks to keep, and that the hub would drop, is an
  * error. */
-static bool check_wanted(stg_caller *c, const letterhead *l)
+static bool check_names(stg_caller *c, const letterhead *l)
 {
-    stg_span list = l->wanted, name;
+    stg_span list = l->names, name;
 
     while (stg_header_list_take(&list, &name))
         if (!is_kept(l, name))
@@ -136,8 +136,9 @@ static bool check_letterhead(stg_caller *c, letterhead *l)
 {
     unquote(&l->idempotency_key);
     if (l->content_types > 1)
-        return stg_problem_set(&c->problem, 400, 0, "wanted one Content-Type");
-    return check_wanted(c, l) && check_key(c, "Stagger-Key", l->keys, l->key) &&
+        return stg_problem_set(&c->problem, 400, 0,
+                               "expected one Content-Type");
+    return check_names(c, l) && check_key(c, "Stagger-Key", l->keys, l->key) &&
            check_key(c, "Idempotency-Key", l->idempotency_keys,
                      l->idempotency_key);
 }

@@ -23,7 +23,7 @@ static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
     if (o->header_max < 1024 || o->header_max > STG_HEADER_MAX)
         return stg_hub_refuse(
             err, STG_INVALID,
-            "ingress: header_max=%zu; wanted 1024 to 24576 bytes",
+            "ingress: header_max=%zu; expected 1024 to 24576 bytes",
             o->header_max);
     if (o->idle_timeout == 0 || o->request_timeout == 0 ||
         o->header_timeout == 0)
@@ -129,7 +129,7 @@ stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err)
         stg_address_is_path(&g->address))
         status = stg_hub_refuse(err, STG_INVALID,
                                 "listen=%.120s: a socket of this machine is "
-                                "plain; wanted an address and port, or no "
+                                "plain; expected an address and port, or no "
                                 "certificate",
                                 o->listen);
     if (status == STG_OK)

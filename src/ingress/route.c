@@ -19,13 +19,13 @@ static size_t segment_size(const char *path)
 static bool matches(const char *pattern, const char *path)
 {
     while (*pattern == '/' && *path == '/') {
-        size_t wanted = segment_size(++pattern), size = segment_size(++path);
+        size_t expected = segment_size(++pattern), size = segment_size(++path);
 
         if (is_word(pattern)
                 ? size == 0
-                : size != wanted || memcmp(pattern, path, size) != 0)
+                : size != expected || memcmp(pattern, path, size) != 0)
             return false;
-        pattern += wanted;
+        pattern += expected;
         path += size;
     }
     return *pattern == '\0' && *path == '\0';

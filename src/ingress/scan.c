@@ -99,7 +99,7 @@ static bool skip_escape(stg_scan *s)
 static bool skip_string(stg_scan *s)
 {
     if (!take(s, '"'))
-        return fail(s, "wanted a string");
+        return fail(s, "expected a string");
     while (s->at < s->end) {
         unsigned char c = (unsigned char)*s->at;
         size_t length;
@@ -226,7 +226,7 @@ static bool skip_name(stg_scan *s)
     if (!skip_string(s))
         return false;
     skip_blanks(s);
-    return take(s, ':') || fail(s, "wanted a colon behind a name");
+    return take(s, ':') || fail(s, "expected a colon behind a name");
 }
 
 /* Behind a value: closes what closes here, and moves to the next one. False at
@@ -271,7 +271,7 @@ static bool skip_value(stg_scan *s)
 
         skip_blanks(s);
         if (s->at == s->end)
-            return fail(s, "wanted a value");
+            return fail(s, "expected a value");
         if (*s->at == '[' || *s->at == '{') {
             if (!open_nest(s, &n, &is_whole))
                 return false;
@@ -309,7 +309,7 @@ bool stg_scan_member(stg_scan *s, bool *is_first, stg_span *name,
     *is_first = false;
     skip_blanks(s);
     if (was_first && !take(s, '{'))
-        return fail(s, "wanted an object");
+        return fail(s, "expected an object");
     skip_blanks(s);
     if (was_first ? take(s, '}') : !take(s, ','))
         return was_first || take(s, '}') ? false
@@ -321,6 +321,6 @@ bool stg_scan_member(stg_scan *s, bool *is_first, stg_span *name,
     name->size = (size_t)(s->at - name->at);
     skip_blanks(s);
     if (!take(s, ':'))
-        return fail(s, "wanted a colon behind a name");
+        return fail(s, "expected a colon behind a name");
     return stg_scan_value(s, value);
 }

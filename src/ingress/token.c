@@ -149,10 +149,10 @@ static const char *find_flaw(const stg_tokens *t, unsigned all, bool has_hash,
                              const unsigned char hash[HASH_SIZE], bool has_name)
 {
     if (all == 0 || !has_hash)
-        return "wanted ROLE[,ROLE] sha256:HASH [NAME], of the roles publish, "
+        return "expected ROLE[,ROLE] sha256:HASH [NAME], of the roles publish, "
                "view and operate; stagger token new makes such a line";
     if (!has_name)
-        return "wanted a name of 64 letters, digits and . _ @ - at most";
+        return "expected a name of 64 letters, digits and . _ @ - at most";
     for (size_t i = 0; i < t->count; i++)
         if (CRYPTO_memcmp(hash, t->all[i].hash, HASH_SIZE) == 0)
             return "this token is there already";

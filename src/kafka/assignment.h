@@ -3,14 +3,15 @@
  *
  * A partition's life is in two tables, an assignment here and flow's partition:
  *
- *     assigned  ->  the same log?  ->  claim in the store  ->  assign to flow  ->  begin to read
+ *     assigned  ->  the same log?  ->  claim in the store  ->  assign to flow
+ *                       ->  begin to read
  *     revoked   ->  flow ends it  ->  STG_ACTION_REVOKED  ->  let go
  *     lost, fenced  ->  flow drops it  ->  STG_ACTION_REVOKED; claimed anew if it
  *                       is still ours
  *
- * The consumer's thread has a list of its own (stg_kafka_slot), of what librdkafka
- * is to do next: the two are of one partition where topic, partition and
- * assignment are the same. No thread sees the other's; commands and events go
+ * The consumer's thread has a list of its own (stg_kafka_slot), of what
+ * librdkafka is to do next: the two are of one partition where topic, partition
+ * and assignment are the same. No thread sees the other's; commands and events go
  * between them, and what is late is known by the number of its assignment.
  *
  *     source.c          the table of sources/source.h; reading, looks

@@ -1,6 +1,6 @@
 /* The catch-up reader: a second consumer, in no group, that reads one place at a
  * time for laggards, and messages that are sent again. It is opened when it is
- * first wanted, and holds nothing while it is not. At the end of a partition it
+ * first needed, and holds nothing while it is not. At the end of a partition it
  * stops: librdkafka has one fetch under way a broker, and one that waits there
  * for records that are still to come would hold up the next partition. */
 #include <stdlib.h>
@@ -139,7 +139,7 @@ static void answer(stg_kafka_catch_up *b, stg_kafka_batch *batch)
     run.end = b->end > run.next ? b->end : run.next;
     stg_kafka_batch_close(batch, &run, 1);
     note->batch = batch;
-    b->is_wanted = b->is_passing = false;
+    b->is_needed = b->is_passing = false;
     b->idle_at = stg_kafka_now() + IDLE_S * STG_S;
     b->again_at = b->is_assigned || run.next > b->ask.position
                       ? 0
@@ -254,7 +254,7 @@ static void read_some(stg_kafka_catch_up *b)
     stg_kafka_batch *batch;
     uint64_t before;
 
-    if (!b->is_wanted || stg_kafka_now() < b->again_at)
+    if (!b->is_needed || stg_kafka_now() < b->again_at)
         return;
     if (!open_consumer(b) || !place(b)) {
         if (stg_kafka_now() >= b->answer_at)
@@ -288,7 +288,7 @@ static bool take_asks(stg_kafka_catch_up *b)
             continue;
         }
         b->ask = *a;
-        b->is_wanted = true;
+        b->is_needed = true;
         b->answer_at = stg_kafka_now() + PATIENCE_S * STG_S;
         free(a);
     }
@@ -311,9 +311,9 @@ static stg_ns next_wake(const stg_kafka_catch_up *b, stg_ns now)
 {
     stg_ns at = stg_ns_add(now, POLL_S * STG_S);
 
-    if (b->is_wanted && b->answer_at < at)
+    if (b->is_needed && b->answer_at < at)
         at = b->answer_at;
-    if (b->is_wanted && now < b->again_at && b->again_at < at)
+    if (b->is_needed && now < b->again_at && b->again_at < at)
         at = b->again_at;
     return at;
 }
@@ -332,7 +332,7 @@ void stg_kafka_catch_up_run(void *catch_up)
         now = stg_kafka_now();
         take_events(b);
         read_some(b);
-        if (!b->is_wanted && b->is_assigned && now >= b->idle_at)
+        if (!b->is_needed && b->is_assigned && now >= b->idle_at)
             rest(b);
         stg_kafka_commands_wait(&b->commands, next_wake(b, now));
     }

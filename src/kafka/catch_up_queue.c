@@ -1,6 +1,6 @@
 /* The catch-up reader reads one partition at a time, and two ask for it: flow for
- * its laggards, and the store for the bodies of bulk rows that are replayed. Where
- * both wait they have it in turn. Each is answered, whatever becomes of the
+ * its laggards, and the store for the bodies of bulk rows that are replayed.
+ * Where both wait they have it in turn. Each is answered, whatever becomes of the
  * partition: flow and the store wait for the answer before they ask again. */
 #include <stdlib.h>
 
@@ -102,7 +102,8 @@ static bool is_recreated(const stg_kafka_source *s, uint32_t number)
     return false;
 }
 
-/* What was read of an assignment that has ended may be of another topic of its name. */
+/* What was read of an assignment that has ended may be of another topic of its
+ * name. */
 static void take_reread(void *ctx, const stg_kafka_run *runs, size_t count)
 {
     stg_kafka_source *s = ctx;

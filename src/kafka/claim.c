@@ -4,8 +4,8 @@
  * The rule: nobody reads a partition, or stores anything of it, without a claim,
  * whose generation in the store is higher than any before. So a claim must never
  * come behind that of the next owner: who is revoked takes back what was not
- * answered yet, before the consumer lets the partition go. An assignment that ends
- * while the store owes an answer keeps its memory until then.
+ * answered yet, before the consumer lets the partition go. An assignment that
+ * ends while the store owes an answer keeps its memory until then.
  *
  * With a claim come the numbers of earlier epochs (the topic was made again) that
  * still have rows: flow has them for their rows only, and they go where the

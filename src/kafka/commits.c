@@ -9,7 +9,7 @@ enum {
 
 static bool is_due(const stg_kafka_slot *s)
 {
-    return s->wanted > s->sent && !s->is_outdated;
+    return s->to_commit > s->sent && !s->is_outdated;
 }
 
 static bool has_due(const stg_kafka_member *m)
@@ -25,7 +25,7 @@ bool stg_kafka_member_owes(const stg_kafka_member *m, bool of_revoked)
     for (size_t i = 0; i < m->slots.count; i++) {
         const stg_kafka_slot *s = &m->slots.at[i];
 
-        if (s->wanted > s->committed && !s->is_outdated &&
+        if (s->to_commit > s->committed && !s->is_outdated &&
             (!of_revoked || s->state == STG_KAFKA_SLOT_REVOKED))
             return true;
     }
@@ -44,8 +44,8 @@ static rd_kafka_topic_partition_list_t *list_due(stg_kafka_member *m)
             continue;
         rd_kafka_topic_partition_list_add(list, s->tp.topic,
                                           (int32_t)s->tp.partition)
-            ->offset = (int64_t)s->wanted;
-        s->sent = s->wanted;
+            ->offset = (int64_t)s->to_commit;
+        s->sent = s->to_commit;
     }
     return list;
 }

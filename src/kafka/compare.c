@@ -79,7 +79,7 @@ stg_log_mark stg_kafka_mark(const rd_kafka_message_t *m)
 typedef struct compared {
     const stg_kafka_command *ask;
     stg_kafka_ends ends;
-    uint64_t wanted;                /* the offset to be read in this round */
+    uint64_t offset;                /* to be read in this round */
     bool is_asked;                  /* in this round, and not answered yet */
     stg_kafka_sameness last, first; /* of the marks; NO_ANSWER: not known */
     stg_log_mark oldest; /* the record at, or behind, the first mark; hash 0:
@@ -104,15 +104,15 @@ static compared *find(const comparison *c, const rd_kafka_message_t *m)
     return NULL;
 }
 
-static stg_kafka_sameness judge_mark(const stg_log_mark *wanted,
-                                     const stg_log_mark *found)
+static stg_kafka_sameness compare_mark(const stg_log_mark *expected,
+                                       const stg_log_mark *found)
 {
-    if (found->hash == 0 || found->position != wanted->position)
+    if (found->hash == 0 || found->position != expected->position)
         return STG_KAFKA_UNSURE;
-    return found->hash == wanted->hash ? STG_KAFKA_SAME : STG_KAFKA_OTHER;
+    return found->hash == expected->hash ? STG_KAFKA_SAME : STG_KAFKA_OTHER;
 }
 
-/* m: NULL: the log has no record from the wanted offset on. */
+/* m: NULL: the log has no record from that offset on. */
 static void take(compared *one, const rd_kafka_message_t *m, bool of_last)
 {
     const stg_fingerprint *print = &one->ask->print;
@@ -125,10 +125,10 @@ static void take(compared *one, const rd_kafka_message_t *m, bool of_last)
     }
     one->is_asked = false;
     if (of_last) {
-        one->last = judge_mark(&print->last, &mark);
+        one->last = compare_mark(&print->last, &mark);
         return;
     }
-    one->first = judge_mark(&print->first, &mark);
+    one->first = compare_mark(&print->first, &mark);
     one->oldest = mark;
     one->is_by_broker = type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME;
 }
@@ -146,7 +146,7 @@ static rd_kafka_topic_partition_list_t *list_asked(const comparison *c)
         if (one->is_asked)
             rd_kafka_topic_partition_list_add(list, one->ask->tp.topic,
                                               (int32_t)one->ask->tp.partition)
-                ->offset = (int64_t)one->wanted;
+                ->offset = (int64_t)one->offset;
     }
     return list;
 }
@@ -181,7 +181,7 @@ static void take_record(comparison *c, const rd_kafka_message_t *m,
     compared *one = find(c, m);
 
     if (one == NULL || !one->is_asked || is_no_answer(m->err) ||
-        (m->err == 0 && (uint64_t)m->offset < one->wanted))
+        (m->err == 0 && (uint64_t)m->offset < one->offset))
         return;
     take(one, m->err == 0 ? m : NULL, of_last);
     --*left;
@@ -227,8 +227,8 @@ static void ask_last(comparison *c)
 
         if (one->ends.begin < 0 || one->ends.end < 0)
             continue;
-        one->wanted = one->ask->print.last.position;
-        one->is_asked = has_offset(one, one->wanted);
+        one->offset = one->ask->print.last.position;
+        one->is_asked = has_offset(one, one->offset);
         if (!one->is_asked)
             one->last = STG_KAFKA_UNSURE;
     }
@@ -243,9 +243,9 @@ static void ask_first(comparison *c)
 
         if (one->last == STG_KAFKA_NO_ANSWER || one->last == STG_KAFKA_OTHER)
             continue;
-        one->wanted = stg_ns_max(one->ask->print.first.position,
+        one->offset = stg_ns_max(one->ask->print.first.position,
                                  (uint64_t)one->ends.begin);
-        one->is_asked = has_offset(one, one->wanted);
+        one->is_asked = has_offset(one, one->offset);
         if (!one->is_asked)
             one->first = STG_KAFKA_UNSURE;
     }
@@ -255,7 +255,7 @@ static void ask_first(comparison *c)
 /* -- the verdict ----------------------------------------------------------- */
 
 /* Neither record of the fingerprint is there. */
-static stg_kafka_sameness judge_gone(const compared *one, const char **why)
+static stg_kafka_sameness evaluate_gone(const compared *one, const char **why)
 {
     const stg_log_mark *last = &one->ask->print.last;
 
@@ -279,7 +279,7 @@ static stg_kafka_sameness judge_gone(const compared *one, const char **why)
     return one->is_by_broker ? STG_KAFKA_OTHER : STG_KAFKA_UNSURE;
 }
 
-static stg_kafka_sameness judge(const compared *one, const char **why)
+static stg_kafka_sameness evaluate(const compared *one, const char **why)
 {
     *why = "no broker has answered in time";
     if (one->last == STG_KAFKA_NO_ANSWER)
@@ -296,7 +296,7 @@ static stg_kafka_sameness judge(const compared *one, const char **why)
     *why = "no broker has answered in time";
     if (one->first == STG_KAFKA_NO_ANSWER)
         return STG_KAFKA_NO_ANSWER;
-    return judge_gone(one, why);
+    return evaluate_gone(one, why);
 }
 
 static void tell(stg_kafka_events *post, const comparison *c)
@@ -307,7 +307,7 @@ static void tell(stg_kafka_events *post, const comparison *c)
     note->count = c->count;
     for (size_t i = 0; i < c->count; i++) {
         note->compared[i].tp = c->all[i].ask->tp;
-        note->compared[i].how = judge(&c->all[i], &note->compared[i].why);
+        note->compared[i].how = evaluate(&c->all[i], &note->compared[i].why);
     }
     stg_kafka_events_send(post, note);
 }

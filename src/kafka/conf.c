@@ -330,7 +330,7 @@ static stg_status check_topics(const char *const *topics, stg_error *err)
 
     if (topics == NULL || topics[0] == NULL)
         return stg_hub_refuse(err, STG_INVALID,
-                              "kafka: no topic; wanted one at least");
+                              "kafka: no topic; expected one at least");
     for (size_t i = 0; topics[i] != NULL; i++) {
         if (stg_topic_check(topics[i], &why) != STG_OK)
             return stg_hub_refuse(err, STG_INVALID, "kafka: %s", why.text);
@@ -366,7 +366,7 @@ stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err)
         return status;
     if (o->brokers == NULL || o->brokers[0] == '\0')
         return stg_hub_refuse(err, STG_INVALID,
-                              "kafka: no broker; wanted host:port");
+                              "kafka: no broker; expected host:port");
     if (o->group == NULL || o->group[0] == '\0')
         return stg_hub_refuse(err, STG_INVALID,
                               "kafka: no name of the consumer group");

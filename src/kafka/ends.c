@@ -135,8 +135,8 @@ static void tell(stg_kafka_member *m, const stg_kafka_slot *s,
 }
 
 /* It was read from where there is nothing. */
-static void judge_strayed(stg_kafka_member *m, stg_kafka_slot *s,
-                          const stg_kafka_ends *e)
+static void evaluate_strayed(stg_kafka_member *m, stg_kafka_slot *s,
+                             const stg_kafka_ends *e)
 {
     bool is_below = s->next < (uint64_t)e->begin;
 
@@ -167,7 +167,7 @@ static stg_kafka_assigned give(stg_kafka_slot *s, const stg_kafka_ends *e)
     s->end = end;
     // Commits do not go back; but what is above the end is of another topic.
     if (e->committed > 0 && e->committed <= e->end)
-        s->wanted = s->sent = s->committed = (uint64_t)e->committed;
+        s->to_commit = s->sent = s->committed = (uint64_t)e->committed;
     return (stg_kafka_assigned){
         .tp = s->tp,
         .begin = (uint64_t)e->begin,
@@ -177,8 +177,8 @@ static stg_kafka_assigned give(stg_kafka_slot *s, const stg_kafka_ends *e)
     };
 }
 
-static void judge(stg_kafka_member *m, const stg_topic_partition *places,
-                  size_t count, const stg_kafka_ends *ends)
+static void evaluate(stg_kafka_member *m, const stg_topic_partition *places,
+                     size_t count, const stg_kafka_ends *ends)
 {
     stg_kafka_event *note = stg_kafka_event_new(STG_KAFKA_EVENT_ASSIGNED);
 
@@ -193,7 +193,7 @@ static void judge(stg_kafka_member *m, const stg_topic_partition *places,
         if (e->committed > e->end && s->tries++ < SHORT_TRIES)
             continue;
         if (s->state == STG_KAFKA_SLOT_OUT_OF_RANGE)
-            judge_strayed(m, s, e);
+            evaluate_strayed(m, s, e);
         else if (s->state == STG_KAFKA_SLOT_NEW)
             note->assigned[note->count++] = give(s, e);
     }
@@ -231,7 +231,7 @@ static void ask(stg_kafka_member *m, size_t count)
             places[at++] = m->slots.at[i].tp;
     stg_kafka_member_start(m, places, count);
     if (stg_kafka_ends_ask(m->rk, places, count, ends, true, &err)) {
-        judge(m, places, count, ends);
+        evaluate(m, places, count, ends);
     } else {
         report = stg_kafka_trouble_of(err, NULL);
         stg_kafka_events_report(m->to_loop, &report,

@@ -223,7 +223,8 @@ typedef enum stg_kafka_slot_state {
     STG_KAFKA_SLOT_NEW,          /* where it begins and ends is to be asked */
     STG_KAFKA_SLOT_GIVEN,        /* the loop knows; where to begin is awaited */
     STG_KAFKA_SLOT_READING,      /* or about to */
-    STG_KAFKA_SLOT_OUT_OF_RANGE, /* read from where the topic has nothing: where it
+    STG_KAFKA_SLOT_OUT_OF_RANGE, /* read from where the topic has nothing: where
+                                    it
                                begins and ends is to be asked */
     STG_KAFKA_SLOT_SUSPECT,      /* whether its log is the same is awaited */
     STG_KAFKA_SLOT_REFUSED,      /* it strayed, and that is an error */
@@ -239,7 +240,8 @@ typedef enum stg_kafka_slot_share {
 
 /* A partition that is ours, as the member's thread has it: what librdkafka is to
  * read and to commit. The loop's side of it is stg_kafka_assignment; neither
- * thread sees the other's, so tp, end and the state of a revocation are in both. */
+ * thread sees the other's, so tp, end and the state of a revocation are in
+ * both. */
 typedef struct stg_kafka_slot {
     stg_topic_partition tp;
     stg_kafka_slot_state state;
@@ -254,8 +256,8 @@ typedef struct stg_kafka_slot {
     stg_log_mark first; /* the first one of this assignment */
     bool is_disordered; /* timestamps are not in the order of offsets: the probe
                            by time would be a false alarm, and is off */
-    uint64_t wanted;    /* to be committed */
-    uint64_t sent;      /* and on its way, or there */
+    uint64_t to_commit;
+    uint64_t sent; /* and on its way, or there */
     uint64_t committed;
     stg_ns told_at;   /* headers that were lost: not again within a second */
     bool is_outdated; /* a commit failed since the group has another generation:
@@ -359,7 +361,7 @@ typedef struct stg_kafka_member {
     stg_ns let_go_at;     /* without the loop's word; then: without commits */
 
     /* -- reading */
-    size_t bytes_max; /* wanted; 0: nothing is */
+    size_t bytes_max; /* requested; 0: nothing is */
     stg_kafka_pending pending;
     stg_ns taken_at; /* the batch that is filled */
 
@@ -527,7 +529,7 @@ typedef struct stg_kafka_catch_up {
     uv_thread_t thread;
     rd_kafka_t *rk; /* NULL: not needed yet, or no more */
     rd_kafka_queue_t *events, *records;
-    bool is_wanted;
+    bool is_needed;
     stg_kafka_command ask;
     stg_list compares; /* of stg_kafka_command */
     stg_ns answer_at;  /* at the latest */

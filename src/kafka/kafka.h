@@ -20,8 +20,8 @@
  * A partition that is given is an *assignment*, a number that is never given
  * twice in a process. What is reported of an older one is too late, and ignored.
  *
- * A topic that was made again or cut off above the position that was read is lost,
- * and assigned again with other ends. A broker that cannot be reached needs
+ * A topic that was made again or cut off above the position that was read is
+ * lost, and assigned again with other ends. A broker that cannot be reached needs
  * nothing: librdkafka goes on by itself, and it is told. After an error that
  * librdkafka cannot get over (another member has the same group.instance.id)
  * all is lost, and the consumer is opened anew after a wait that grows. */

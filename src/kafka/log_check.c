@@ -4,8 +4,8 @@
  * catch-up reader compares it with the topic. Asked before each claim, and of a
  * partition that is read when a broker did not know its topic for a while.
  *
- * The trap: a log without any fingerprint cannot be told from another. So the first
- * mark is stored at once, later ones are gathered. */
+ * The trap: a log without any fingerprint cannot be told from another. So the
+ * first mark is stored at once, later ones are gathered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

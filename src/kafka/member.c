@@ -33,8 +33,8 @@ static void note_commit(stg_kafka_member *m, const stg_kafka_command *a)
 {
     stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->tp);
 
-    if (s != NULL && a->position > s->wanted)
-        s->wanted = a->position;
+    if (s != NULL && a->position > s->to_commit)
+        s->to_commit = a->position;
 }
 
 static void note_let_go(stg_kafka_member *m, const stg_kafka_command *a)

@@ -8,7 +8,7 @@ static stg_status refuse(stg_error *err)
 {
     return stg_hub_refuse(err, STG_INVALID,
                           "Kafka: this stagger was built without librdkafka; "
-                          "wanted one with it, or messages from elsewhere");
+                          "expected one with it, or messages from elsewhere");
 }
 
 stg_kafka_options stg_kafka_options_default(void)

@@ -29,7 +29,8 @@ static rd_kafka_topic_partition_list_t *list_probed(const stg_kafka_member *m)
     return list;
 }
 
-static void judge(stg_kafka_member *m, const rd_kafka_topic_partition_t *found)
+static void evaluate(stg_kafka_member *m,
+                     const rd_kafka_topic_partition_t *found)
 {
     stg_kafka_slot *s = stg_kafka_slots_find(&m->slots, found->topic,
                                              (uint32_t)found->partition);
@@ -50,6 +51,6 @@ void stg_kafka_member_probe(stg_kafka_member *m)
     if (list->cnt > 0 && rd_kafka_offsets_for_times(m->rk, list, PROBE_MS) ==
                              RD_KAFKA_RESP_ERR_NO_ERROR)
         for (int i = 0; i < list->cnt; i++)
-            judge(m, &list->elems[i]);
+            evaluate(m, &list->elems[i]);
     rd_kafka_topic_partition_list_destroy(list);
 }

@@ -2,8 +2,8 @@
  * way to flow, and the numbers that operators see.
  *
  * A run carries a tag, flow's own number of the assignment that it was read for.
- * So what the consumer's thread had read before a partition was lost, and hands over
- * after it was assigned again, is known by flow as old, and dropped. */
+ * So what the consumer's thread had read before a partition was lost, and hands
+ * over after it was assigned again, is known by flow as old, and dropped. */
 #include "kafka/source.h"
 
 #include <stdlib.h>

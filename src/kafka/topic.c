@@ -43,7 +43,7 @@ stg_status stg_topic_check(const char *text, stg_error *err)
                    ? STG_OK
                    : stg_hub_refuse(
                          err, STG_INVALID,
-                         "`%.80s` cannot be the name of a topic; wanted 1 to "
+                         "`%.80s` cannot be the name of a topic; expected 1 to "
                          "%d of A-Z a-z 0-9 . _ -, or a pattern that begins "
                          "with ^",
                          text, STG_TOPIC_MAX);

@@ -20,7 +20,8 @@ bool stg_topic_is_name(stg_span text);
 
 bool stg_topic_is_pattern(const char *text);
 
-/* Returns STG_INVALID with words (regcomp's, of a pattern) for what is neither. */
+/* Returns STG_INVALID with words (regcomp's, of a pattern) for what is
+ * neither. */
 stg_status stg_topic_check(const char *text, stg_error *err);
 
 /* Whether `text` is the topic's name, or a pattern that matches it. Compiles the

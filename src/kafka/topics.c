@@ -1,4 +1,4 @@
-/* The topics that are wanted: those of the options, and those that a pattern of
+/* The topics that are read: those of the options, and those that a pattern of
  * them matches, which come and go. Names stay as long as the consumer. */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ void stg_kafka_topics_free(stg_kafka_topics *t)
     uv_mutex_destroy(&t->lock);
 }
 
-static bool is_wanted(const stg_kafka_options *o, const char *name)
+static bool is_selected(const stg_kafka_options *o, const char *name)
 {
     for (size_t i = 0; o->topics[i] != NULL; i++)
         if (stg_topic_matches(o->topics[i], name))
@@ -52,7 +52,7 @@ const char *stg_kafka_topic(stg_kafka_topics *t, const char *name)
     for (size_t i = 0; i < t->count && found == NULL; i++)
         if (strcmp(t->names[i], name) == 0)
             found = t->names[i];
-    if (found == NULL && is_wanted(t->o, name))
+    if (found == NULL && is_selected(t->o, name))
         found = add_name(t, name);
     uv_mutex_unlock(&t->lock);
     return found;

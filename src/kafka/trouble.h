@@ -39,7 +39,8 @@ bool stg_kafka_troubles_note(stg_kafka_troubles *t, int kind, const char *topic,
 typedef void stg_kafka_trouble_fn(void *ctx, const stg_kafka_trouble *one,
                                   bool is_over);
 
-/* Tells what is due. Returns when to be called again; STG_NEVER: there is none. */
+/* Tells what is due. Returns when to be called again; STG_NEVER: there is
+ * none. */
 stg_ns stg_kafka_troubles_tick(stg_kafka_troubles *t, stg_ns now,
                                stg_kafka_trouble_fn *each, void *ctx);
 

@@ -65,7 +65,7 @@ static stg_ns rest_of(const stg_question *q)
 }
 
 /* Of operations a second, when all is well. */
-static double rate_wanted(const stg_question *q)
+static double rate_requested(const stg_question *q)
 {
     return (double)q->capacity / 1000 * (q->load / 1000.0);
 }
@@ -73,7 +73,7 @@ static double rate_wanted(const stg_question *q)
 uint32_t stg_question_scale(const stg_question *q)
 {
     double seconds = (double)(BEFORE * STG_S + q->outage + rest_of(q)) / 1e9;
-    double scale = rate_wanted(q) * seconds / OPERATIONS_MAX;
+    double scale = rate_requested(q) * seconds / OPERATIONS_MAX;
     double most = (double)q->capacity / 1000; // one request a second is left
 
     scale = scale > most ? most : scale;
@@ -83,7 +83,7 @@ uint32_t stg_question_scale(const stg_question *q)
 /* How long enough operations take to begin, in whole seconds. */
 static stg_ns enough_of(const stg_question *q)
 {
-    double seconds = ENOUGH / (rate_wanted(q) / stg_question_scale(q));
+    double seconds = ENOUGH / (rate_requested(q) / stg_question_scale(q));
 
     return ((stg_ns)seconds + 1) * STG_S;
 }

@@ -4,9 +4,9 @@
  * Each candidate is tried where the service is down (outage) and where it hangs
  * (stall), with the load as it is and with more of it: advice that holds only
  * on the day that was described is none. One answer in a hundred is an error
- * that passes, for which retries are good on any day. What counts, in this order: that the
- * service recovers, in every run; that few operations are lost; that the load is
- * low. Pure. */
+ * that passes, for which retries are good on any day. What counts, in this
+ * order: that the service recovers, in every run; that few operations are lost;
+ * that the load is low. Pure. */
 #ifndef STAGGER_SIM_ADVISE_H
 #define STAGGER_SIM_ADVISE_H
 

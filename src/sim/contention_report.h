@@ -1,4 +1,5 @@
-/* contention_report.h - what contentions came to, for readers: figures, tables, charts. Pure. */
+/* contention_report.h - what contentions came to, for readers: figures, tables,
+ * charts. Pure. */
 #ifndef STAGGER_SIM_CONTENTION_REPORT_H
 #define STAGGER_SIM_CONTENTION_REPORT_H
 

@@ -26,34 +26,34 @@ void stg_sim_series_close(stg_sim_series *s)
 
 /* A longer array with what the old one has, and zeros. */
 static void *grow_array(const stg_sim_series *s, const void *old, size_t made,
-                        size_t wanted, size_t size)
+                        size_t needed, size_t size)
 {
-    char *grown = s->memory->allocate(s->memory->ctx, wanted * size);
+    char *grown = s->memory->allocate(s->memory->ctx, needed * size);
 
     if (grown == NULL)
         return NULL;
     if (old != NULL)
         memcpy(grown, old, made * size);
-    memset(grown + made * size, 0, (wanted - made) * size);
+    memset(grown + made * size, 0, (needed - made) * size);
     return grown;
 }
 
 /* Room for `slices` of them, at most room. */
 static bool reach(stg_sim_series *s, size_t slices)
 {
-    size_t wanted = s->made == 0 ? 64 : s->made;
+    size_t needed = s->made == 0 ? 64 : s->made;
     uint64_t *sums, *squares;
     uint32_t *now;
 
     if (slices <= s->made)
         return true;
-    while (wanted < slices)
-        wanted *= 2;
-    if (wanted > s->room)
-        wanted = s->room;
-    sums = grow_array(s, s->sums, s->made, wanted, sizeof *sums);
-    squares = grow_array(s, s->squares, s->made, wanted, sizeof *squares);
-    now = grow_array(s, s->now, s->made, wanted, sizeof *now);
+    while (needed < slices)
+        needed *= 2;
+    if (needed > s->room)
+        needed = s->room;
+    sums = grow_array(s, s->sums, s->made, needed, sizeof *sums);
+    squares = grow_array(s, s->squares, s->made, needed, sizeof *squares);
+    now = grow_array(s, s->now, s->made, needed, sizeof *now);
     if (sums == NULL || squares == NULL || now == NULL) {
         release(s, sums);
         release(s, squares);
@@ -66,7 +66,7 @@ static bool reach(stg_sim_series *s, size_t slices)
     s->sums = sums;
     s->squares = squares;
     s->now = now;
-    s->made = wanted;
+    s->made = needed;
     return true;
 }
 

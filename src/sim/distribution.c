@@ -115,7 +115,7 @@ static stg_status refuse_distribution(const char *text, stg_error *err)
 
     stg_write_part(&w, text, strlen(text) < 60 ? strlen(text) : 60);
     stg_write_text(&w,
-                   ": wanted a time as 10ms, uniform:5ms:15ms, "
+                   ": expected a time as 10ms, uniform:5ms:15ms, "
                    "normal:10ms:2ms or exponential:10ms, up to 365d");
     return STG_INVALID;
 }

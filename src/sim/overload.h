@@ -167,7 +167,7 @@ typedef struct stg_overload_setting {
 const stg_overload_setting *stg_overload_setting_at(size_t i);
 
 /* Sets one. Returns STG_OK; STG_NOT_FOUND if no setting has that name; or
- * STG_INVALID with "name=value: wanted ..." in err, and *o is as it was.
+ * STG_INVALID with "name=value: expected ..." in err, and *o is as it was.
  * clients= makes the load closed, rate= open. What fits together is for
  * stg_overload_check() to say. */
 stg_status stg_overload_set(stg_overload_options *o, const char *name,

@@ -9,7 +9,7 @@
 
 typedef struct interval {
     uint32_t bins;
-    double wanted; /* successes in it, but for chance */
+    double expected; /* successes in it, but for chance */
 } interval;
 
 static double count_before(const stg_overload_options *o,
@@ -30,12 +30,12 @@ static double count_before(const stg_overload_options *o,
     return counted == 0 ? 0 : (double)succeeded / (double)counted;
 }
 
-/* Fewer than wanted, by more than four standard errors. */
+/* Fewer than expected, by more than four standard errors. */
 static bool is_bad(const interval *s, uint64_t succeeded)
 {
-    double missing = s->wanted - (double)succeeded;
+    double missing = s->expected - (double)succeeded;
 
-    return missing > 0 && missing * missing > 16 * s->wanted;
+    return missing > 0 && missing * missing > 16 * s->expected;
 }
 
 static interval find_interval(const stg_overload_options *o, double per_bin,
@@ -47,7 +47,7 @@ static interval find_interval(const stg_overload_options *o, double per_bin,
         s.bins++;
     if (s.bins > bins_left)
         s.bins = bins_left;
-    s.wanted = s.bins * per_bin * 0.9;
+    s.expected = s.bins * per_bin * 0.9;
     return s;
 }
 

@@ -1,4 +1,5 @@
-/* overload_report.h - what overloads came to, for readers: in words, as charts, as tables. Pure. */
+/* overload_report.h - what overloads came to, for readers: in words, as charts,
+ * as tables. Pure. */
 #ifndef STAGGER_SIM_OVERLOAD_REPORT_H
 #define STAGGER_SIM_OVERLOAD_REPORT_H
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* A summary adds up runs of one overload: figures of each run, and the series cut into
- * intervals that are as wide as a reader can tell apart. */
+/* A summary adds up runs of one overload: figures of each run, and the series
+ * cut into intervals that are as wide as a reader can tell apart. */
 
 /* -- intervals ------------------------------------------------------------- */
 

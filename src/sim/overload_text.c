@@ -255,7 +255,7 @@ static stg_status refuse(const stg_overload_setting *about, const char *value,
     stg_write_text(&w, about->name);
     stg_write_char(&w, '=');
     stg_write_word(&w, value, strlen(value));
-    stg_write_text(&w, ": wanted ");
+    stg_write_text(&w, ": expected ");
     stg_write_text(&w, about->expected);
     (void)stg_read_until(&rest, ':');
     near = stg_suggestion_begin(value, (size_t)(rest.at - value));

@@ -32,7 +32,7 @@ stg_resource stg_resource_default(void)
 
 /* What the word, up to its "=" or ":", was perhaps meant to be stands after it.
  * */
-static stg_status refuse_key(const stg_reader *word, const char *wanted,
+static stg_status refuse_key(const stg_reader *word, const char *expected,
                              const char *const *keys, stg_error *err)
 {
     stg_writer w = stg_writer_on_error(err);
@@ -47,8 +47,8 @@ static stg_status refuse_key(const stg_reader *word, const char *wanted,
     near = stg_suggestion_begin(word->at, (size_t)(rest.at - word->at));
     stg_write_text(&w, "resource: ");
     stg_write_word(&w, word->at, (size_t)(word->end - word->at));
-    stg_write_text(&w, ": wanted ");
-    stg_write_text(&w, wanted);
+    stg_write_text(&w, ": expected ");
+    stg_write_text(&w, expected);
     for (; keys != NULL && *keys != NULL; keys++)
         stg_suggestion_try(&near, *keys);
     if (near.name != NULL) {
@@ -59,10 +59,10 @@ static stg_status refuse_key(const stg_reader *word, const char *wanted,
     return STG_INVALID;
 }
 
-static stg_status refuse_word(const stg_reader *word, const char *wanted,
+static stg_status refuse_word(const stg_reader *word, const char *expected,
                               stg_error *err)
 {
-    return refuse_key(word, wanted, NULL, err);
+    return refuse_key(word, expected, NULL, err);
 }
 
 /* A fault by its name. */

@@ -6,7 +6,8 @@
  * list through them.
  *
  * When a request is started the service says when it will end, by a hook; the
- * owner calls stg_sim_service_finish() then. Pure; memory comes from the owner. */
+ * owner calls stg_sim_service_finish() then. Pure; memory comes from the
+ * owner. */
 #ifndef STAGGER_SIM_SERVICE_H
 #define STAGGER_SIM_SERVICE_H
 
@@ -90,8 +91,8 @@ typedef struct stg_sim_service {
 } stg_sim_service;
 
 /* Makes an idle service at instant 0. o has passed the check; memory is kept;
- * request_max bounds the slots. rng, on_start and ctx are the owner's to set. Returns STG_IO if there is no memory,
- * and there is nothing to close. */
+ * request_max bounds the slots. rng, on_start and ctx are the owner's to set.
+ * Returns STG_IO if there is no memory, and there is nothing to close. */
 stg_status stg_sim_service_init(stg_sim_service *s,
                                 const stg_sim_service_options *o,
                                 uint32_t request_max, const stg_memory *memory);

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* Means with their errors, histograms of durations, and the highest rate of events.
- * Values are added in the order in which they come, by + - * / alone, so that a
- * figure is the same bytes on every machine. */
+/* Means with their errors, histograms of durations, and the highest rate of
+ * events. Values are added in the order in which they come, by + - * / alone,
+ * so that a figure is the same bytes on every machine. */
 
 /* -- an estimate ----------------------------------------------------------- */
 
@@ -92,18 +92,18 @@ void stg_sim_histogram_merge(stg_sim_histogram *h,
 
 stg_ns stg_sim_histogram_at(const stg_sim_histogram *h, uint32_t share)
 {
-    uint64_t wanted = (h->count * share + 999) / 1000, below = 0;
+    uint64_t needed = (h->count * share + 999) / 1000, below = 0;
 
-    if (wanted == 0)
-        wanted = 1;
+    if (needed == 0)
+        needed = 1;
     for (unsigned i = 0; i < STG_SIM_HISTOGRAM_BUCKETS; i++) {
         uint32_t n = h->buckets[i];
 
-        if (n > 0 && below + n >= wanted) {
+        if (n > 0 && below + n >= needed) {
             stg_ns from = find_start(i), width = find_start(i + 1) - from;
 
             return from +
-                   (stg_ns)((double)width * ((double)(wanted - below) / n));
+                   (stg_ns)((double)width * ((double)(needed - below) / n));
         }
         below += n;
     }

@@ -106,14 +106,14 @@ double stg_sim_tally_mean(const stg_sim_tally *t)
 
 uint64_t stg_sim_tally_quantile(const stg_sim_tally *t, double share)
 {
-    double wanted = share * (double)t->count;
+    double needed = share * (double)t->count;
     uint64_t passed = 0, value;
 
     if (t->count == 0)
         return 0;
     for (size_t i = 0; i < stg_sim_tally_places(t->bits); i++) {
         passed += t->counts[i];
-        if (passed == 0 || (double)passed < wanted)
+        if (passed == 0 || (double)passed < needed)
             continue;
         value = stg_sim_tally_value(t->bits, i);
         if (value < t->least)

@@ -129,8 +129,8 @@ typedef struct stg_source_ops {
     void (*release)(stg_source *s, uint32_t number);
 
     /* The store refused what was written of these partitions: another process
-     * has claimed them. stg_flow_fenced() is due for each; then the hub tells flow
-     * that nothing was stored. NULL: of a log that is claimed by nobody. */
+     * has claimed them. stg_flow_fenced() is due for each; then the hub tells
+     * flow that nothing was stored. NULL: of a log that is claimed by nobody. */
     void (*fenced)(stg_source *s, const uint32_t *numbers, size_t count);
 
     /* Reads again what bulk rows are made of: as stg_store_options.read. NULL:

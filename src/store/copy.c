@@ -6,9 +6,9 @@
  * name it is complete, or not there.
  *
  * A restore takes the store's lock, so that no hub is in it, copies the backup
- * beside the path, gives that copy a new epoch, and exchanges the names. The store
- * that was there keeps its second name (PATH.replaced-TIME) until the rename:
- * a power cut at any moment leaves the one store or the other. */
+ * beside the path, gives that copy a new epoch, and exchanges the names. The
+ * store that was there keeps its second name (PATH.replaced-TIME) until the
+ * rename: a power cut at any moment leaves the one store or the other. */
 #include "store/store_file.h"
 
 #include <errno.h>

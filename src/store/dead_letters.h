@@ -25,7 +25,8 @@
 
 /* Their names, ended by NULL; the same for people; and whether a word is one. */
 extern const char *const stg_letter_states[];
-#define STG_LETTER_STATES_WANTED "dead, replayed, dropped, expired or cancelled"
+#define STG_LETTER_STATES_EXPECTED \
+    "dead, replayed, dropped, expired or cancelled"
 bool stg_letter_is_state(const char *word);
 
 /* -- which ones ------------------------------------------------------------ */
@@ -100,10 +101,11 @@ typedef enum stg_delivery_status_kind {
     STG_DELIVERY_STATUS_WAITING, /* not settled: it waits, or is being tried */
     STG_DELIVERY_STATUS_PARKED,  /* tried, or replayed, and waits */
     STG_DELIVERY_STATUS_LETTER,  /* `letter` is its last: see `state` */
-    STG_DELIVERY_STATUS_DELIVERED, /* settled without a row: delivered, or (has_filter) the
+    STG_DELIVERY_STATUS_DELIVERED, /* settled without a row: delivered, or
+                                      (has_filter) the
                            target did not want it */
-    STG_DELIVERY_STATUS_BEFORE,  /* the target came after the message */
-    STG_DELIVERY_STATUS_UNKNOWN, /* nothing is left to tell by */
+    STG_DELIVERY_STATUS_BEFORE,    /* the target came after the message */
+    STG_DELIVERY_STATUS_UNKNOWN,   /* nothing is left to tell by */
 } stg_delivery_status_kind;
 
 typedef struct stg_delivery_status {

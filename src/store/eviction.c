@@ -1,9 +1,9 @@
 /* Which letters leave the store, and what is left of them.
  *
  * Three statements do it for a piece of ids: NOTE adds them to the books of
- * deleted_letters, FOLD (of those that are still dead) counts them in the bulk row
- * of their lane and cause, REMOVE deletes them. All three are in one transaction
- * of the caller's: no letter is counted twice, or not at all. */
+ * deleted_letters, FOLD (of those that are still dead) counts them in the bulk
+ * row of their lane and cause, REMOVE deletes them. All three are in one
+ * transaction of the caller's: no letter is counted twice, or not at all. */
 #include "store/eviction.h"
 
 #include <assert.h>

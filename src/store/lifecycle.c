@@ -105,26 +105,27 @@ static stg_status check_options(const stg_store_options *o, stg_error *err)
         return stg_hub_refuse(
             err, STG_INVALID,
             "quota=%" PRIu64
-            " is out of range, wanted 16 MiB to 16 TiB, in bytes",
+            " is out of range, expected 16 MiB to 16 TiB, in bytes",
             o->quota);
     if (o->retention < STG_MIN || o->retention > 365 * STG_DAY)
         return stg_hub_refuse(err, STG_INVALID,
-                              "retention is out of range, wanted 1m to 365d");
+                              "retention is out of range, expected 1m to 365d");
     if (o->dead.keep < STG_MIN || o->dead.max < 1 || o->dead.share < 1 ||
         o->dead.share > 30)
         return stg_hub_refuse(err, STG_INVALID,
-                              "dead letters: wanted a time of 1m at least, 1 "
+                              "dead letters: expected a time of 1m at least, 1 "
                               "row at least, and 1 to 30 %% of the quota");
     if (o->shard_of < 1 || o->shard_of > 1024 || o->shard >= o->shard_of)
-        return stg_hub_refuse(err, STG_INVALID,
-                              "shard %" PRIu32 " of %" PRIu32
-                              " is out of range, wanted 1 to 1024 shards, and "
-                              "one of them, from 0",
-                              o->shard, o->shard_of);
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "shard %" PRIu32 " of %" PRIu32
+            " is out of range, expected 1 to 1024 shards, and "
+            "one of them, from 0",
+            o->shard, o->shard_of);
     if (o->keys_max < 1 || o->keys_kept > 365 * STG_DAY)
         return stg_hub_refuse(
             err, STG_INVALID,
-            "idempotency keys: wanted 1 at least, kept for 365d "
+            "idempotency keys: expected 1 at least, kept for 365d "
             "at most");
     return STG_OK;
 }

@@ -53,7 +53,7 @@ static int find_fingerprint(stg_db *db, uint32_t number, bool *is_there)
 /* Whether numbers in this epoch name other messages than before. The end is as
  * old as the assignment: another hub may have read beyond it since. So it
  * counts only where no fingerprint tells. */
-static int judge_epoch(const asked *a, stg_db *db, bool *is_over)
+static int evaluate_epoch(const asked *a, stg_db *db, bool *is_over)
 {
     bool is_above =
         a->ask.end != STG_NO_POSITION && a->now.furthest > a->ask.end;
@@ -147,7 +147,7 @@ static int make_epochs(taking *t, stg_store_writer *w, stg_taken **all,
 
         if (!is_taken(a))
             continue;
-        rc = judge_epoch(a, w->db, &is_over);
+        rc = evaluate_epoch(a, w->db, &is_over);
         if (rc == SQLITE_OK && is_over)
             rc = make_epoch(a, w);
         if (rc == SQLITE_OK && is_over && is_taken(a))
@@ -367,7 +367,7 @@ static bool note_asked(stg_store *s, const asked *a)
     return is_noted;
 }
 
-static void judge(asked *a, bool is_full)
+static void evaluate(asked *a, bool is_full)
 {
     if (a->is_back)
         refuse(a, STG_NOT_FOUND, "it was taken back");
@@ -386,7 +386,7 @@ static void tell_claims(stg_store_request *e)
     for (size_t i = 0; i < t->count; i++) {
         asked *a = &t->all[i];
 
-        judge(a, e->is_full);
+        evaluate(a, e->is_full);
         stg_request_queue_forget_back(&t->s->in, a->ask.ctx);
         if (a->answer.status == STG_OK && !note_asked(t->s, a)) {
             stg_store_lack_memory(t->s);

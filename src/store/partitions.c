@@ -214,7 +214,7 @@ int stg_partitions_with_rows(stg_db *db, const char *list,
         ") AND (EXISTS (SELECT 1 FROM parked"
         " WHERE parked.partition = p.number) OR EXISTS (SELECT 1"
         " FROM failed_broadcast_logs f WHERE f.partition = p.number"
-        " AND f.is_wanted = 1 AND f.state = 'dead')) ORDER BY number DESC");
+        " AND f.is_requested = 1 AND f.state = 'dead')) ORDER BY number DESC");
 
     return each_row(st, rc, each, ctx);
 }

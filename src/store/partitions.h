@@ -59,8 +59,8 @@ int stg_partitions_add(stg_db *db, const stg_claim_ask *ask,
 typedef void stg_partitions_each(void *ctx, uint32_t number,
                                  uint64_t generation);
 
-/* Those of a list (see stg_sql_list()) that have parked rows, or dead letters that
- * are to be sent again; generation is 0. */
+/* Those of a list (see stg_sql_list()) that have parked rows, or dead letters
+ * that are to be sent again; generation is 0. */
 int stg_partitions_with_rows(stg_db *db, const char *list,
                              stg_partitions_each *each, void *ctx);
 

@@ -216,14 +216,14 @@ bool stg_find_add(stg_found *found, stg_stmt *st, size_t rows_max)
 
 /* -- whether it is one of them --------------------------------------------- */
 
-static bool is_same(stg_stmt *st, int column, const char *wanted)
+static bool is_same(stg_stmt *st, int column, const char *expected)
 {
     const char *text;
 
-    if (wanted == NULL)
+    if (expected == NULL)
         return true;
     text = stg_sql_text(st, column);
-    return text != NULL && strcmp(text, wanted) == 0;
+    return text != NULL && strcmp(text, expected) == 0;
 }
 
 static bool is_cause(stg_stmt *st, const char *pattern)

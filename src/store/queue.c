@@ -1,10 +1,11 @@
 /* The embedded log: a table of messages by position.
  *
  * Positions rise by one and are never used twice: next_position is stored in
- * each transaction that appends, and not made from the largest row, which may have
- * been trimmed. What messages fill of the file is counted, not measured: each row
- * has the sum of all before it, and so any range is a difference of two rows. The
- * first position that is too old, or beyond the room, is found by halving. */
+ * each transaction that appends, and not made from the largest row, which may
+ * have been trimmed. What messages fill of the file is counted, not measured:
+ * each row has the sum of all before it, and so any range is a difference of
+ * two rows. The first position that is too old, or beyond the room, is found by
+ * halving. */
 #include "store/queue.h"
 
 #include <stdlib.h>

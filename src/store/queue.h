@@ -9,8 +9,8 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-/* Bytes of a page of the file. Larger than SQLite's own: a leaf with more messages
- * is opened and closed less often, and costs less for each. */
+/* Bytes of a page of the file. Larger than SQLite's own: a leaf with more
+ * messages is opened and closed less often, and costs less for each. */
 enum { STG_PAGE = 16384 };
 
 /* Sizes are known when messages are written: each row has, in filled_before, the

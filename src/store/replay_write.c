@@ -5,8 +5,8 @@
  * the state that it expects, so that the second of two calls finds nothing to do.
  *
  * Of a bulk row a piece is taken from its front: its messages are parked, its
- * position moves behind them, and `eaten` counts them; messages that have a row of
- * their own (they were settled by themselves) are passed over. */
+ * position moves behind them, and `eaten` counts them; messages that have a row
+ * of their own (they were settled by themselves) are passed over. */
 #include "store/rows.h"
 
 #include "store/eviction.h"

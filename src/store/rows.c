@@ -1,9 +1,9 @@
 /* What flow stores in a group: parked rows, dead letters, and ends of lanes.
  *
  * A group may come twice, after an answer that was lost. So inserts leave, or
- * renew, what is there under the same key (lane, partition, position, replay), and
- * deletes name a key. A parked row that is there keeps its message, which never
- * changes, and has the rest anew. A letter that is there stays as it is: an
+ * renew, what is there under the same key (lane, partition, position, replay),
+ * and deletes name a key. A parked row that is there keeps its message, which
+ * never changes, and has the rest anew. A letter that is there stays as it is: an
  * operator may have replayed or dropped it since.
  *
  * Changes of different rows are written kind by kind, whatever their order in the

@@ -139,7 +139,7 @@ typedef struct stg_bite {
     const stg_record *records; /* they, of a log that is not the queue; NULL:
                                   they are in the store */
     size_t count;
-    uint64_t to; /* nothing else up to here is wanted */
+    uint64_t to; /* nothing else up to here is needed */
 } stg_bite;
 
 /* At its end the row is replayed, or expired if some of its messages were not

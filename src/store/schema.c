@@ -25,8 +25,9 @@
  * at first, random when the topic was truncated or made again; stale: what the
  * group had committed then.
  *
- * fingerprints: records that were read of a partition's log (store/fingerprint.h),
- * which tell it from a topic that was made again under the same name.
+ * fingerprints: records that were read of a partition's log
+ * (store/fingerprint.h), which tell it from a topic that was made again under
+ * the same name.
  *
  * claims: who writes a number for a shard: the generation rises with each who
  * takes it, and what comes with an older one is refused.
@@ -47,9 +48,9 @@
  * the name that flow has for it; `eaten` were replayed out of it, and position
  * has moved behind them; `taken` are those that flow counts under this name and
  * that went into earlier rows. version: a number that rises with each change
- * that the file of dead letters is to have; copied: count at that time. A row with
- * the replay 2147483646 (STG_REPLAY_EVICTED) counts letters of its lane and cause
- * that were evicted: it has no place in a log.
+ * that the file of dead letters is to have; copied: count at that time. A row
+ * with the replay 2147483646 (STG_REPLAY_EVICTED) counts letters of its lane
+ * and cause that were evicted: it has no place in a log.
  *
  * letter_totals: one row, about failed_broadcast_logs, kept by triggers: rows;
  * rows that wait as dead letters; bytes of the file that all of them fill, about.

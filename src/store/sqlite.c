@@ -1,9 +1,9 @@
 /* A file behind the calls of sql.h.
  *
  * A connection belongs to one thread, and has no mutex. A transaction that writes
- * begins with BEGIN IMMEDIATE, so that it waits for others at its begin, and never
- * fails for them in its middle. Its end is never unknown, as that of a server may
- * be: has_committed() is not asked. */
+ * begins with BEGIN IMMEDIATE, so that it waits for others at its begin, and
+ * never fails for them in its middle. Its end is never unknown, as that of a
+ * server may be: has_committed() is not asked. */
 #include "store/sqlite.h"
 
 #include <stdlib.h>

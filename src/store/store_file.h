@@ -2,11 +2,11 @@
  * there, and the way back), and whether what is in it fits together.
  *
  * One hub a store: the lock file PATH-lock, and the file itself. The lock ends
- * with the process, whatever became of it; its file stays, and holds the number of
- * the process that had it last. What is there is looked at before it is touched:
- * what is missing is made, what is of another version is refused. Copies and
- * checks are for commands of their own: they block, and take no part in a hub
- * that has the store open. */
+ * with the process, whatever became of it; its file stays, and holds the number
+ * of the process that had it last. What is there is looked at before it is
+ * touched: what is missing is made, what is of another version is refused.
+ * Copies and checks are for commands of their own: they block, and take no part
+ * in a hub that has the store open. */
 #ifndef STAGGER_STORE_STORE_FILE_H
 #define STAGGER_STORE_STORE_FILE_H
 

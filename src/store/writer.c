@@ -2,9 +2,10 @@
  *
  * A round takes what has come during the last one: all appends go into one
  * transaction, flow's group into another, then one request, then a piece of what
- * can wait. An answer is given when its transaction is durable, never before: with
- * synchronous=FULL each COMMIT syncs the write-ahead log. Lanes that are new go
- * into whatever transaction comes first, and so are there before a row names them.
+ * can wait. An answer is given when its transaction is durable, never before:
+ * with synchronous=FULL each COMMIT syncs the write-ahead log. Lanes that are
+ * new go into whatever transaction comes first, and so are there before a row
+ * names them.
  *
  * Where another process writes to the file, or the server is away, the thread
  * waits, answers pings, and says so after some tries; when the store is to close

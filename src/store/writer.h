@@ -76,7 +76,8 @@ int stg_writer_begin(stg_store_writer *w);
 /* Ends it, also when it could not begin. Returns as stg_sql_end(). */
 int stg_writer_end(stg_store_writer *w, int rc);
 
-/* Nothing can be stored now, and it was told: BUSY of a file, AWAY of a server. */
+/* Nothing can be stored now, and it was told: BUSY of a file, AWAY of a
+ * server. */
 bool stg_writer_is_stuck(const stg_store_writer *w);
 
 /* A trouble is over, if it was told. */

@@ -133,14 +133,14 @@ TEST(load, reads_a_file_of_a_mebibyte_and_not_a_byte_more)
     CHECK(memcmp(read, text, size) == 0 && read[size] == '\0');
     free(read);
     check_fails(file_with(text, most + 1), "db", STG_INVALID,
-                ": too long, wanted at most 1 MiB");
+                ": too long, expected at most 1 MiB");
     free(text);
 }
 
 TEST(load, does_not_read_for_ever)
 {
     check_fails("/dev/zero", "db", STG_INVALID,
-                ": too long, wanted at most 1 MiB");
+                ": too long, expected at most 1 MiB");
 }
 
 /* Whatever the size around that of its blocks. */

@@ -9,7 +9,7 @@ TEST(alert_options, reads_a_threshold)
 {
     static const struct {
         const char *text;
-        stg_alert_threshold wanted;
+        stg_alert_threshold expected;
         const char *printed;
     } all[] = {
         {"10 failures in 5m", {10, 5 * STG_MIN}, "10 failures in 5m"},
@@ -26,8 +26,8 @@ TEST(alert_options, reads_a_threshold)
         stg_alert_threshold t;
 
         CHECK_INT(stg_alert_threshold_read(all[i].text, &t, NULL), STG_OK);
-        CHECK_U64(t.failures, all[i].wanted.failures);
-        CHECK_U64(t.window, all[i].wanted.window);
+        CHECK_U64(t.failures, all[i].expected.failures);
+        CHECK_U64(t.window, all[i].expected.window);
         CHECK_STR(stg_alert_threshold_print(&t, text), all[i].printed);
     }
 }
@@ -156,26 +156,28 @@ TEST(alert_options, takes_the_defaults_with_each_kind_of_sink)
 
 TEST(alert_options, refuses_times_out_of_range)
 {
-    REFUSES(o.interval = 59 * STG_S, "interval: wanted 1m to 7d");
-    REFUSES(o.interval = 8 * STG_DAY, "interval: wanted 1m to 7d");
+    REFUSES(o.interval = 59 * STG_S, "interval: expected 1m to 7d");
+    REFUSES(o.interval = 8 * STG_DAY, "interval: expected 1m to 7d");
     REFUSES(o.repeat_interval = 14 * STG_MIN,
-            "repeat-interval: wanted the interval to 365d, or never");
-    REFUSES(o.group_wait = 11 * STG_MIN, "group-wait: wanted 10m at most");
+            "repeat-interval: expected the interval to 365d, or never");
+    REFUSES(o.group_wait = 11 * STG_MIN, "group-wait: expected 10m at most");
     REFUSES(o.min_interval = 2 * STG_HOUR,
-            "min-interval: wanted 1h and the interval at most");
+            "min-interval: expected 1h and the interval at most");
     REFUSES(o.min_interval = 16 * STG_MIN,
-            "min-interval: wanted 1h and the interval at most");
-    REFUSES(o.resolve_after = 2 * STG_DAY, "resolve-after: wanted 1d at most");
-    REFUSES(o.lag_time = 1, "lag.time: wanted 1s to 365d, or never");
-    REFUSES(o.certificate = 366 * STG_DAY, "certificate: wanted 365d at most");
+            "min-interval: expected 1h and the interval at most");
+    REFUSES(o.resolve_after = 2 * STG_DAY,
+            "resolve-after: expected 1d at most");
+    REFUSES(o.lag_time = 1, "lag.time: expected 1s to 365d, or never");
+    REFUSES(o.certificate = 366 * STG_DAY,
+            "certificate: expected 365d at most");
     REFUSES(o.threshold.window = 0,
-            "threshold: wanted 1 to 1000000000 failures in 1s to 1d");
+            "threshold: expected 1 to 1000000000 failures in 1s to 1d");
     REFUSES(o.threshold_all.window = 2 * STG_DAY,
-            "threshold-all: wanted 1 to 1000000000 failures in 1s to 1d");
+            "threshold-all: expected 1 to 1000000000 failures in 1s to 1d");
     REFUSES(o.alerts = STG_ALERT_ALL + 1,
-            "alerts: wanted alerts that there "
+            "alerts: expected alerts that there "
             "are");
-    REFUSES(o.sink_count = 33, "sinks: wanted 32 at most");
+    REFUSES(o.sink_count = 33, "sinks: expected 32 at most");
 }
 
 #define REFUSES_SINK(of, change, words)  \
@@ -191,51 +193,52 @@ TEST(alert_options, refuses_a_sink_that_cannot_be_used)
     static const char *const bad_target[] = {"a b"};
 
     REFUSES_SINK(slack, s.name = "a b",
-                 "sinks[0].name: wanted 1 to 64 of A-Z a-z 0-9 . _ -");
+                 "sinks[0].name: expected 1 to 64 of A-Z a-z 0-9 . _ -");
     REFUSES_SINK(slack, s.name = NULL,
-                 "sinks[0].name: wanted 1 to 64 of A-Z a-z 0-9 . _ -");
-    REFUSES_SINK(slack, s.timeout = 0, "sinks[0].timeout: wanted 1s to 1m");
-    REFUSES_SINK(slack, s.alerts = 0, "sinks[0].alerts: wanted one at least");
+                 "sinks[0].name: expected 1 to 64 of A-Z a-z 0-9 . _ -");
+    REFUSES_SINK(slack, s.timeout = 0, "sinks[0].timeout: expected 1s to 1m");
+    REFUSES_SINK(slack, s.alerts = 0, "sinks[0].alerts: expected one at least");
     REFUSES_SINK(slack, (s.targets = bad_target, s.target_count = 1),
-                 "sinks[0].targets: wanted names of targets");
+                 "sinks[0].targets: expected names of targets");
     REFUSES_SINK(slack, s.url_file = NULL,
-                 "sinks[0].url-file: wanted a file that has the URL of the "
+                 "sinks[0].url-file: expected a file that has the URL of the "
                  "incoming webhook");
     REFUSES_SINK(slack, s.url = "https://hooks.slack.com/services/x",
                  "sinks[0].url: whoever has it can write to the channel: "
-                 "wanted url-file, a file that has it");
+                 "expected url-file, a file that has it");
     REFUSES_SINK(slack, (s.to = to, s.to_count = 1),
                  "sinks[0].to: only mail has it");
     REFUSES_SINK(webhook, s.url = "ftp://example.org",
-                 "sinks[0].url: wanted http:// or https://");
+                 "sinks[0].url: expected http:// or https://");
     REFUSES_SINK(webhook, s.url = NULL,
-                 "sinks[0].url: wanted url, or url-file, a file that has it");
+                 "sinks[0].url: expected url, or url-file, a file that has it");
     REFUSES_SINK(webhook, s.from = "a@b", "sinks[0].from: only mail has it");
     REFUSES_SINK(webhook, s.user = "a", "sinks[0].user: only mail has a login");
     REFUSES_SINK(mail, s.url = "http://example.org",
-                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+                 "sinks[0].url: expected smtp://HOST[:PORT] or "
                  "smtps://HOST[:PORT]");
     REFUSES_SINK(mail, s.url = "smtp://hub:pass@example.org",
-                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+                 "sinks[0].url: expected smtp://HOST[:PORT] or "
                  "smtps://HOST[:PORT]");
     REFUSES_SINK(mail, s.url = "smtp://example.org/x y",
-                 "sinks[0].url: wanted smtp://HOST[:PORT] or "
+                 "sinks[0].url: expected smtp://HOST[:PORT] or "
                  "smtps://HOST[:PORT]");
     REFUSES_SINK(mail, s.from = "hub",
-                 "sinks[0].from: wanted an address, as hub@example.org");
+                 "sinks[0].from: expected an address, as hub@example.org");
     REFUSES_SINK(mail, s.from = "<hub@example.org>",
-                 "sinks[0].from: wanted an address, as hub@example.org");
+                 "sinks[0].from: expected an address, as hub@example.org");
     REFUSES_SINK(mail, s.to_count = 0,
-                 "sinks[0].to: wanted 1 to 100 "
+                 "sinks[0].to: expected 1 to 100 "
                  "addresses");
     REFUSES_SINK(mail, (s.to = bad_to, s.to_count = 1),
-                 "sinks[0].to: wanted addresses, as ops@example.org");
+                 "sinks[0].to: expected addresses, as ops@example.org");
     REFUSES_SINK(mail, s.password_file = NULL,
                  "sinks[0].password-file: a login needs both user and "
                  "password-file");
-    REFUSES_SINK(mail, s.starttls = STG_STARTTLS_OPTIONAL,
-                 "sinks[0].starttls: a password is sent over TLS only: wanted "
-                 "required, or smtps://");
+    REFUSES_SINK(
+        mail, s.starttls = STG_STARTTLS_OPTIONAL,
+        "sinks[0].starttls: a password is sent over TLS only: expected "
+        "required, or smtps://");
 }
 
 TEST(alert_options, refuses_headers_that_are_none)

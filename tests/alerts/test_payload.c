@@ -291,7 +291,7 @@ TEST(secret, is_refused_without_being_shown)
     CHECK(strstr(err.text, ": there is nothing in it") != NULL);
     CHECK_INT(read_text(" \n", 2, &secret, &err), STG_INVALID);
     CHECK_INT(read_text("one\ntwo\n", 8, &secret, &err), STG_INVALID);
-    CHECK(strstr(err.text, "wanted one line") != NULL);
+    CHECK(strstr(err.text, "expected one line") != NULL);
     CHECK(strstr(err.text, "two") == NULL);
     CHECK_INT(read_text("a\0b", 3, &secret, &err), STG_INVALID);
     CHECK_INT(read_text(large, sizeof large, &secret, &err), STG_INVALID);

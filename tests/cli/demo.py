@@ -50,9 +50,9 @@ class Demo(unittest.TestCase):
 
     def test_it_can_be_interrupted(self):
         demo = self.start()
-        for wanted in ("stagger hub", "messages accepted"):
+        for expected in ("stagger hub", "messages accepted"):
             for line in demo.stdout:
-                if wanted in line:
+                if expected in line:
                     break
         demo.send_signal(signal.SIGINT)
         _, err = demo.communicate(timeout=60)

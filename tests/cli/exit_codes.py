@@ -64,9 +64,9 @@ class ExitCodes(unittest.TestCase):
     def tearDownClass(cls):
         if cls.ran != set(unittest.defaultTestLoader.getTestCaseNames(cls)):
             return
-        wanted = {(name, code) for name, codes in documented().items()
+        expected = {(name, code) for name, codes in documented().items()
                   for code in codes} - ELSEWHERE
-        assert cls.rows == wanted, (wanted - cls.rows, cls.rows - wanted)
+        assert cls.rows == expected, (expected - cls.rows, cls.rows - expected)
 
     def setUp(self):
         self.ran.add(self._testMethodName)

@@ -124,7 +124,7 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.delivers = {}
         self.looks = 0
         self.is_honest = True   # what it answers is as the contract has it
-        self.token = None       # that is wanted
+        self.token = None       # that is expected
         self.problem = None     # of the next answers: a function of a request
         self.replay = []        # changes of a replay, one an answer
         self.expired = self.forgotten = 0
@@ -219,7 +219,7 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
             if found is not None:
                 raise found
         if self.token is not None and token != f"Bearer {self.token}":
-            raise Problem(401, "a token is wanted", "Unauthorized")
+            raise Problem(401, "a token is needed", "Unauthorized")
         found = self.call(method, url, body)
         self.check(method, url.path, *found)
         return found

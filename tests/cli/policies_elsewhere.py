@@ -30,9 +30,9 @@ def spans(cell):
 
 def is_met(figure, ms):
     about, number, unit = re.fullmatch(FIGURE, figure).groups()
-    wanted = Decimal(number) * UNITS[unit]
-    allowed = wanted / 1000 if about else 0
-    return abs(Decimal(ms) - wanted) <= allowed
+    expected = Decimal(number) * UNITS[unit]
+    allowed = expected / 1000 if about else 0
+    return abs(Decimal(ms) - expected) <= allowed
 
 
 def field(policy, path):
@@ -46,8 +46,8 @@ def missed(policy, figures):
     waits = iter(policy["waits"])
     for figure in figures:
         if "=" in figure:
-            path, wanted = figure.split("=")
-            if Decimal(field(policy, path)) != Decimal(wanted):
+            path, expected = figure.split("=")
+            if Decimal(field(policy, path)) != Decimal(expected):
                 yield figure
             continue
         wait = next(waits, None)

@@ -526,16 +526,16 @@ class Send(unittest.TestCase):
             (["-p", "base=1s cap=1ms"],
              "policy:1:9: cap=1ms is below base=1s\n"
              "  base=1s cap=1ms\n          ^"),
-            (["--header", "x"], "--header=x: wanted 'Name: value'"),
+            (["--header", "x"], "--header=x: expected 'Name: value'"),
             (["--header", "x y: z"],
-             "--header=x y: z: wanted 'Name: value', as HTTP has them"),
-            (["--key", "a\nb"], "--key=a?b: wanted 1 to 256 bytes that may "
+             "--header=x y: z: expected 'Name: value', as HTTP has them"),
+            (["--key", "a\nb"], "--key=a?b: expected 1 to 256 bytes that may "
                                 "stand in a header"),
-            (["--id", "a\nb"], "--id=a?b: wanted 1 to 200 bytes that may "
+            (["--id", "a\nb"], "--id=a?b: expected 1 to 200 bytes that may "
                                "stand in a header"),
-            (["--in-flight", "0"], "--in-flight=0: wanted 1 to 64"),
+            (["--in-flight", "0"], "--in-flight=0: expected 1 to 64"),
             (["--lines", "--ndjson"],
-             "--lines and --ndjson: wanted one of them"),
+             "--lines and --ndjson: expected one of them"),
             (["--ndjson", "--key", "k"], "--key, --type and --header: with "
                                          "--ndjson they stand in the lines"),
             (["/nowhere"], "/nowhere: No such file or directory"),

@@ -120,7 +120,7 @@ class Advise(unittest.TestCase):
         self.assertNotRegex(out, "never|at once|The service is back|best")
 
     def test_refuses_what_is_wrong_and_says_the_range(self):
-        for words, wanted in [
+        for words, expected in [
                 (["--clients", "0"], "expected 1 to 10000000"),
                 (["--processes", "6000"], "as many as there are clients"),
                 (["--capacity", "much"], "1 to 4000000 requests a second"),
@@ -140,7 +140,7 @@ class Advise(unittest.TestCase):
             with self.subTest(words=words):
                 found = run("sim", "advise", *words)
                 self.assertEqual(found.returncode, 2, found.stderr)
-                self.assertIn(wanted, found.stderr)
+                self.assertIn(expected, found.stderr)
 
 
 if __name__ == "__main__":

@@ -148,10 +148,10 @@ class Overload(unittest.TestCase):
 
     def test_refuses_what_is_wrong_and_says_the_range(self):
         for options, words in [
-                (["--queue", "x"], "--queue=x: wanted 0 to 10000000"),
-                (["--workers", "0"], "wanted 1 to 100000"),
+                (["--queue", "x"], "--queue=x: expected 0 to 10000000"),
+                (["--workers", "0"], "expected 1 to 100000"),
                 (["--rate", "-1"], "0.001 to 4000000"),
-                (["--service", "fast"], "wanted a time as 10ms"),
+                (["--service", "fast"], "expected a time as 10ms"),
                 (["--trigger", "slow"], "slow:FACTOR"),
                 (["--errors", "101%"], "0% to 100%"),
                 (["--to", "95s"], "less than the duration"),
@@ -159,7 +159,7 @@ class Overload(unittest.TestCase):
                 (["--bin", "7ms"], "divides the duration"),
                 (["--reps", "0"], "expected 1 to 10000"),
                 (["--sweep", "budget"], "expected a setting and values"),
-                (["--sweep", "budget=foo"], "budget=foo: wanted none"),
+                (["--sweep", "budget=foo"], "budget=foo: expected none"),
                 (["--sweep", "colour=red"], "--sweep=colour: no option of the "
                  "model, and no setting of a policy; see"),
                 (["--sweep", "quue=1,2"], "did you mean queue?"),

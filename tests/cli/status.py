@@ -51,17 +51,17 @@ class Terminal:
             os.execv(STAGGER, [STAGGER, *words])
         self.text = ""
 
-    def read(self, wanted):
+    def read(self, expected):
         """Until the pattern is in what came; returns all of it."""
         until = time.monotonic() + PATIENCE
-        while not re.search(wanted, self.text, re.S):
-            assert time.monotonic() < until, f"no {wanted!r}: {self.text[-2000:]!r}"
+        while not re.search(expected, self.text, re.S):
+            assert time.monotonic() < until, f"no {expected!r}: {self.text[-2000:]!r}"
             if select.select([self.file], [], [], 0.1)[0]:
                 try:
                     self.text += os.read(self.file, 65536).decode()
                 except OSError:
                     break
-        assert re.search(wanted, self.text, re.S), self.text[-2000:]
+        assert re.search(expected, self.text, re.S), self.text[-2000:]
         return self.text
 
     def type(self, text):
@@ -289,24 +289,24 @@ class Status(Case):
         return text.splitlines()[2:]
 
     def test_says_how_old_the_last_fault_is(self):
-        for ms, wanted in ((0, "0s"), (999, "0s"), (59999, "59s"),
+        for ms, expected in ((0, "0s"), (999, "0s"), (59999, "59s"),
                            (60000, "1m"), (5999999, "99m"), (6000000, "1h"),
                            (172799999, "47h"), (172800000, "2d"),
                            (999 * 86400000, "999d")):
             lines = self.rows_of(target("a", **failed("HTTP_401", ms)))
             self.assertEqual(lines[0], "1 target, 1 failing: 1 live"
                              if ms < 60000 else "1 target: 1 live")
-            self.assertTrue(lines[3].endswith(f" HTTP_401 {wanted} ago"),
+            self.assertTrue(lines[3].endswith(f" HTTP_401 {expected} ago"),
                             lines)
 
     def test_says_when_the_next_probe_starts(self):
         ill = {**failed("HTTP_503", 1000), "state": "circuit-open",
                "breaker": "open"}
-        for at, wanted, roomy in (
+        for at, expected, roomy in (
                 ("03:00:14", "probe 12s", "probe in 12s"),
                 ("03:10:02", "probe 10m", "probe in 10m"),
                 ("03:00:00", "probe 0s", "probe in 0s")):
-            for columns, words in ((80, wanted), (120, roomy)):
+            for columns, words in ((80, expected), (120, roomy)):
                 self.hub.looks = 0
                 lines = self.rows_of(
                     target("a", **ill, probe_at=f"2026-03-01T{at}.000Z"),
@@ -377,13 +377,13 @@ class Status(Case):
         self.assertTrue(all(c == "\n" or c.isprintable() for c in text), text)
 
     def test_is_refused_with_bad_options(self):
-        for words, wanted in (
+        for words, expected in (
                 (["--once", "--watch"], "exclude each other"),
                 (["--interval=1ms"], "expected a time from 10ms to 1h"),
                 (["--interval=x"], "expected a time from 10ms to 1h"),
                 (["x"], "unexpected argument"),
                 (["--nonsense"], "See stagger status --help")):
-            self.fail_with(2, wanted, "status", *words)
+            self.fail_with(2, expected, "status", *words)
 
 
 class Errors(Case):
@@ -395,11 +395,11 @@ class Errors(Case):
                 ["dead", "replay", "--all", "--dry-run"],
                 ["dead", "drop", "--all", "--yes"])
 
-    def each(self, code, *wanted):
+    def each(self, code, *expected):
         for command in self.COMMANDS:
             with self.subTest(command=command):
-                said = self.fail_with(code, wanted[0], *command)
-                for words in wanted:
+                said = self.fail_with(code, expected[0], *command)
+                for words in expected:
                     self.assertIn(words, said)
 
     def test_no_hub_there(self):
@@ -418,7 +418,7 @@ class Errors(Case):
 
     def test_no_token(self):
         self.hub.token = "a-token-of-some-length"
-        self.each(1, "a token is wanted (401)", "--token-file")
+        self.each(1, "a token is needed (401)", "--token-file")
 
     def test_a_token_that_may_not(self):
         with tempfile.NamedTemporaryFile("w") as file:
@@ -526,14 +526,14 @@ class Targets(Case):
                          "as before\n")
 
     def test_bad_words(self):
-        for words, wanted in (
+        for words, expected in (
                 (["targets", "x"], "expected list or forget"),
                 (["targets", "list", "x"], "unexpected argument"),
                 (["targets", "--yes"], "list has no option --yes"),
                 (["targets", "forget", "--json", "x"], "no option --json"),
                 (["targets", "forget"], "expected the name"),
                 (["reload", "x"], "unexpected argument")):
-            self.fail_with(2, wanted, *words)
+            self.fail_with(2, expected, *words)
         self.assertEqual(self.calls(), [])
 
 
@@ -670,7 +670,7 @@ class Dead(Case):
         self.assertEqual((done["state"], done["messages"]), ("done", 14))
 
     def test_is_refused_without_a_condition_or_a_yes(self):
-        for words, wanted in (
+        for words, expected in (
                 ([], "which ones?"),
                 (["--yes"], "which ones?"),
                 (["--all"], "add --yes to confirm, or --dry-run"),
@@ -685,7 +685,7 @@ class Dead(Case):
                 (["--store=x", "--yes"], "no option --store"),
                 (["7"], "unexpected argument")):
             for command in ("replay", "drop"):
-                self.fail_with(2, wanted, "dead", command, *words)
+                self.fail_with(2, expected, "dead", command, *words)
         done = run("dead", "list", "--yes")
         self.assertIn("list has no option --yes", done.stderr)
         self.assertEqual(self.calls(), [])

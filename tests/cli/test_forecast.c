@@ -114,9 +114,9 @@ TEST(forecast, keeps_to_the_floor)
               "1500000 1750000 2000000");
 }
 
-static bool is_about(stg_ns found, stg_ns wanted)
+static bool is_about(stg_ns found, stg_ns expected)
 {
-    return found > wanted / 100 * 99 && found < wanted / 100 * 101;
+    return found > expected / 100 * 99 && found < expected / 100 * 101;
 }
 
 /* From U[b, 3 s], cut at the floor f: f; U[f, 3 f], mean 2 f; then a mean of

@@ -121,7 +121,7 @@ class Golden(unittest.TestCase):
     maxDiff = None
 
     def look(self, name, code, least):
-        wanted = golden(f"{name}.golden")
+        expected = golden(f"{name}.golden")
         found = {}
         for title, text in cases(f"{name}.txt"):
             with self.subTest(title):
@@ -131,12 +131,12 @@ class Golden(unittest.TestCase):
                 self.assertNotEqual(found[title], "")
                 self.assertNotIn("hush", r.stdout)
                 if not os.environ.get("STAGGER_GOLDEN"):
-                    self.assertEqual(found[title], wanted.get(title))
+                    self.assertEqual(found[title], expected.get(title))
         if os.environ.get("STAGGER_GOLDEN") == "write":
             (HERE / f"{name}.golden").write_text(
                 "".join(f"=== {k}\n{v}" for k, v in found.items()))
         self.assertGreaterEqual(len(found), least)
-        self.assertEqual(set(wanted) - set(found), set())
+        self.assertEqual(set(expected) - set(found), set())
 
     def test_says_what_is_bad(self):
         self.look("bad", 2, 100)

@@ -9,14 +9,14 @@
 /* What the hub makes of a text, against what text it should be. */
 static void check_same(const char *text, size_t targets, const char *expected)
 {
-    static char is[STG_POLICY_TEXT_MAX], wanted[STG_POLICY_TEXT_MAX];
+    static char is[STG_POLICY_TEXT_MAX], same[STG_POLICY_TEXT_MAX];
     stg_policy policy;
 
     CHECK_INT(stg_lane_policy_read(&policy, text, targets, 0, 0, NULL), STG_OK);
     stg_policy_print(&policy, is);
     CHECK_INT(stg_policy_parse(&policy, expected, NULL), STG_OK);
-    stg_policy_print(&policy, wanted);
-    CHECK_STR(is, wanted);
+    stg_policy_print(&policy, same);
+    CHECK_STR(is, same);
 }
 
 #define OWN " budget=ratio:0.2+10/s budget-empty=wait"

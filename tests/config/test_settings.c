@@ -114,7 +114,7 @@ TEST(settings, lie_in_sections_that_are_there)
 
 /* -- one value ------------------------------------------------------------- */
 
-static const char *read_hint(const char *path, const char *text)
+static const char *read_suggestion(const char *path, const char *text)
 {
     static stg_value_flaw flaw;
     stg_settings *s = stg_settings_new();
@@ -122,26 +122,26 @@ static const char *read_hint(const char *path, const char *text)
     bool is_read = stg_value_read(row, text, s, &flaw);
 
     stg_settings_free(s);
-    return is_read ? "read" : flaw.hint;
+    return is_read ? "read" : flaw.suggestion;
 }
 
 TEST(settings, guess_what_a_value_was_meant_to_be)
 {
-    CHECK_STR(read_hint("drain", "10s"), "read");
-    CHECK_STR(read_hint("drain", "10"), "10s");
-    CHECK_STR(read_hint("drain", "10 s"), "10s");
-    CHECK_STR(read_hint("drain", "2 minutes"), "2m");
-    CHECK_STR(read_hint("drain", "1.5hours"), "1.5h");
-    CHECK_STR(read_hint("drain", "3d"), "");
-    CHECK_STR(read_hint("memory", "1GiB"), "read");
-    CHECK_STR(read_hint("memory", "1G"), "read");
-    CHECK_STR(read_hint("memory", "134217728"), "read");
-    CHECK_STR(read_hint("memory", "1gb"), "1GiB");
-    CHECK_STR(read_hint("memory", "64"), "64MiB");
-    CHECK_STR(read_hint("log.level", "Info"), "info");
-    CHECK_STR(read_hint("budget", "100:10/s"), "read");
-    CHECK_STR(read_hint("alerts.threshold", "3 failures in 1m"), "read");
-    CHECK_STR(read_hint("alerts.repeat-interval", "none"), "never");
+    CHECK_STR(read_suggestion("drain", "10s"), "read");
+    CHECK_STR(read_suggestion("drain", "10"), "10s");
+    CHECK_STR(read_suggestion("drain", "10 s"), "10s");
+    CHECK_STR(read_suggestion("drain", "2 minutes"), "2m");
+    CHECK_STR(read_suggestion("drain", "1.5hours"), "1.5h");
+    CHECK_STR(read_suggestion("drain", "3d"), "");
+    CHECK_STR(read_suggestion("memory", "1GiB"), "read");
+    CHECK_STR(read_suggestion("memory", "1G"), "read");
+    CHECK_STR(read_suggestion("memory", "134217728"), "read");
+    CHECK_STR(read_suggestion("memory", "1gb"), "1GiB");
+    CHECK_STR(read_suggestion("memory", "64"), "64MiB");
+    CHECK_STR(read_suggestion("log.level", "Info"), "info");
+    CHECK_STR(read_suggestion("budget", "100:10/s"), "read");
+    CHECK_STR(read_suggestion("alerts.threshold", "3 failures in 1m"), "read");
+    CHECK_STR(read_suggestion("alerts.repeat-interval", "none"), "never");
 }
 
 /* -- filters --------------------------------------------------------------- */
@@ -384,20 +384,20 @@ TEST(settings, tell_a_target_that_has_changed)
 }
 
 static void check_reload(const char *before, const char *after,
-                         const char *wanted)
+                         const char *expected)
 {
     stg_settings *old = load(before), *next = load(after);
     stg_diagnostics c = {.all = NULL};
 
     stg_settings_check_reload(old, next, &c);
-    CHECK_INT(c.mistakes, wanted == NULL ? 0 : 1);
-    if (wanted != NULL) {
+    CHECK_INT(c.mistakes, expected == NULL ? 0 : 1);
+    if (expected != NULL) {
         char found[256];
 
         snprintf(found, sizeof found, "%u:%u: %s",
                  (unsigned)c.all[0].place.line, (unsigned)c.all[0].place.column,
                  c.all[0].text);
-        CHECK_STR(found, wanted);
+        CHECK_STR(found, expected);
     }
     stg_diagnostics_free(&c);
     stg_settings_free(old);

@@ -474,14 +474,14 @@ TEST(breaker, judges_outcomes_by_what_they_say_of_the_remote)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         stg_outcome o = {.fault = rows[i].fault};
 
-        CHECK_INT(stg_breaker_judge(&o), rows[i].verdict);
+        CHECK_INT(stg_breaker_classify(&o), rows[i].verdict);
     }
     for (int code = 1; code <= 16; code++) {
         stg_outcome o = stg_failed_grpc(code, NULL);
 
-        CHECK_INT(stg_breaker_judge(&o), code == 14  ? STG_BREAKER_FAILURE
-                                         : code == 1 ? STG_BREAKER_NEITHER
-                                                     : STG_BREAKER_SUCCESS);
+        CHECK_INT(stg_breaker_classify(&o), code == 14  ? STG_BREAKER_FAILURE
+                                            : code == 1 ? STG_BREAKER_NEITHER
+                                                        : STG_BREAKER_SUCCESS);
     }
     // Numbers of other protocols are not gRPC's.
     for (int code = 1; code <= 14; code += 13) {
@@ -489,12 +489,12 @@ TEST(breaker, judges_outcomes_by_what_they_say_of_the_remote)
                          .code_kind = STG_CODE_KAFKA,
                          .code = (uint32_t)code};
 
-        CHECK_INT(stg_breaker_judge(&o), STG_BREAKER_SUCCESS);
+        CHECK_INT(stg_breaker_classify(&o), STG_BREAKER_SUCCESS);
     }
 }
 
-#define NOT_SLOW                                                             \
-    "breaker-slow counts calls in the window of a breaker by share: wanted " \
+#define NOT_SLOW                                                               \
+    "breaker-slow counts calls in the window of a breaker by share: expected " \
     "none, or one such as breaker=50%/20/10s:30s"
 #define SHARE(slow_percent_, slow_after_)                                     \
     {                                                                         \
@@ -511,74 +511,74 @@ TEST(breaker, refuses_options_out_of_range_and_names_them)
         const char *text;
     } refusals[] = {
         {{.rule = (stg_breaker_rule)3},
-         "breaker rule=3 is out of range, wanted one of stg_breaker_rule"},
-        {{.failures = 1}, "breaker has no rule: the rest is wanted 0"},
-        {{.percent = 1}, "breaker has no rule: the rest is wanted 0"},
-        {{.calls = 1}, "breaker has no rule: the rest is wanted 0"},
-        {{.window = 1}, "breaker has no rule: the rest is wanted 0"},
-        {{.open = 1}, "breaker has no rule: the rest is wanted 0"},
-        {{.open_max = 1}, "breaker has no rule: the rest is wanted 0"},
+         "breaker rule=3 is out of range, expected one of stg_breaker_rule"},
+        {{.failures = 1}, "breaker has no rule: expected 0 for the rest"},
+        {{.percent = 1}, "breaker has no rule: expected 0 for the rest"},
+        {{.calls = 1}, "breaker has no rule: expected 0 for the rest"},
+        {{.window = 1}, "breaker has no rule: expected 0 for the rest"},
+        {{.open = 1}, "breaker has no rule: expected 0 for the rest"},
+        {{.open_max = 1}, "breaker has no rule: expected 0 for the rest"},
         {{.connects = 1},
-         "breaker-connect=1 is out of range, wanted none where breaker=none"},
+         "breaker-connect=1 is out of range, expected none where breaker=none"},
         {{.rule = STG_BREAKER_ROW,
           .failures = 1,
           .connects = 1000001,
           .open = s,
           .open_max = s},
-         "breaker-connect=1000001 is out of range, wanted none, or 1 to "
+         "breaker-connect=1000001 is out of range, expected none, or 1 to "
          "1000000"},
         {{.rule = STG_BREAKER_ROW, .open = s, .open_max = s},
-         "breaker failures=0 is out of range, wanted 1 to 1000000"},
+         "breaker failures=0 is out of range, expected 1 to 1000000"},
         {{.rule = STG_BREAKER_ROW, .failures = 1000001, .open = s},
-         "breaker failures=1000001 is out of range, wanted 1 to 1000000"},
+         "breaker failures=1000001 is out of range, expected 1 to 1000000"},
         {{.rule = STG_BREAKER_ROW, .failures = 1, .percent = 1, .open = s},
          "breaker counts failures in a row: percent, calls and window are "
-         "wanted 0"},
+         "expected to be 0"},
         {{.rule = STG_BREAKER_ROW, .failures = 1, .calls = 1, .open = s},
          "breaker counts failures in a row: percent, calls and window are "
-         "wanted 0"},
+         "expected to be 0"},
         {{.rule = STG_BREAKER_ROW, .failures = 1, .window = 1, .open = s},
          "breaker counts failures in a row: percent, calls and window are "
-         "wanted 0"},
+         "expected to be 0"},
         {{.rule = STG_BREAKER_ROW, .failures = 1},
-         "breaker open=0 is out of range, wanted 1ms to 365d"},
+         "breaker open=0 is out of range, expected 1ms to 365d"},
         {{.rule = STG_BREAKER_ROW, .failures = 1, .open = too_long},
-         "breaker open=366d is out of range, wanted 1ms to 365d"},
+         "breaker open=366d is out of range, expected 1ms to 365d"},
         {{.rule = STG_BREAKER_ROW, .failures = 1, .open = s, .open_max = 1},
-         "breaker open_max=1ns is out of range, wanted its first opening to "
+         "breaker open_max=1ns is out of range, expected its first opening to "
          "365d"},
         {{.rule = STG_BREAKER_ROW,
           .failures = 1,
           .open = s,
           .open_max = too_long},
-         "breaker open_max=366d is out of range, wanted its first opening to "
+         "breaker open_max=366d is out of range, expected its first opening to "
          "365d"},
         {{.rule = STG_BREAKER_SHARE},
-         "breaker percent=0 is out of range, wanted 1 to 100"},
+         "breaker percent=0 is out of range, expected 1 to 100"},
         {{.rule = STG_BREAKER_SHARE, .percent = 101},
-         "breaker percent=101 is out of range, wanted 1 to 100"},
+         "breaker percent=101 is out of range, expected 1 to 100"},
         {{.rule = STG_BREAKER_SHARE, .percent = 1},
-         "breaker calls=0 is out of range, wanted 1 to 10000"},
+         "breaker calls=0 is out of range, expected 1 to 10000"},
         {{.rule = STG_BREAKER_SHARE, .percent = 1, .calls = 10001},
-         "breaker calls=10001 is out of range, wanted 1 to 10000"},
+         "breaker calls=10001 is out of range, expected 1 to 10000"},
         {{.rule = STG_BREAKER_SHARE, .percent = 1, .calls = 1},
-         "breaker window=0 is out of range, wanted 10ms to 1d"},
+         "breaker window=0 is out of range, expected 10ms to 1d"},
         {{.rule = STG_BREAKER_SHARE,
           .percent = 1,
           .calls = 1,
           .window = STG_DAY + 1},
-         "breaker window=86400000000001ns is out of range, wanted 10ms to 1d"},
+         "breaker window=86400000000001ns is out of range, expected 10ms to 1d"},
         {{.rule = STG_BREAKER_SHARE,
           .percent = 1,
           .calls = 1,
           .window = s,
           .failures = 2},
-         "breaker failures=2 is out of range, wanted 0 where a share counts"},
+         "breaker failures=2 is out of range, expected 0 where a share counts"},
         {{.rule = STG_BREAKER_SHARE, .percent = 1, .calls = 1, .window = s},
-         "breaker open=0 is out of range, wanted 1ms to 365d"},
+         "breaker open=0 is out of range, expected 1ms to 365d"},
         {{.probes = 2},
-         "breaker-probes=2 is out of range, wanted 1 where breaker=none"},
-        {{.probes_good = 1}, "breaker has no rule: the rest is wanted 0"},
+         "breaker-probes=2 is out of range, expected 1 where breaker=none"},
+        {{.probes_good = 1}, "breaker has no rule: expected 0 for the rest"},
         {{.slow_percent = 1}, NOT_SLOW},
         {{.slow_after = s}, NOT_SLOW},
         {{.rule = STG_BREAKER_ROW,
@@ -594,15 +594,15 @@ TEST(breaker, refuses_options_out_of_range_and_names_them)
           .slow_after = s},
          NOT_SLOW},
         {SHARE(101, s),
-         "breaker-slow percent=101 is out of range, wanted 1 to 100"},
+         "breaker-slow percent=101 is out of range, expected 1 to 100"},
         {SHARE(0, s),
-         "breaker-slow percent=0 is out of range, wanted 1 to 100"},
+         "breaker-slow percent=0 is out of range, expected 1 to 100"},
         {SHARE(1, 0),
-         "breaker-slow duration=0 is out of range, wanted 1us to 365d"},
+         "breaker-slow duration=0 is out of range, expected 1us to 365d"},
         {SHARE(1, 999),
-         "breaker-slow duration=999ns is out of range, wanted 1us to 365d"},
+         "breaker-slow duration=999ns is out of range, expected 1us to 365d"},
         {SHARE(1, 365 * STG_DAY + 1),
-         "breaker-slow duration=31536000000000001ns is out of range, wanted 1us "
+         "breaker-slow duration=31536000000000001ns is out of range, expected 1us "
          "to 365d"},
         {{.rule = STG_BREAKER_ROW,
           .failures = 1,
@@ -610,35 +610,35 @@ TEST(breaker, refuses_options_out_of_range_and_names_them)
           .open_max = s,
           .probes = 1,
           .probes_good = 1},
-         "breaker-probes=1 is out of range, wanted 2 to 31, or 0 for one"},
+         "breaker-probes=1 is out of range, expected 2 to 31, or 0 for one"},
         {{.rule = STG_BREAKER_ROW,
           .failures = 1,
           .open = s,
           .open_max = s,
           .probes = 32,
           .probes_good = 1},
-         "breaker-probes=32 is out of range, wanted 2 to 31, or 0 for one"},
+         "breaker-probes=32 is out of range, expected 2 to 31, or 0 for one"},
         {{.rule = STG_BREAKER_ROW,
           .failures = 1,
           .open = s,
           .open_max = s,
           .probes = 3,
           .probes_good = 4},
-         "breaker-probes good=4 is out of range, wanted 1 to the probes, or 0 "
+         "breaker-probes good=4 is out of range, expected 1 to the probes, or 0 "
          "for one"},
         {{.rule = STG_BREAKER_ROW,
           .failures = 1,
           .open = s,
           .open_max = s,
           .probes = 3},
-         "breaker-probes good=0 is out of range, wanted 1 to the probes, or 0 "
+         "breaker-probes good=0 is out of range, expected 1 to the probes, or 0 "
          "for one"},
         {{.rule = STG_BREAKER_ROW,
           .failures = 1,
           .open = s,
           .open_max = s,
           .probes_good = 1},
-         "breaker-probes good=1 is out of range, wanted 1 to the probes, or 0 "
+         "breaker-probes good=1 is out of range, expected 1 to the probes, or 0 "
          "for one"},
     };
     stg_error err;

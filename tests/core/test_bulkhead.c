@@ -55,11 +55,12 @@ TEST(bulkhead, refuses_options_out_of_range_and_names_them)
         const char *text;
     } rows[] = {
         {{1000001, 0},
-         "bulkhead=1000001 is out of range, wanted 1 to 1000000 attempts at "
+         "bulkhead=1000001 is out of range, expected 1 to 1000000 attempts at "
          "once, or none"},
-        {{0, 1}, "bulkhead wait=1ns is out of range, wanted 0 without a limit"},
+        {{0, 1},
+         "bulkhead wait=1ns is out of range, expected 0 without a limit"},
         {{1, 365 * STG_DAY + 1},
-         "bulkhead wait=31536000000000001ns is out of range, wanted 0 to "
+         "bulkhead wait=31536000000000001ns is out of range, expected 0 to "
          "365d"},
     };
     static const stg_bulkhead_options ends[] = {

@@ -954,22 +954,23 @@ TEST(hedge, refuses_options_out_of_range_and_names_them)
         const char *text;
     } rows[] = {
         {{4, 0, STG_S},
-         "hedge=4 is out of range, wanted 1 to 3 further attempts, or none"},
-        {{1, 49, 0}, "hedge percentile=49 is out of range, wanted 50 to 99"},
-        {{1, 100, 0}, "hedge percentile=100 is out of range, wanted 50 to 99"},
+         "hedge=4 is out of range, expected 1 to 3 further attempts, or none"},
+        {{1, 49, 0}, "hedge percentile=49 is out of range, expected 50 to 99"},
+        {{1, 100, 0},
+         "hedge percentile=100 is out of range, expected 50 to 99"},
         {{0, 50, 0},
-         "hedge percentile=50 is out of range, wanted 0 without hedges"},
+         "hedge percentile=50 is out of range, expected 0 without hedges"},
         {{0, 0, 1},
-         "hedge delay=1ns is out of range, wanted 0 without hedges, or with a "
+         "hedge delay=1ns is out of range, expected 0 without hedges, or with a "
          "percentile"},
         {{1, 50, 1},
-         "hedge delay=1ns is out of range, wanted 0 without hedges, or with a "
+         "hedge delay=1ns is out of range, expected 0 without hedges, or with a "
          "percentile"},
-        {{1, 0, 0}, "hedge delay=0 is out of range, wanted 1ms to 365d"},
+        {{1, 0, 0}, "hedge delay=0 is out of range, expected 1ms to 365d"},
         {{1, 0, STG_MS - 1},
-         "hedge delay=999999ns is out of range, wanted 1ms to 365d"},
+         "hedge delay=999999ns is out of range, expected 1ms to 365d"},
         {{1, 0, 365 * STG_DAY + 1},
-         "hedge delay=31536000000000001ns is out of range, wanted 1ms to 365d"},
+         "hedge delay=31536000000000001ns is out of range, expected 1ms to 365d"},
     };
     static const stg_hedge_options good[] = {{0, 0, 0},
                                              {1, 50, 0},

@@ -119,12 +119,12 @@ TEST(limiter, refuses_what_is_out_of_range)
 
     CHECK_INT(stg_limiter_init(&l, 1000000001, 1, &err), STG_INVALID);
     CHECK_STR(err.text,
-              "rate=1000000001 is out of range, wanted 0 (no limit) "
+              "rate=1000000001 is out of range, expected 0 (no limit) "
               "to 1000000000 thousandths");
     CHECK_INT(stg_limiter_init(&l, 0, 1, &err), STG_INVALID);
-    CHECK_STR(err.text, "burst=1 is out of range, wanted 0 with no rate");
+    CHECK_STR(err.text, "burst=1 is out of range, expected 0 with no rate");
     CHECK_INT(stg_limiter_init(&l, 1, 1000001, &err), STG_INVALID);
-    CHECK_STR(err.text, "burst=1000001 is out of range, wanted 0 to 1000000");
+    CHECK_STR(err.text, "burst=1000001 is out of range, expected 0 to 1000000");
     CHECK_INT(stg_limiter_init(NULL, 1, 1, &err), STG_INVALID);
     CHECK_STR(err.text, "limiter is NULL");
     limit(1000000000, 1000000);

@@ -21,7 +21,7 @@ TEST(null, is_no_breaker_that_lets_all_pass)
 {
     stg_breaker b = {0};
 
-    CHECK_INT(stg_breaker_judge(NULL), STG_BREAKER_NEITHER);
+    CHECK_INT(stg_breaker_classify(NULL), STG_BREAKER_NEITHER);
     CHECK_INT(stg_breaker_enter(NULL, 0, NULL), STG_PERMIT_GRANTED);
     stg_breaker_report(NULL, false, STG_BREAKER_FAILURE, 0, 0);
     stg_breaker_abandon(NULL, 0);

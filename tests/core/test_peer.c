@@ -108,7 +108,7 @@ TEST(peer, can_have_a_rate_limit)
     CHECK(stg_limiter_take(&peer.limiter, 0, NULL));
     CHECK(!stg_limiter_take(&peer.limiter, 0, NULL));
     CHECK_INT(stg_peer_limit(&peer, 1000, 1000001, &err), STG_INVALID);
-    CHECK_STR(err.text, "burst=1000001 is out of range, wanted 0 to 1000000");
+    CHECK_STR(err.text, "burst=1000001 is out of range, expected 0 to 1000000");
 }
 
 TEST(peer, has_the_rate_of_its_policy)

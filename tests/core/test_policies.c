@@ -107,9 +107,10 @@ TEST(policies, have_names_of_letters_digits_and_some_signs)
     }
 }
 
-#define NAME ": wanted `name: policy`, with a name that starts with a letter\n"
-#define COLON ": wanted a colon behind the name\n"
-#define PRESET ": is the name of a preset, wanted another\n"
+#define NAME \
+    ": expected `name: policy`, with a name that starts with a letter\n"
+#define COLON ": expected a colon behind the name\n"
+#define PRESET ": is the name of a preset, expected another\n"
 
 TEST(policies, are_refused_with_the_place)
 {
@@ -146,29 +147,29 @@ TEST(policies, are_refused_with_the_place)
         {"a1234567890123456789012345678901234567890123456789012345678901234: "
          "none",
          "policies:1:1: a123456789012345678901234567890123456789...: too long, "
-         "wanted a name of at most 64\n"},
+         "expected a name of at most 64\n"},
         // What the policy says of itself, in its line and column.
         {"db: attempts=0",
-         "policies:1:5: attempts=0 is out of range, wanted 1 "
+         "policies:1:5: attempts=0 is out of range, expected 1 "
          "to 4294967295, or unlimited\n"},
         {"db:attempts=0",
-         "policies:1:4: attempts=0 is out of range, wanted 1 "
+         "policies:1:4: attempts=0 is out of range, expected 1 "
          "to 4294967295, or unlimited\n"},
         {"\n  db:\t backend unsafe=x",
-         "policies:2:16: unsafe=x: wanted yes or "
+         "policies:2:16: unsafe=x: expected yes or "
          "no\n"},
         {"# x\r\n\r\ndb: aws base=30s",
          "policies:3:9: cap=20s is below base=30s\n"},
         {"db: none nested=x\r\n",
-         "policies:1:10: nested=x: wanted once or full\n"},
+         "policies:1:10: nested=x: expected once or full\n"},
         {"db: retry=503 once=503",
          "policies:1:20: 503: a second rule on it, the first is at 1:11\n"},
         {"\ndb: retry=503,503",
          "policies:2:15: 503: a second rule on it, the first is at 2:11\n"},
-        {"db: unsafe=\r\r\n", "policies:1:5: unsafe=: wanted yes or no\n"},
+        {"db: unsafe=\r\r\n", "policies:1:5: unsafe=: expected yes or no\n"},
         {"db: unsafe=yes\fx\n",
-         "policies:1:5: unsafe=yes?x: wanted yes or no\n"},
-        {"db: unsafe=#yes", "policies:1:5: unsafe=: wanted yes or no\n"},
+         "policies:1:5: unsafe=yes?x: expected yes or no\n"},
+        {"db: unsafe=#yes", "policies:1:5: unsafe=: expected yes or no\n"},
         // A name twice: both places are told.
         {"a: none\nb: none\na: aws",
          "1 a: " NONE "2 b: " NONE
@@ -206,7 +207,7 @@ TEST(policies, are_refused_without_a_policy)
     char name[STG_NAME_MAX];
     stg_policy p;
     stg_error err;
-    static const char place[] = "policies:3:8: nothing: wanted a preset";
+    static const char place[] = "policies:3:8: nothing: expected a preset";
 
     CHECK_INT(stg_policies_next(&walk, name, &p, &err), STG_OK);
     CHECK_INT(stg_policies_next(&walk, name, &p, &err), STG_INVALID);
@@ -229,7 +230,7 @@ TEST(policies, are_refused_where_they_are_too_long)
     text[start + 1024] = '\0';
     CHECK_STR(list(text),
               "policies:1:5: attempts=1                            "
-              "  ...: too long, wanted at most 1023 bytes\n");
+              "  ...: too long, expected at most 1023 bytes\n");
     // What stands behind a # is no part of it.
     text[20] = '#';
     CHECK_STR(list(text), "1 db: " NONE);
@@ -271,7 +272,7 @@ TEST(policies, stay_at_what_is_wrong)
     p = untouched;
     for (int i = 0; i < 3; i++) {
         CHECK_INT(stg_policies_next(&walk, name, &p, &err), STG_INVALID);
-        CHECK_INT(strncmp(err.text, "my.conf:3:4: bogus: wanted a", 28), 0);
+        CHECK_INT(strncmp(err.text, "my.conf:3:4: bogus: expected a", 28), 0);
         CHECK_INT(err.line, 3);
         CHECK_INT(err.column, 4);
         CHECK(walk.at == before.at && walk.line == before.line);
@@ -352,7 +353,7 @@ TEST(policies, are_not_found_in_a_file_with_an_error)
         stg_error err;
 
         CHECK_INT(stg_policies_find(&file, "a", &p, &err), STG_INVALID);
-        CHECK_STR(err.text, "policies:2:4: nested=x: wanted once or full");
+        CHECK_STR(err.text, "policies:2:4: nested=x: expected once or full");
         CHECK_INT(err.line, 2);
         CHECK_INT(err.column, 4);
         CHECK_INT(stg_policies_find(&file, "d", &p, &err), STG_INVALID);

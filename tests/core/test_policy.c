@@ -187,7 +187,7 @@ TEST(policy, is_refused_zeroed_or_null)
     static const stg_policy zeroed;
 
     check_refused(&zeroed,
-                  "attempts=0 is out of range, wanted 1 to "
+                  "attempts=0 is out of range, expected 1 to "
                   "4294967295, or unlimited");
     check_refused(NULL, "policy is NULL");
 }
@@ -199,51 +199,51 @@ TEST(policy, is_refused_with_attempts_and_times_out_of_range)
         {FIELD(attempts_max), UINT32_MAX, NULL},
         {FIELD(attempts_max), STG_UNLIMITED, NULL},
         {FIELD(attempts_max), UINT64_C(1) << 32,
-         "attempts=4294967296 is out of range, wanted 1 to 4294967295, or "
+         "attempts=4294967296 is out of range, expected 1 to 4294967295, or "
          "unlimited"},
         {FIELD(attempts_max), STG_UNLIMITED - 1,
-         "attempts=18446744073709551614 is out of range, wanted 1 to "
+         "attempts=18446744073709551614 is out of range, expected 1 to "
          "4294967295, or unlimited"},
         {FIELD(deadline), 1, NULL},
         {FIELD(deadline), 365 * STG_DAY, NULL},
         {FIELD(deadline), STG_NEVER, NULL},
         {FIELD(deadline), 0,
-         "deadline=0 is out of range, wanted more than 0, to 365d, or none"},
+         "deadline=0 is out of range, expected more than 0, to 365d, or none"},
         {FIELD(deadline), 366 * STG_DAY,
-         "deadline=366d is out of range, wanted more than 0, to 365d, or none"},
+         "deadline=366d is out of range, expected more than 0, to 365d, or none"},
         {FIELD(deadline), STG_NEVER - 1,
-         "deadline=18446744073709551614ns is out of range, wanted more than 0, "
+         "deadline=18446744073709551614ns is out of range, expected more than 0, "
          "to 365d, or none"},
         {FIELD(attempt_timeout), 1, NULL},
         {FIELD(attempt_timeout), 365 * STG_DAY, NULL},
         {FIELD(attempt_timeout), 0,
-         "attempt-timeout=0 is out of range, wanted more than 0, to 365d, or "
+         "attempt-timeout=0 is out of range, expected more than 0, to 365d, or "
          "none"},
         {FIELD(attempt_timeout), 365 * STG_DAY + STG_HOUR,
-         "attempt-timeout=8761h is out of range, wanted more than 0, to 365d, "
+         "attempt-timeout=8761h is out of range, expected more than 0, to 365d, "
          "or none"},
         {FIELD(reset_after), 1, NULL},
         {FIELD(reset_after), 365 * STG_DAY, NULL},
         {FIELD(reset_after), 0,
-         "reset-after=0 is out of range, wanted more than 0, to 365d, or none"},
+         "reset-after=0 is out of range, expected more than 0, to 365d, or none"},
         {FIELD(reset_after), 365 * STG_DAY + 1,
-         "reset-after=31536000000000001ns is out of range, wanted more than 0, "
+         "reset-after=31536000000000001ns is out of range, expected more than 0, "
          "to 365d, or none"},
         {FIELD(retry_after_max), 0, NULL},
         {FIELD(retry_after_max), 365 * STG_DAY, NULL},
         {FIELD(retry_after_max), 365 * STG_DAY + 1,
-         "retry-after-max=31536000000000001ns is out of range, wanted 0 to "
+         "retry-after-max=31536000000000001ns is out of range, expected 0 to "
          "365d"},
         {FIELD(retry_after_max), STG_NEVER,
-         "retry-after-max=none is out of range, wanted 0 to 365d"},
+         "retry-after-max=none is out of range, expected 0 to 365d"},
         {FIELD(nested), STG_NESTED_FULL, NULL},
         {FIELD(nested), STG_NESTED_FULL + 1,
-         "nested=2 is out of range, wanted one of stg_nested"},
+         "nested=2 is out of range, expected one of stg_nested"},
         {FIELD(nested), UINT32_MAX,
-         "nested=4294967295 is out of range, wanted one of stg_nested"},
+         "nested=4294967295 is out of range, expected one of stg_nested"},
         {FIELD(retry_after), STG_RETRY_AFTER_IGNORE, NULL},
         {FIELD(retry_after), STG_RETRY_AFTER_IGNORE + 1,
-         "retry-after=3 is out of range, wanted one of stg_retry_after"},
+         "retry-after=3 is out of range, expected one of stg_retry_after"},
         {FIELD(default_rules), false, NULL},
     };
 
@@ -255,53 +255,53 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
     static const row plain[] = {
         {FIELD(backoff.growth), STG_FIXED, NULL},
         {FIELD(backoff.growth), STG_LIST,
-         "list_count=0 is out of range, wanted 1 to 64"},
+         "list_count=0 is out of range, expected 1 to 64"},
         {FIELD(backoff.growth), STG_POLYNOMIAL,
-         "power=0 is out of range, wanted 2 to 10"},
+         "power=0 is out of range, expected 2 to 10"},
         {FIELD(backoff.growth), STG_POLYNOMIAL + 1,
-         "growth=5 is out of range, wanted one of stg_growth"},
+         "growth=5 is out of range, expected one of stg_growth"},
         {FIELD(backoff.jitter), STG_JITTER_DECORRELATED, NULL},
         {FIELD(backoff.jitter), STG_JITTER_PERCENT,
-         "jitter=0% is out of range, wanted 1% to 100%"},
+         "jitter=0% is out of range, expected 1% to 100%"},
         {FIELD(backoff.jitter), STG_JITTER_POLLY, NULL},
         {FIELD(backoff.jitter), STG_JITTER_POLLY + 1,
-         "jitter=7 is out of range, wanted one of stg_jitter"},
+         "jitter=7 is out of range, expected one of stg_jitter"},
         {FIELD(backoff.below), 1,
-         "jitter=1% is out of range, wanted no percentage with another jitter"},
+         "jitter=1% is out of range, expected no percentage with another jitter"},
         {FIELD(backoff.factor), 1000, NULL},
         {FIELD(backoff.factor), 100000, NULL},
         {FIELD(backoff.factor), 999,
-         "factor=0.999 is out of range, wanted 1 to 100"},
+         "factor=0.999 is out of range, expected 1 to 100"},
         {FIELD(backoff.factor), 100001,
-         "factor=100.001 is out of range, wanted 1 to 100"},
+         "factor=100.001 is out of range, expected 1 to 100"},
         {FIELD(backoff.base), 0, NULL},
         {FIELD(backoff.base), 30 * STG_S, NULL},
         {FIELD(backoff.base), 30 * STG_S + 1,
          "cap=30s is below base=30000000001ns"},
         {FIELD(backoff.base), 366 * STG_DAY,
-         "base=366d is out of range, wanted 0 to 365d"},
+         "base=366d is out of range, expected 0 to 365d"},
         {FIELD(backoff.base), STG_NEVER,
-         "base=none is out of range, wanted 0 to 365d"},
+         "base=none is out of range, expected 0 to 365d"},
         {FIELD(backoff.cap), 200 * STG_MS, NULL},
         {FIELD(backoff.cap), 365 * STG_DAY, NULL},
         {FIELD(backoff.cap), STG_NEVER, NULL},
         {FIELD(backoff.cap), 200 * STG_MS - 1,
          "cap=199999999ns is below base=200ms"},
         {FIELD(backoff.cap), 0,
-         "cap=0 is out of range, wanted more than 0, to 365d, or none"},
+         "cap=0 is out of range, expected more than 0, to 365d, or none"},
         {FIELD(backoff.cap), 366 * STG_DAY,
-         "cap=366d is out of range, wanted more than 0, to 365d, or none"},
+         "cap=366d is out of range, expected more than 0, to 365d, or none"},
         {FIELD(backoff.floor), 30 * STG_S, NULL},
         {FIELD(backoff.floor), 30 * STG_S + 1,
          "cap=30s is below floor=30000000001ns"},
         {FIELD(backoff.floor), 365 * STG_DAY + 1,
-         "floor=31536000000000001ns is out of range, wanted 0 to 365d"},
+         "floor=31536000000000001ns is out of range, expected 0 to 365d"},
         {FIELD(backoff.list_count), 1,
-         "list_count=1 is out of range, wanted 0 where there is no list"},
+         "list_count=1 is out of range, expected 0 where there is no list"},
         {FIELD(backoff.list[0]), 1,
-         "list=1ns is out of range, wanted 0 behind the end of the list"},
+         "list=1ns is out of range, expected 0 behind the end of the list"},
         {FIELD(backoff.list[STG_LIST_MAX - 1]), 1,
-         "list=1ns is out of range, wanted 0 behind the end of the list"},
+         "list=1ns is out of range, expected 0 behind the end of the list"},
     };
     static const row percent[] = {
         {FIELD(backoff.below), 1, NULL},
@@ -309,29 +309,29 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
         {FIELD(backoff.below), 0, NULL},
         {FIELD(backoff.above), 0, NULL},
         {FIELD(backoff.below), 101,
-         "jitter=101% is out of range, wanted 1% to 100%"},
+         "jitter=101% is out of range, expected 1% to 100%"},
         {FIELD(backoff.above), 101,
-         "jitter=101% is out of range, wanted 1% to 100%"},
+         "jitter=101% is out of range, expected 1% to 100%"},
     };
     static const row list[] = {
         {FIELD(backoff.list_count), 0,
-         "list_count=0 is out of range, wanted 1 to 64"},
+         "list_count=0 is out of range, expected 1 to 64"},
         {FIELD(backoff.list_count), 1,
-         "list=2s is out of range, wanted 0 behind the end of the list"},
+         "list=2s is out of range, expected 0 behind the end of the list"},
         {FIELD(backoff.list_count), 3, NULL},
         {FIELD(backoff.list_count), 32, NULL},
         {FIELD(backoff.list_count), STG_LIST_MAX + 1,
-         "list_count=65 is out of range, wanted 1 to 64"},
+         "list_count=65 is out of range, expected 1 to 64"},
         {FIELD(backoff.list_count), UINT32_MAX,
-         "list_count=4294967295 is out of range, wanted 1 to 64"},
+         "list_count=4294967295 is out of range, expected 1 to 64"},
         {FIELD(backoff.list[1]), 0, NULL},
         {FIELD(backoff.list[1]), 365 * STG_DAY, NULL},
         {FIELD(backoff.list[1]), 365 * STG_DAY + 1,
-         "list=31536000000000001ns is out of range, wanted 0 to 365d"},
+         "list=31536000000000001ns is out of range, expected 0 to 365d"},
         {FIELD(backoff.list[2]), 1,
-         "list=1ns is out of range, wanted 0 behind the end of the list"},
+         "list=1ns is out of range, expected 0 behind the end of the list"},
         {FIELD(backoff.growth), STG_LINEAR,
-         "list_count=2 is out of range, wanted 0 where there is no list"},
+         "list_count=2 is out of range, expected 0 where there is no list"},
     };
 
     static const row bases[] = {
@@ -340,7 +340,7 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
         {FIELD(base_for[STG_CATEGORY_LOCAL]), 30 * STG_S + 1,
          "cap=30s is below base-for=30000000001ns"},
         {FIELD(base_for[STG_CATEGORY_RPC]), 366 * STG_DAY,
-         "base-for=366d is out of range, wanted more than 0, to 365d"},
+         "base-for=366d is out of range, expected more than 0, to 365d"},
         {FIELD(base_for[STG_CATEGORY_NONE]), 1,
          "base-for is set for a category that no rule may name"},
         {FIELD(base_for[STG_CATEGORY_OWN]), 1,
@@ -360,7 +360,7 @@ TEST(policy, is_refused_with_a_backoff_out_of_range)
     static const row uncapped[] = {
         {FIELD(base_for[STG_CATEGORY_SERVER]), 365 * STG_DAY, NULL},
         {FIELD(base_for[STG_CATEGORY_SERVER]), 365 * STG_DAY + 1,
-         "base-for=31536000000000001ns is out of range, wanted more than 0, "
+         "base-for=31536000000000001ns is out of range, expected more than 0, "
          "to 365d"},
     };
 
@@ -378,17 +378,17 @@ TEST(policy, is_refused_with_a_budget_out_of_range)
 {
     static const row none[] = {
         {FIELD(budget.kind), STG_BUDGET_AWS,
-         "budget capacity=0 is out of range, wanted 1 to 1000000 tokens"},
+         "budget capacity=0 is out of range, expected 1 to 1000000 tokens"},
         {FIELD(budget.kind), STG_BUDGET_GRPC + 1,
-         "budget kind=6 is out of range, wanted one of stg_budget_kind"},
+         "budget kind=6 is out of range, expected one of stg_budget_kind"},
         {FIELD(budget.capacity), 1,
-         "budget capacity=1 is out of range, wanted 0 for this kind"},
+         "budget capacity=1 is out of range, expected 0 for this kind"},
         {FIELD(budget.rate), 1,
-         "budget rate=0.001 is out of range, wanted 0 for this kind"},
+         "budget rate=0.001 is out of range, expected 0 for this kind"},
         {FIELD(budget.ratio), 1,
-         "budget ratio=0.001 is out of range, wanted 0 for this kind"},
+         "budget ratio=0.001 is out of range, expected 0 for this kind"},
         {FIELD(budget.cost), 1,
-         "budget cost=1 is out of range, wanted 0 for this kind"},
+         "budget cost=1 is out of range, expected 0 for this kind"},
         {FIELD(budget_waits), true, NULL},
         {FIELD(breaks_retries_only), true, NULL},
     };
@@ -396,85 +396,85 @@ TEST(policy, is_refused_with_a_budget_out_of_range)
         {FIELD(budget.capacity), 14, NULL},
         {FIELD(budget.capacity), 1000000, NULL},
         {FIELD(budget.capacity), 13,
-         "budget cost=14 is out of range, wanted 1 to the capacity"},
+         "budget cost=14 is out of range, expected 1 to the capacity"},
         {FIELD(budget.cost), 1, NULL},
         {FIELD(budget.cost), 500, NULL},
         {FIELD(budget.cost), 0,
-         "budget cost=0 is out of range, wanted 1 to the capacity"},
+         "budget cost=0 is out of range, expected 1 to the capacity"},
         {FIELD(budget.timeout_cost), 500, NULL},
         {FIELD(budget.timeout_cost), 501,
-         "budget timeout cost=501 is out of range, wanted 1 to the capacity"},
+         "budget timeout cost=501 is out of range, expected 1 to the capacity"},
         {FIELD(budget.throttle_cost), 500, NULL},
         {FIELD(budget.throttle_cost), 501,
-         "budget throttle cost=501 is out of range, wanted 1 to the capacity"},
+         "budget throttle cost=501 is out of range, expected 1 to the capacity"},
         {FIELD(budget.rate), 1,
-         "budget rate=0.001 is out of range, wanted 0 for this kind"},
+         "budget rate=0.001 is out of range, expected 0 for this kind"},
     };
     static const row tokens[] = {
         {FIELD(budget.capacity), 1, NULL},
         {FIELD(budget.capacity), 1000000, NULL},
         {FIELD(budget.capacity), 0,
-         "budget capacity=0 is out of range, wanted 1 to 1000000 tokens"},
+         "budget capacity=0 is out of range, expected 1 to 1000000 tokens"},
         {FIELD(budget.capacity), 1000001,
-         "budget capacity=1000001 is out of range, wanted 1 to 1000000 tokens"},
+         "budget capacity=1000001 is out of range, expected 1 to 1000000 tokens"},
         {FIELD(budget.rate), 1, NULL},
         {FIELD(budget.rate), 1000000000, NULL},
         {FIELD(budget.rate), 0,
-         "budget rate=0 is out of range, wanted 0.001/s to 1000000/s"},
+         "budget rate=0 is out of range, expected 0.001/s to 1000000/s"},
         {FIELD(budget.rate), 1000000001,
-         "budget rate=1000000.001 is out of range, wanted 0.001/s to "
+         "budget rate=1000000.001 is out of range, expected 0.001/s to "
          "1000000/s"},
         {FIELD(budget.ratio), 1,
-         "budget ratio=0.001 is out of range, wanted 0 for this kind"},
+         "budget ratio=0.001 is out of range, expected 0 for this kind"},
     };
     static const row ratio[] = {
         {FIELD(budget.ratio), 0, NULL},
         {FIELD(budget.ratio), 10000, NULL},
         {FIELD(budget.ratio), 10001,
-         "budget ratio=10.001 is out of range, wanted 0 to 10"},
+         "budget ratio=10.001 is out of range, expected 0 to 10"},
         {FIELD(budget.rate), 0, NULL},
         {FIELD(budget.rate), 1000000000, NULL},
         {FIELD(budget.rate), 1000000001,
-         "budget rate=1000000.001 is out of range, wanted 0/s to 1000000/s"},
+         "budget rate=1000000.001 is out of range, expected 0/s to 1000000/s"},
         {FIELD(budget.capacity), 1,
-         "budget capacity=1 is out of range, wanted 0 for this kind"},
+         "budget capacity=1 is out of range, expected 0 for this kind"},
     };
     static const row floorless[] = {
         {FIELD(budget.ratio), 0,
          "budget ratio and floor are both 0, and would refuse every retry; "
-         "wanted attempts=1 for that"},
+         "expected attempts=1 for that"},
     };
     static const row grpc[] = {
         {FIELD(budget.capacity), 1, NULL},
         {FIELD(budget.capacity), 1000, NULL},
         {FIELD(budget.capacity), 0,
-         "budget capacity=0 is out of range, wanted 1 to 1000 tokens"},
+         "budget capacity=0 is out of range, expected 1 to 1000 tokens"},
         {FIELD(budget.capacity), 1001,
-         "budget capacity=1001 is out of range, wanted 1 to 1000 tokens"},
+         "budget capacity=1001 is out of range, expected 1 to 1000 tokens"},
         {FIELD(budget.ratio), 1, NULL},
         {FIELD(budget.ratio), 1000000, NULL},
         {FIELD(budget.ratio), 0,
-         "budget ratio=0 is out of range, wanted 0.001 to 1000"},
+         "budget ratio=0 is out of range, expected 0.001 to 1000"},
         {FIELD(budget.ratio), 1000001,
-         "budget ratio=1000.001 is out of range, wanted 0.001 to 1000"},
+         "budget ratio=1000.001 is out of range, expected 0.001 to 1000"},
         {FIELD(budget.rate), 1,
-         "budget rate=0.001 is out of range, wanted 0 for this kind"},
+         "budget rate=0.001 is out of range, expected 0 for this kind"},
     };
     static const row share[] = {
         {FIELD(budget.ratio), 0, NULL},
         {FIELD(budget.ratio), 1000, NULL},
         {FIELD(budget.ratio), 1001,
-         "budget share=1.001 is out of range, wanted 0 to 1, which is 0% to "
+         "budget share=1.001 is out of range, expected 0 to 1, which is 0% to "
          "100%"},
         {FIELD(budget.capacity), 0,
-         "budget floor=0 is out of range, wanted 1 to 1000000 retries at once"},
+         "budget floor=0 is out of range, expected 1 to 1000000 retries at once"},
         {FIELD(budget.capacity), 1, NULL},
         {FIELD(budget.capacity), 1000000, NULL},
         {FIELD(budget.capacity), 1000001,
-         "budget floor=1000001 is out of range, wanted 1 to 1000000 retries at "
+         "budget floor=1000001 is out of range, expected 1 to 1000000 retries at "
          "once"},
         {FIELD(budget.rate), 1,
-         "budget rate=0.001 is out of range, wanted 0 for this kind"},
+         "budget rate=0.001 is out of range, expected 0 for this kind"},
     };
 
     check_rows("attempts=3", none, COUNT(none));
@@ -493,10 +493,10 @@ TEST(policy, is_refused_with_a_rate_out_of_range)
         {FIELD(rate), 1, NULL},
         {FIELD(rate), 1000000000, NULL},
         {FIELD(rate), 1000000001,
-         "rate=1000000.001 is out of range, wanted 0.001/s to 1000000/s, or "
+         "rate=1000000.001 is out of range, expected 0.001/s to 1000000/s, or "
          "none"},
         {FIELD(rate), UINT32_MAX,
-         "rate=4294967.295 is out of range, wanted 0.001/s to 1000000/s, or "
+         "rate=4294967.295 is out of range, expected 0.001/s to 1000000/s, or "
          "none"},
     };
 
@@ -508,12 +508,12 @@ TEST(policy, is_refused_with_a_bulkhead_out_of_range)
     static const row rows[] = {
         {FIELD(bulkhead.max), 1000000, NULL},
         {FIELD(bulkhead.max), 1000001,
-         "bulkhead=1000001 is out of range, wanted 1 to 1000000 attempts at "
+         "bulkhead=1000001 is out of range, expected 1 to 1000000 attempts at "
          "once, or none"},
         {FIELD(bulkhead.max), 0,
-         "bulkhead wait=1s is out of range, wanted 0 without a limit"},
+         "bulkhead wait=1s is out of range, expected 0 without a limit"},
         {FIELD(bulkhead.wait), 366 * STG_DAY,
-         "bulkhead wait=366d is out of range, wanted 0 to 365d"},
+         "bulkhead wait=366d is out of range, expected 0 to 365d"},
     };
 
     check_rows("bulkhead=20:1s", rows, COUNT(rows));
@@ -524,9 +524,9 @@ TEST(policy, is_refused_with_a_throttle_out_of_range)
     static const row rows[] = {
         {FIELD(throttle.k), 1000, NULL},
         {FIELD(throttle.k), 100001,
-         "throttle k=100.001 is out of range, wanted 1 to 100"},
+         "throttle k=100.001 is out of range, expected 1 to 100"},
         {FIELD(throttle.kind), 3,
-         "throttle=3 is out of range, wanted one of stg_throttle_kind"},
+         "throttle=3 is out of range, expected one of stg_throttle_kind"},
     };
 
     check_rows("throttle=sre", rows, COUNT(rows));
@@ -537,7 +537,7 @@ TEST(policy, is_refused_with_a_hedge_out_of_range)
     static const row rows[] = {
         {FIELD(hedge.max), 3, NULL},
         {FIELD(hedge.max), 4,
-         "hedge=4 is out of range, wanted 1 to 3 further attempts, or none"},
+         "hedge=4 is out of range, expected 1 to 3 further attempts, or none"},
     };
 
     check_rows("hedge=p95", rows, COUNT(rows));
@@ -545,15 +545,15 @@ TEST(policy, is_refused_with_a_hedge_out_of_range)
 
 TEST(policy, is_refused_with_a_breaker_out_of_range)
 {
-    static const char rest[] = "breaker has no rule: the rest is wanted 0";
+    static const char rest[] = "breaker has no rule: expected 0 for the rest";
     static const char in_a_row[] =
         "breaker counts failures in a row: percent, "
-        "calls and window are wanted 0";
+        "calls and window are expected to be 0";
     static const row none[] = {
         {FIELD(breaker.rule), STG_BREAKER_ROW,
-         "breaker failures=0 is out of range, wanted 1 to 1000000"},
+         "breaker failures=0 is out of range, expected 1 to 1000000"},
         {FIELD(breaker.rule), STG_BREAKER_SHARE + 1,
-         "breaker rule=3 is out of range, wanted one of stg_breaker_rule"},
+         "breaker rule=3 is out of range, expected one of stg_breaker_rule"},
         {FIELD(breaker.failures), 1, rest},
         {FIELD(breaker.percent), 1, rest},
         {FIELD(breaker.calls), 1, rest},
@@ -565,48 +565,48 @@ TEST(policy, is_refused_with_a_breaker_out_of_range)
         {FIELD(breaker.failures), 1, NULL},
         {FIELD(breaker.failures), 1000000, NULL},
         {FIELD(breaker.failures), 1000001,
-         "breaker failures=1000001 is out of range, wanted 1 to 1000000"},
+         "breaker failures=1000001 is out of range, expected 1 to 1000000"},
         {FIELD(breaker.percent), 1, in_a_row},
         {FIELD(breaker.calls), 1, in_a_row},
         {FIELD(breaker.window), 1, in_a_row},
         {FIELD(breaker.open), STG_MS, NULL},
         {FIELD(breaker.open), 10 * STG_MIN, NULL},
         {FIELD(breaker.open), STG_MS - 1,
-         "breaker open=999999ns is out of range, wanted 1ms to 365d"},
+         "breaker open=999999ns is out of range, expected 1ms to 365d"},
         {FIELD(breaker.open), 366 * STG_DAY,
-         "breaker open=366d is out of range, wanted 1ms to 365d"},
+         "breaker open=366d is out of range, expected 1ms to 365d"},
         {FIELD(breaker.open_max), 365 * STG_DAY, NULL},
         {FIELD(breaker.open_max), 30 * STG_S, NULL},
         {FIELD(breaker.open_max), 30 * STG_S - STG_MS,
-         "breaker open_max=29999ms is out of range, wanted its first opening "
+         "breaker open_max=29999ms is out of range, expected its first opening "
          "to 365d"},
         {FIELD(breaker.open_max), STG_NEVER,
-         "breaker open_max=none is out of range, wanted its first opening to "
+         "breaker open_max=none is out of range, expected its first opening to "
          "365d"},
     };
     static const row by_share[] = {
         {FIELD(breaker.percent), 1, NULL},
         {FIELD(breaker.percent), 100, NULL},
         {FIELD(breaker.percent), 0,
-         "breaker percent=0 is out of range, wanted 1 to 100"},
+         "breaker percent=0 is out of range, expected 1 to 100"},
         {FIELD(breaker.percent), 101,
-         "breaker percent=101 is out of range, wanted 1 to 100"},
+         "breaker percent=101 is out of range, expected 1 to 100"},
         {FIELD(breaker.calls), 1, NULL},
         {FIELD(breaker.calls), 10000, NULL},
         {FIELD(breaker.calls), 0,
-         "breaker calls=0 is out of range, wanted 1 to 10000"},
+         "breaker calls=0 is out of range, expected 1 to 10000"},
         {FIELD(breaker.calls), 10001,
-         "breaker calls=10001 is out of range, wanted 1 to 10000"},
+         "breaker calls=10001 is out of range, expected 1 to 10000"},
         {FIELD(breaker.window), 10 * STG_MS, NULL},
         {FIELD(breaker.window), STG_DAY, NULL},
         {FIELD(breaker.window), 10 * STG_MS - 1,
-         "breaker window=9999999ns is out of range, wanted 10ms to 1d"},
+         "breaker window=9999999ns is out of range, expected 10ms to 1d"},
         {FIELD(breaker.window), STG_DAY + STG_S,
-         "breaker window=86401s is out of range, wanted 10ms to 1d"},
+         "breaker window=86401s is out of range, expected 10ms to 1d"},
         {FIELD(breaker.failures), 1,
-         "breaker failures=1 is out of range, wanted 0 where a share counts"},
+         "breaker failures=1 is out of range, expected 0 where a share counts"},
         {FIELD(breaker.open), 0,
-         "breaker open=0 is out of range, wanted 1ms to 365d"},
+         "breaker open=0 is out of range, expected 1ms to 365d"},
     };
 
     check_rows("attempts=3", none, COUNT(none));
@@ -626,16 +626,16 @@ TEST(policy, is_refused_with_rules_out_of_range)
         {FIELD(rules[0].value), 504, "retry has two rules on 504"},
         {FIELD(rules[0].retries_max), 255, NULL},
         {FIELD(rules[0].retries_max), 256,
-         "at-most=256 is out of range, wanted 1 to 255"},
+         "at-most=256 is out of range, expected 1 to 255"},
         {FIELD(rules[0].retries_max), STG_ALWAYS - 1,
-         "at-most=65534 is out of range, wanted 1 to 255"},
+         "at-most=65534 is out of range, expected 1 to 255"},
         {FIELD(rules[1].value), 99, no_fault},
         {FIELD(rule_count), 0, NULL},
         {FIELD(rule_count), 3, no_fault},
         {FIELD(rule_count), 65,
-         "retry rules=65 is out of range, wanted 0 to 64"},
+         "retry rules=65 is out of range, expected 0 to 64"},
         {FIELD(rule_count), UINT32_MAX,
-         "retry rules=4294967295 is out of range, wanted 0 to 64"},
+         "retry rules=4294967295 is out of range, expected 0 to 64"},
     };
     stg_policy p = policy_of("once=400,401,402,403,404,405,406,407 retry=any");
 
@@ -643,7 +643,7 @@ TEST(policy, is_refused_with_rules_out_of_range)
     check_refused(&p, NULL);
     p.rules[8].retries_max = 255;
     check_refused(&p,
-                  "at-most and once rules=9 is out of range, wanted 0 to 8");
+                  "at-most and once rules=9 is out of range, expected 0 to 8");
     p = stg_policy_default();
     p.rule_count = 1;
     p.rules[0] = (stg_rule){STG_LINK_NAME, 0, 1, STG_FAULT_CANCELLED};
@@ -677,7 +677,7 @@ TEST(policy, is_refused_where_no_text_can_hold_it)
         p.rules[i] =
             (stg_rule){STG_LINK_CODE, STG_CODE_MYSQL, STG_ALWAYS, 100000 + i};
     check_refused(&p,
-                  "the policy is too long, wanted at most 1023 bytes when "
+                  "the policy is too long, expected at most 1023 bytes when "
                   "written out");
 }
 

@@ -42,9 +42,9 @@ static uint64_t any_u(stg_rng *rng)
     return stg_rng_upto(rng, STG_POLLY_U_MAX) >> stg_rng_upto(rng, 55);
 }
 
-static bool is_near(stg_ns found, long double wanted, long double scale)
+static bool is_near(stg_ns found, long double expected, long double scale)
 {
-    return fabsl((long double)found - wanted) <= 1 + scale / 1e8L;
+    return fabsl((long double)found - expected) <= 1 + scale / 1e8L;
 }
 
 TEST(polly, is_the_formula_within_a_hundred_millionth)
@@ -55,14 +55,14 @@ TEST(polly, is_the_formula_within_a_hundred_millionth)
             stg_rng_upto(&rng, STG_BACKOFF_MAX) >> stg_rng_upto(&rng, 54);
         uint32_t k = (uint32_t)stg_rng_upto(&rng, 70);
         uint64_t u = any_u(&rng);
-        long double wanted = (long double)base * formula(at(k, u));
+        long double expected = (long double)base * formula(at(k, u));
         stg_ns sum = stg_polly_sum(base, k, u);
 
-        if (wanted > 1.8e19L)
+        if (expected > 1.8e19L)
             CHECK_FROM(seed, sum == STG_NEVER || sum > 17 * (STG_NEVER / 18));
         else
-            CHECK_FROM(seed,
-                       is_near(sum, wanted, ldexpl((long double)base, (int)k)));
+            CHECK_FROM(seed, is_near(sum, expected,
+                                     ldexpl((long double)base, (int)k)));
     }
 }
 
@@ -91,9 +91,9 @@ TEST(polly, is_the_formula_by_figures)
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint64_t u = rows[i].u * ((STG_POLLY_U_MAX + 1) / 100);
-        long double wanted = strtold(rows[i].sum, NULL);
+        long double expected = strtold(rows[i].sum, NULL);
 
-        CHECK(is_near(stg_polly_sum(STG_S, rows[i].k, u), wanted,
+        CHECK(is_near(stg_polly_sum(STG_S, rows[i].k, u), expected,
                       ldexpl(1e9L, (int)rows[i].k)));
     }
 }
@@ -257,12 +257,12 @@ TEST(polly, has_the_mean_and_the_spread_of_the_formula)
     }
     for (int n = 1; n <= WAITS; n++) {
         long double count = (long double)draws;
-        long double mean = sum[0][n] / count, wanted = sum[1][n] / count;
+        long double mean = sum[0][n] / count, expected = sum[1][n] / count;
         long double spread = sqrtl(square[0][n] / count - mean * mean);
         long double other_spread =
-            sqrtl(square[1][n] / count - wanted * wanted);
+            sqrtl(square[1][n] / count - expected * expected);
 
-        CHECK(fabsl(mean / wanted - 1) < 8 / sqrtl(count));
+        CHECK(fabsl(mean / expected - 1) < 8 / sqrtl(count));
         CHECK(fabsl(spread / other_spread - 1) < 8 / sqrtl(count));
     }
 }

@@ -365,9 +365,9 @@ TEST(spelling, of_a_code_is_its_number_its_name_and_its_cause)
         const stg_code_row *code;
 
         for (size_t i = 0; (code = stg_code_at(kinds[k], i)) != NULL; i++) {
-            const stg_rule wanted = {.link = STG_LINK_CODE,
-                                     .code_kind = (uint8_t)kinds[k],
-                                     .value = (uint32_t)code->code};
+            const stg_rule expected = {.link = STG_LINK_CODE,
+                                       .code_kind = (uint8_t)kinds[k],
+                                       .value = (uint32_t)code->code};
             char text[STG_CAUSE_MAX];
             stg_rule found;
             stg_writer w = stg_writer_on(text, sizeof text);
@@ -375,18 +375,18 @@ TEST(spelling, of_a_code_is_its_number_its_name_and_its_cause)
 
             if (code->fault == STG_FAULT_NONE)
                 continue;
-            CHECK_INT(stg_rule_check(&wanted, NULL), STG_OK);
-            stg_code_write(&w, kinds[k], wanted.value);
+            CHECK_INT(stg_rule_check(&expected, NULL), STG_OK);
+            stg_code_write(&w, kinds[k], expected.value);
             CHECK(stg_spelling_read(over(text), &found));
-            CHECK(stg_rule_same_link(&found, &wanted));
-            o = stg_spelling_outcome(&wanted);
+            CHECK(stg_rule_same_link(&found, &expected));
+            o = stg_spelling_outcome(&expected);
             CHECK_INT(o.fault, code->fault);
             CHECK_INT(o.code_kind, kinds[k]);
-            CHECK_U64(o.code, wanted.value);
+            CHECK_U64(o.code, expected.value);
             stg_outcome_cause(&o, text);
             CHECK(strlen(text) < STG_CAUSE_MAX - 1);
             CHECK(stg_spelling_read(over(text), &found));
-            CHECK(stg_rule_same_link(&found, &wanted));
+            CHECK(stg_rule_same_link(&found, &expected));
         }
     }
 }

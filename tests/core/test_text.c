@@ -281,7 +281,7 @@ static stg_policy any_policy(stg_rng *rng)
 }
 
 static const char too_long[] =
-    "the policy is too long, wanted at most "
+    "the policy is too long, expected at most "
     "1023 bytes when written out";
 
 TEST(text, prints_any_policy_so_that_it_reads_the_same)
@@ -385,7 +385,7 @@ TEST(text, prints_up_to_1023_bytes)
     p = policy_of_length(1024);
     CHECK_INT(stg_policy_check(&p, &err), STG_INVALID);
     CHECK_STR(err.text,
-              "the policy is too long, wanted at most 1023 bytes "
+              "the policy is too long, expected at most 1023 bytes "
               "when written out");
     CHECK_INT(stg_policy_print(&p, text), STG_INVALID);
 }
@@ -407,7 +407,7 @@ TEST(text, reads_up_to_1023_bytes)
     CHECK_INT(stg_policy_parse(&p, text, &err), STG_INVALID);
     CHECK_STR(err.text,
               "policy:1:1: attempts=7                              "
-              "...: too long, wanted at most 1023 bytes");
+              "...: too long, expected at most 1023 bytes");
 }
 
 /* Short as it is, some texts are long when they are written out. */
@@ -423,7 +423,7 @@ TEST(text, refuses_what_is_too_long_when_written_out)
                                i > 0 ? "," : "", i);
     CHECK_INT(stg_policy_parse(&p, text, &err), STG_INVALID);
     CHECK_STR(err.text,
-              "policy:1:1: the policy is too long, wanted at most "
+              "policy:1:1: the policy is too long, expected at most "
               "1023 bytes when written out");
 }
 
@@ -1032,61 +1032,61 @@ TEST(text, may_have_64_rules)
     snprintf(text + at, sizeof text - at, ",599");
     CHECK_INT(stg_policy_parse(&p, text, &err), STG_INVALID);
     CHECK_STR(err.text,
-              "policy:1:263: 599: one rule too many, wanted at most 64");
+              "policy:1:263: 599: one rule too many, expected at most 64");
 }
 
 /* -- L6, backward: bad texts, each with its place and its reason */
 
-#define WORD                                                                        \
-    ": wanted a preset as the first word, fixed, linear, exponential, polynomial, " \
-    "list=, or a setting such as attempts= base= cap= jitter= deadline= "           \
+#define WORD                                                                          \
+    ": expected a preset as the first word, fixed, linear, exponential, polynomial, " \
+    "list=, or a setting such as attempts= base= cap= jitter= deadline= "             \
     "attempt-timeout= retry= never= budget= breaker= rate= hedge="
 #define FAULT                                                                     \
-    ": wanted a fault: any, a category (connect, server, request, overload, "     \
+    ": expected a fault: any, a category (connect, server, request, overload, "   \
     "database, rpc, local), 3xx, 4xx, 5xx, grpc, a name like timeout, a status, " \
     "sqlstate:40001, mysql:1213, grpc:14, curl:28, redis:LOADING, amqp:320, "     \
     "kafka:7"
-#define CODE                                                              \
-    ": a code out of range, wanted a status from 100 to 599, mysql:1 to " \
-    "999999, grpc:1 to 16, curl:1 to 999, amqp:300 to 599 or kafka:-999 " \
+#define CODE                                                                \
+    ": a code out of range, expected a status from 100 to 599, mysql:1 to " \
+    "999999, grpc:1 to 16, curl:1 to 999, amqp:300 to 599 or kafka:-999 "   \
     "to 999"
 #define TIME \
-    ": wanted a duration up to 365d in whole ns, like 200ms, 1.5s or 2h"
-#define JITTER                                                               \
-    ": wanted none, full, equal, decorrelated, polly, 1% to 100%, -25%:50% " \
+    ": expected a duration up to 365d in whole ns, like 200ms, 1.5s or 2h"
+#define JITTER                                                                 \
+    ": expected none, full, equal, decorrelated, polly, 1% to 100%, -25%:50% " \
     "(below and above) or up:1s"
-#define BASE_FOR                                                               \
-    ": wanted a duration above 0 and categories, each once (connect, server, " \
+#define BASE_FOR                                                                 \
+    ": expected a duration above 0 and categories, each once (connect, server, " \
     "request, overload, database, rpc, local), like 1s:overload"
-#define BUDGET                                                               \
-    ": wanted none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s, " \
+#define BUDGET                                                                 \
+    ": expected none, aws, aws:500:14:14:5, tokens:100:10/s, ratio:0.2+10/s, " \
     "share:20%+3 or grpc:10:0.1"
-#define PROBES                                                                 \
-    ": wanted 1 to 31 probes, all of which must be good, or so many of them, " \
+#define PROBES                                                                   \
+    ": expected 1 to 31 probes, all of which must be good, or so many of them, " \
     "like 3 or 6/10"
-#define SLOW                                                              \
-    ": wanted none, or 1% to 100% of the calls and a duration of 1us to " \
+#define SLOW                                                                \
+    ": expected none, or 1% to 100% of the calls and a duration of 1us to " \
     "365d from which on one is slow, like 80%/2s"
-#define NOT_SLOW                                                             \
-    "breaker-slow counts calls in the window of a breaker by share: wanted " \
+#define NOT_SLOW                                                               \
+    "breaker-slow counts calls in the window of a breaker by share: expected " \
     "none, or one such as breaker=50%/20/10s:30s"
-#define RATE ": wanted none, or 0.001/s to 1000000/s, like 50/s"
-#define THROTTLE ": wanted none, aws, or sre:1 to sre:100"
-#define HEDGE                                                             \
-    ": wanted none, or a delay of 1ms to 365d or p50 to p99, and 1 to 3 " \
+#define RATE ": expected none, or 0.001/s to 1000000/s, like 50/s"
+#define THROTTLE ": expected none, aws, or sre:1 to sre:100"
+#define HEDGE                                                               \
+    ": expected none, or a delay of 1ms to 365d or p50 to p99, and 1 to 3 " \
     "hedges, like 100ms, p95 or p95:2"
-#define BULKHEAD                                                                  \
-    ": wanted none, or 1 to 1000000 attempts at once and the longest wait for a " \
+#define BULKHEAD                                                                    \
+    ": expected none, or 1 to 1000000 attempts at once and the longest wait for a " \
     "place, like 20 or 20:500ms"
-#define BREAKER                                                                \
-    ": wanted none, 5:30s-10m (in a row, open for) or 50%/20/10s:30s (share, " \
+#define BREAKER                                                                  \
+    ": expected none, 5:30s-10m (in a row, open for) or 50%/20/10s:30s (share, " \
     "calls, window, open for)"
 #define CONNECT \
-    ": wanted none, or 1 to 1000000 faults of category connect in a row"
+    ": expected none, or 1 to 1000000 faults of category connect in a row"
 #define LIMITED \
-    ": one limited rule too many, wanted at most 8 of once= and at-most="
+    ": one limited rule too many, expected at most 8 of once= and at-most="
 #define EIGHT "1s,1s,1s,1s,1s,1s,1s,1s,"
-#define AGAIN ": stands here a second time, wanted once"
+#define AGAIN ": stands here a second time, expected once"
 
 typedef struct bad {
     const char *text;
@@ -1132,7 +1132,7 @@ TEST(text, refuses_words_it_does_not_know)
         {"fixed=1s", 1, "fixed=1s: did you mean fixed?"},
         {"fixedd", 1, "fixedd: did you mean fixed?"},
         {"attempts=2,base=1s", 1,
-         "attempts=2,base=1s: wanted 1 to 4294967295, or unlimited"},
+         "attempts=2,base=1s: expected 1 to 4294967295, or unlimited"},
         // A preset is the first word.
         {"attempts=3 backend", 12, "backend" WORD},
         {"attempts=3 none", 12, "none" WORD},
@@ -1142,7 +1142,7 @@ TEST(text, refuses_words_it_does_not_know)
         {"back", 1, "back" WORD},
         {"backends", 1, "backends: did you mean backend?"},
         {"attempts=2\f", 1,
-         "attempts=2?: wanted 1 to 4294967295, or unlimited"},
+         "attempts=2?: expected 1 to 4294967295, or unlimited"},
         {"caf\xc3\xa9", 1, "caf??" WORD},
         {"\x01\x7f\x80\xff", 1, "????" WORD},
         {"attempts=2 \t bogus", 14, "bogus" WORD},
@@ -1160,16 +1160,18 @@ TEST(text, refuses_words_it_does_not_know)
 TEST(text, refuses_values_that_it_cannot_read)
 {
     static const bad rows[] = {
-        {"attempts=", 1, "attempts=: wanted 1 to 4294967295, or unlimited"},
-        {"attempts=x", 1, "attempts=x: wanted 1 to 4294967295, or unlimited"},
-        {"attempts=-1", 1, "attempts=-1: wanted 1 to 4294967295, or unlimited"},
+        {"attempts=", 1, "attempts=: expected 1 to 4294967295, or unlimited"},
+        {"attempts=x", 1, "attempts=x: expected 1 to 4294967295, or unlimited"},
+        {"attempts=-1", 1,
+         "attempts=-1: expected 1 to 4294967295, or unlimited"},
         {"attempts=1.5", 1,
-         "attempts=1.5: wanted 1 to 4294967295, or unlimited"},
-        {"attempts=3x", 1, "attempts=3x: wanted 1 to 4294967295, or unlimited"},
+         "attempts=1.5: expected 1 to 4294967295, or unlimited"},
+        {"attempts=3x", 1,
+         "attempts=3x: expected 1 to 4294967295, or unlimited"},
         {"attempts=4294967296", 1,
-         "attempts=4294967296: wanted 1 to 4294967295, or unlimited"},
+         "attempts=4294967296: expected 1 to 4294967295, or unlimited"},
         {"attempts=none", 1,
-         "attempts=none: wanted 1 to 4294967295, or unlimited"},
+         "attempts=none: expected 1 to 4294967295, or unlimited"},
         {"base=", 1, "base=" TIME},
         {"base=1", 1, "base=1" TIME},
         {"base=1m30s", 1, "base=1m30s" TIME},
@@ -1193,24 +1195,27 @@ TEST(text, refuses_values_that_it_cannot_read)
          "base-for=2s:local,rpc" BASE_FOR},
         {"base-fro=1s:rpc", 1, "base-fro=1s:rpc: did you mean base-for=?"},
         {"retry-after-max=none", 1, "retry-after-max=none" TIME},
-        {"power=1", 1, "power=1: wanted 2 to 10, like 4"},
-        {"power=11", 1, "power=11: wanted 2 to 10, like 4"},
-        {"power=2.5", 1, "power=2.5: wanted 2 to 10, like 4"},
-        {"power=x", 1, "power=x: wanted 2 to 10, like 4"},
+        {"power=1", 1, "power=1: expected 2 to 10, like 4"},
+        {"power=11", 1, "power=11: expected 2 to 10, like 4"},
+        {"power=2.5", 1, "power=2.5: expected 2 to 10, like 4"},
+        {"power=x", 1, "power=x: expected 2 to 10, like 4"},
         {"offset=", 1, "offset=" TIME},
-        {"count-from=2", 1, "count-from=2: wanted 0 or 1"},
-        {"retry-after=", 1, "retry-after=: wanted floor, exact or ignore"},
-        {"retry-after=1h", 1, "retry-after=1h: wanted floor, exact or ignore"},
+        {"count-from=2", 1, "count-from=2: expected 0 or 1"},
+        {"retry-after=", 1, "retry-after=: expected floor, exact or ignore"},
+        {"retry-after=1h", 1,
+         "retry-after=1h: expected floor, exact or ignore"},
         {"retry-after=exakt", 1, "retry-after=exakt: did you mean exact?"},
-        {"cap=x", 1, "cap=x: wanted none, or a duration up to 365d, like 30s"},
+        {"cap=x", 1,
+         "cap=x: expected none, or a duration up to 365d, like 30s"},
         {"cap=nonesuch", 1,
-         "cap=nonesuch: wanted none, or a duration up to 365d, like 30s"},
-        {"factor=", 1, "factor=: wanted 1 to 100, like 2 or 1.5"},
-        {"factor=2x", 1, "factor=2x: wanted 1 to 100, like 2 or 1.5"},
-        {"factor=1e3", 1, "factor=1e3: wanted 1 to 100, like 2 or 1.5"},
-        {"factor=1.", 1, "factor=1.: wanted 1 to 100, like 2 or 1.5"},
-        {"factor=1.0001", 1, "factor=1.0001: wanted 1 to 100, like 2 or 1.5"},
-        {"factor=4294968", 1, "factor=4294968: wanted 1 to 100, like 2 or 1.5"},
+         "cap=nonesuch: expected none, or a duration up to 365d, like 30s"},
+        {"factor=", 1, "factor=: expected 1 to 100, like 2 or 1.5"},
+        {"factor=2x", 1, "factor=2x: expected 1 to 100, like 2 or 1.5"},
+        {"factor=1e3", 1, "factor=1e3: expected 1 to 100, like 2 or 1.5"},
+        {"factor=1.", 1, "factor=1.: expected 1 to 100, like 2 or 1.5"},
+        {"factor=1.0001", 1, "factor=1.0001: expected 1 to 100, like 2 or 1.5"},
+        {"factor=4294968", 1,
+         "factor=4294968: expected 1 to 100, like 2 or 1.5"},
         {"jitter=", 1, "jitter=" JITTER},
         {"jitter=half", 1, "jitter=half" JITTER},
         {"jitter=50", 1, "jitter=50" JITTER},
@@ -1226,11 +1231,11 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"jitter=up:1", 1, "jitter=up:1" JITTER},
         {"jitter=up:1sx", 1, "jitter=up:1sx" JITTER},
         {"deadline=1x", 1,
-         "deadline=1x: wanted none, or a duration up to 365d, like 2m"},
+         "deadline=1x: expected none, or a duration up to 365d, like 2m"},
         {"attempt-timeout=", 1,
-         "attempt-timeout=: wanted none, or a duration up to 365d, like 10s"},
+         "attempt-timeout=: expected none, or a duration up to 365d, like 10s"},
         {"reset-after=1", 1,
-         "reset-after=1: wanted none, or a duration up to 365d, like 1m"},
+         "reset-after=1: expected none, or a duration up to 365d, like 1m"},
         {"budget=", 1, "budget=" BUDGET},
         {"budget=x", 1, "budget=x" BUDGET},
         {"budget=nonesuch", 1, "budget=nonesuch" BUDGET},
@@ -1296,9 +1301,9 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"budget=grpc:10", 1, "budget=grpc:10" BUDGET},
         {"budget=grpc:10:", 1, "budget=grpc:10:" BUDGET},
         {"budget=grpc:10:0.1x", 1, "budget=grpc:10:0.1x" BUDGET},
-        {"budget-empty=", 1, "budget-empty=: wanted give-up or wait"},
+        {"budget-empty=", 1, "budget-empty=: expected give-up or wait"},
         {"budget-empty=waits", 1, "budget-empty=waits: did you mean wait?"},
-        {"breaker-scope=", 1, "breaker-scope=: wanted attempts or retries"},
+        {"breaker-scope=", 1, "breaker-scope=: expected attempts or retries"},
         {"breaker-scope=retrie", 1,
          "breaker-scope=retrie: did you mean retries?"},
         {"breaker=", 1, "breaker=" BREAKER},
@@ -1348,21 +1353,22 @@ TEST(text, refuses_values_that_it_cannot_read)
         {"breaker=5 breaker-connect=x", 11, "breaker-connect=x" CONNECT},
         {"breaker=5 breaker-connect=3x", 11, "breaker-connect=3x" CONNECT},
         {"breaker=50%/20/10s:", 1, "breaker=50%/20/10s:" BREAKER},
-        {"unsafe=", 1, "unsafe=: wanted yes or no"},
-        {"unsafe=maybe", 1, "unsafe=maybe: wanted yes or no"},
-        {"nested=", 1, "nested=: wanted once or full"},
-        {"nested=twice", 1, "nested=twice: wanted once or full"},
-        {"list=", 1, "list=: wanted 1 to 64 durations, like 5s,5m,30m"},
-        {"list=5x", 1, "list=5x: wanted 1 to 64 durations, like 5s,5m,30m"},
-        {"list=5s,", 1, "list=5s,: wanted 1 to 64 durations, like 5s,5m,30m"},
-        {"list=,5s", 1, "list=,5s: wanted 1 to 64 durations, like 5s,5m,30m"},
+        {"unsafe=", 1, "unsafe=: expected yes or no"},
+        {"unsafe=maybe", 1, "unsafe=maybe: expected yes or no"},
+        {"nested=", 1, "nested=: expected once or full"},
+        {"nested=twice", 1, "nested=twice: expected once or full"},
+        {"list=", 1, "list=: expected 1 to 64 durations, like 5s,5m,30m"},
+        {"list=5x", 1, "list=5x: expected 1 to 64 durations, like 5s,5m,30m"},
+        {"list=5s,", 1, "list=5s,: expected 1 to 64 durations, like 5s,5m,30m"},
+        {"list=,5s", 1, "list=,5s: expected 1 to 64 durations, like 5s,5m,30m"},
         {"list=1s,,2s", 1,
-         "list=1s,,2s: wanted 1 to 64 durations, like 5s,5m,30m"},
-        {"list=366d", 1, "list=366d: wanted 1 to 64 durations, like 5s,5m,30m"},
+         "list=1s,,2s: expected 1 to 64 durations, like 5s,5m,30m"},
+        {"list=366d", 1,
+         "list=366d: expected 1 to 64 durations, like 5s,5m,30m"},
         {"fixed attempts=2 list=", 18,
-         "list=: stands here a second time, wanted once"},
+         "list=: stands here a second time, expected once"},
         {"list=" EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT "1s", 1,
-         "list=1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s...: wanted 1 to 64 "
+         "list=1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s...: expected 1 to 64 "
          "durations, like 5s,5m,30m"},
     };
 
@@ -1374,39 +1380,39 @@ TEST(text, refuses_values_that_are_out_of_range)
 {
     static const bad rows[] = {
         {"attempts=0", 1,
-         "attempts=0 is out of range, wanted 1 to 4294967295, or unlimited"},
+         "attempts=0 is out of range, expected 1 to 4294967295, or unlimited"},
         {"base=1s attempts=0", 9,
-         "attempts=0 is out of range, wanted 1 to 4294967295, or unlimited"},
+         "attempts=0 is out of range, expected 1 to 4294967295, or unlimited"},
         {"cap=0", 1,
-         "cap=0 is out of range, wanted more than 0, to 365d, or none"},
+         "cap=0 is out of range, expected more than 0, to 365d, or none"},
         {"cap=100ms", 1, "cap=100ms is below base=200ms"},
         {"cap=1s base=2s", 1, "cap=1s is below base=2s"},
         {"base=2s cap=1s", 9, "cap=1s is below base=2s"},
         // The cap is the preset's: what the text says is the base.
         {"aws base=30s", 5, "cap=20s is below base=30s"},
         {"aws attempts=2 base=30s", 16, "cap=20s is below base=30s"},
-        {"factor=0.999", 1, "factor=0.999 is out of range, wanted 1 to 100"},
-        {"factor=0", 1, "factor=0 is out of range, wanted 1 to 100"},
+        {"factor=0.999", 1, "factor=0.999 is out of range, expected 1 to 100"},
+        {"factor=0", 1, "factor=0 is out of range, expected 1 to 100"},
         {"fixed factor=100.001", 7,
-         "factor=100.001 is out of range, wanted 1 to 100"},
-        {"jitter=0%", 1, "jitter=0% is out of range, wanted 1% to 100%"},
-        {"jitter=101%", 1, "jitter=101% is out of range, wanted 1% to 100%"},
-        {"jitter=-0%:0%", 1, "jitter=0% is out of range, wanted 1% to 100%"},
+         "factor=100.001 is out of range, expected 1 to 100"},
+        {"jitter=0%", 1, "jitter=0% is out of range, expected 1% to 100%"},
+        {"jitter=101%", 1, "jitter=101% is out of range, expected 1% to 100%"},
+        {"jitter=-0%:0%", 1, "jitter=0% is out of range, expected 1% to 100%"},
         {"jitter=-5%:101%", 1,
-         "jitter=101% is out of range, wanted 1% to 100%"},
+         "jitter=101% is out of range, expected 1% to 100%"},
         {"jitter=pollyx", 1, "jitter=pollyx: did you mean polly?"},
         {"jitter=Polly", 1, "jitter=Polly: did you mean polly?"},
         {"jitter=up:0", 1,
-         "jitter=0 is out of range, wanted up: and more than 0, to 365d"},
+         "jitter=0 is out of range, expected up: and more than 0, to 365d"},
         {"deadline=0", 1,
-         "deadline=0 is out of range, wanted more than 0, to 365d, or none"},
+         "deadline=0 is out of range, expected more than 0, to 365d, or none"},
         {"attempts=2 attempt-timeout=0", 12,
-         "attempt-timeout=0 is out of range, wanted more than 0, to 365d, or "
+         "attempt-timeout=0 is out of range, expected more than 0, to 365d, or "
          "none"},
         {"attempts=2 power=4", 12,
-         "power=4 is out of range, wanted none but for polynomial"},
+         "power=4 is out of range, expected none but for polynomial"},
         {"offset=1s fixed", 1,
-         "offset=1s is out of range, wanted none but for linear and "
+         "offset=1s is out of range, expected none but for linear and "
          "polynomial"},
         {"attempts=2 linear jitter=polly", 19,
          "jitter=polly is for exponential with factor=2"},
@@ -1419,92 +1425,92 @@ TEST(text, refuses_values_that_are_out_of_range)
         {"list=1s count-from=0", 9, "count-from is for linear and polynomial"},
         {"linear offset=5m cap=2m", 18, "cap=2m is below offset=5m"},
         {"attempts=2 reset-after=0", 12,
-         "reset-after=0 is out of range, wanted more than 0, to 365d, or none"},
+         "reset-after=0 is out of range, expected more than 0, to 365d, or none"},
         {"cap=1m budget=tokens:0:10/s", 8,
-         "budget capacity=0 is out of range, wanted 1 to 1000000 tokens"},
+         "budget capacity=0 is out of range, expected 1 to 1000000 tokens"},
         {"budget=1000001:10/s", 1,
-         "budget capacity=1000001 is out of range, wanted 1 to 1000000 tokens"},
+         "budget capacity=1000001 is out of range, expected 1 to 1000000 tokens"},
         {"budget=100:0/s", 1,
-         "budget rate=0 is out of range, wanted 0.001/s to 1000000/s"},
+         "budget rate=0 is out of range, expected 0.001/s to 1000000/s"},
         {"budget=100:1000000.001/s", 1,
-         "budget rate=1000000.001 is out of range, wanted 0.001/s to "
+         "budget rate=1000000.001 is out of range, expected 0.001/s to "
          "1000000/s"},
         {"attempts=3 budget=ratio:0", 12,
          "budget ratio and floor are both 0, and would refuse every retry; "
-         "wanted attempts=1 for that"},
+         "expected attempts=1 for that"},
         {"attempts=3 bulkhead=1000001", 12,
-         "bulkhead=1000001 is out of range, wanted 1 to 1000000 attempts at "
+         "bulkhead=1000001 is out of range, expected 1 to 1000000 attempts at "
          "once, or none"},
         {"attempts=3 throttle=sre:0.999", 12,
-         "throttle k=0.999 is out of range, wanted 1 to 100"},
+         "throttle k=0.999 is out of range, expected 1 to 100"},
         {"attempts=3 hedge=1s:4", 12,
-         "hedge=4 is out of range, wanted 1 to 3 further attempts, or none"},
+         "hedge=4 is out of range, expected 1 to 3 further attempts, or none"},
         {"attempts=3 hedge=p49", 12,
-         "hedge percentile=49 is out of range, wanted 50 to 99"},
+         "hedge percentile=49 is out of range, expected 50 to 99"},
         {"attempts=3 hedge=0", 12,
-         "hedge delay=0 is out of range, wanted 1ms to 365d"},
+         "hedge delay=0 is out of range, expected 1ms to 365d"},
         {"attempts=3 rate=1000000.001/s", 12,
-         "rate=1000000.001 is out of range, wanted 0.001/s to 1000000/s, or "
+         "rate=1000000.001 is out of range, expected 0.001/s to 1000000/s, or "
          "none"},
         {"budget=ratio:10.001", 1,
-         "budget ratio=10.001 is out of range, wanted 0 to 10"},
+         "budget ratio=10.001 is out of range, expected 0 to 10"},
         {"budget=ratio:1+1000000.001/s", 1,
-         "budget rate=1000000.001 is out of range, wanted 0/s to 1000000/s"},
+         "budget rate=1000000.001 is out of range, expected 0/s to 1000000/s"},
         {"budget=share:100.1%", 1,
-         "budget share=1.001 is out of range, wanted 0 to 1, which is 0% to "
+         "budget share=1.001 is out of range, expected 0 to 1, which is 0% to "
          "100%"},
         {"budget=share:20%+1000001", 1,
-         "budget floor=1000001 is out of range, wanted 1 to 1000000 retries at "
+         "budget floor=1000001 is out of range, expected 1 to 1000000 retries at "
          "once"},
         {"budget=grpc:0:1", 1,
-         "budget capacity=0 is out of range, wanted 1 to 1000 tokens"},
+         "budget capacity=0 is out of range, expected 1 to 1000 tokens"},
         {"budget=grpc:1001:1", 1,
-         "budget capacity=1001 is out of range, wanted 1 to 1000 tokens"},
+         "budget capacity=1001 is out of range, expected 1 to 1000 tokens"},
         {"budget=grpc:10:0", 1,
-         "budget ratio=0 is out of range, wanted 0.001 to 1000"},
+         "budget ratio=0 is out of range, expected 0.001 to 1000"},
         {"budget=grpc:10:1000.001", 1,
-         "budget ratio=1000.001 is out of range, wanted 0.001 to 1000"},
+         "budget ratio=1000.001 is out of range, expected 0.001 to 1000"},
         {"nested=once breaker=0", 13,
-         "breaker failures=0 is out of range, wanted 1 to 1000000"},
+         "breaker failures=0 is out of range, expected 1 to 1000000"},
         {"breaker=1000001", 1,
-         "breaker failures=1000001 is out of range, wanted 1 to 1000000"},
+         "breaker failures=1000001 is out of range, expected 1 to 1000000"},
         {"breaker=5:0", 1,
-         "breaker open=0 is out of range, wanted 1ms to 365d"},
+         "breaker open=0 is out of range, expected 1ms to 365d"},
         {"breaker=5:999us", 1,
-         "breaker open=999us is out of range, wanted 1ms to 365d"},
+         "breaker open=999us is out of range, expected 1ms to 365d"},
         {"breaker=5:30s-29s", 1,
-         "breaker open_max=29s is out of range, wanted its first opening to "
+         "breaker open_max=29s is out of range, expected its first opening to "
          "365d"},
         {"breaker=0%/20/10s", 1,
-         "breaker percent=0 is out of range, wanted 1 to 100"},
+         "breaker percent=0 is out of range, expected 1 to 100"},
         {"breaker=101%/20/10s", 1,
-         "breaker percent=101 is out of range, wanted 1 to 100"},
+         "breaker percent=101 is out of range, expected 1 to 100"},
         {"breaker=50%/0/10s", 1,
-         "breaker calls=0 is out of range, wanted 1 to 10000"},
+         "breaker calls=0 is out of range, expected 1 to 10000"},
         {"breaker=50%/10001/10s", 1,
-         "breaker calls=10001 is out of range, wanted 1 to 10000"},
+         "breaker calls=10001 is out of range, expected 1 to 10000"},
         {"breaker=50%/20/9ms", 1,
-         "breaker window=9ms is out of range, wanted 10ms to 1d"},
+         "breaker window=9ms is out of range, expected 10ms to 1d"},
         {"breaker=5 breaker-connect=1000001", 11,
-         "breaker-connect=1000001 is out of range, wanted none, or 1 to "
+         "breaker-connect=1000001 is out of range, expected none, or 1 to "
          "1000000"},
         {"breaker=50%/20/10s breaker-slow=101%/2s", 20,
-         "breaker-slow percent=101 is out of range, wanted 1 to 100"},
+         "breaker-slow percent=101 is out of range, expected 1 to 100"},
         {"breaker=50%/20/10s breaker-slow=80%/0", 20,
-         "breaker-slow duration=0 is out of range, wanted 1us to 365d"},
+         "breaker-slow duration=0 is out of range, expected 1us to 365d"},
         {"breaker=50%/20/10s breaker-slow=80%/999ns", 20,
-         "breaker-slow duration=999ns is out of range, wanted 1us to 365d"},
+         "breaker-slow duration=999ns is out of range, expected 1us to 365d"},
         {"breaker=5 breaker-slow=80%/2s", 11, NOT_SLOW},
         {"attempts=3 breaker-slow=80%/2s", 12, NOT_SLOW},
         {"breaker=none breaker-slow=80%/2s", 14, NOT_SLOW},
         {"attempts=3 breaker-probes=3", 12,
-         "breaker-probes=3 is out of range, wanted 1 where breaker=none"},
+         "breaker-probes=3 is out of range, expected 1 where breaker=none"},
         {"breaker-connect=3", 1,
-         "breaker-connect=3 is out of range, wanted none where breaker=none"},
+         "breaker-connect=3 is out of range, expected none where breaker=none"},
         {"broadcast breaker-connect=3 breaker=none", 11,
-         "breaker-connect=3 is out of range, wanted none where breaker=none"},
+         "breaker-connect=3 is out of range, expected none where breaker=none"},
         {"breaker=50%/20/25h", 1,
-         "breaker window=25h is out of range, wanted 10ms to 1d"},
+         "breaker window=25h is out of range, expected 10ms to 1d"},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -1516,18 +1522,18 @@ TEST(text, refuses_values_that_are_out_of_range)
 static void check_slips(const char *before, const char *word, const char *tail)
 {
     size_t length = strlen(word), at = length / 2;
-    char text[2][96], wanted[64];
+    char text[2][96], expected[64];
     stg_policy p;
     stg_error err;
 
-    snprintf(wanted, sizeof wanted, "did you mean %s%s?", word, tail);
+    snprintf(expected, sizeof expected, "did you mean %s%s?", word, tail);
     snprintf(text[0], sizeof *text, "%s%.*s%s%s", before, (int)at, word,
              word + at + 1, tail);
     snprintf(text[1], sizeof *text, "%s%.*s%c%c%s%s", before, (int)at - 1, word,
              word[at], word[at - 1], word + at + 1, tail);
     for (int i = 0; i < (word[at] == word[at - 1] ? 1 : 2); i++)
         if (stg_policy_parse(&p, text[i], &err) != STG_OK)
-            if (strstr(err.text, wanted) == NULL)
+            if (strstr(err.text, expected) == NULL)
                 CHECK_STR(err.text, text[i]);
 }
 
@@ -1719,17 +1725,17 @@ TEST(text, refuses_faults_it_does_not_know)
          "cancelled: what was cancelled is never retried"},
         // Limits.
         {"at-most=", 1,
-         "at-most=: wanted 1 to 255 and faults, like at-most=2:timeout,reset"},
+         "at-most=: expected 1 to 255 and faults, like at-most=2:timeout,reset"},
         {"at-most=2", 1,
-         "at-most=2: wanted 1 to 255 and faults, like at-most=2:timeout,reset"},
+         "at-most=2: expected 1 to 255 and faults, like at-most=2:timeout,reset"},
         {"at-most=0:503", 1,
-         "at-most=0:503: wanted 1 to 255 and faults, like "
+         "at-most=0:503: expected 1 to 255 and faults, like "
          "at-most=2:timeout,reset"},
         {"fixed at-most=256:503", 7,
-         "at-most=256:503: wanted 1 to 255 and faults, like "
+         "at-most=256:503: expected 1 to 255 and faults, like "
          "at-most=2:timeout,reset"},
         {"at-most=x:503", 1,
-         "at-most=x:503: wanted 1 to 255 and faults, like "
+         "at-most=x:503: expected 1 to 255 and faults, like "
          "at-most=2:timeout,reset"},
         {"once=500,501,502,503,504,505,506,507,508", 38, "508" LIMITED},
         {"fixed once=500,501,502,503,504,505,506,507,508,x", 44, "508" LIMITED},
@@ -1845,7 +1851,7 @@ TEST(text, needs_a_text_and_a_place)
     char text[STG_POLICY_TEXT_MAX] = "as it was";
 
     CHECK_INT(stg_policy_parse(NULL, "none", &err), STG_INVALID);
-    CHECK_STR(err.text, "policy is NULL, wanted a place for it");
+    CHECK_STR(err.text, "policy is NULL, expected a place for it");
     CHECK_INT(err.line, 0);
     CHECK_INT(err.column, 0);
     CHECK_INT(stg_policy_parse(&p, NULL, &err), STG_INVALID);

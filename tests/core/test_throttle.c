@@ -312,15 +312,15 @@ TEST(throttle, refuses_options_out_of_range_and_names_them)
         const char *text;
     } rows[] = {
         {{STG_THROTTLE_SRE, 999},
-         "throttle k=0.999 is out of range, wanted 1 to 100"},
+         "throttle k=0.999 is out of range, expected 1 to 100"},
         {{STG_THROTTLE_SRE, 100001},
-         "throttle k=100.001 is out of range, wanted 1 to 100"},
+         "throttle k=100.001 is out of range, expected 1 to 100"},
         {{STG_THROTTLE_AWS, 1},
-         "throttle k=0.001 is out of range, wanted 0 for this kind"},
+         "throttle k=0.001 is out of range, expected 0 for this kind"},
         {{STG_THROTTLE_NONE, 1},
-         "throttle k=0.001 is out of range, wanted 0 for this kind"},
+         "throttle k=0.001 is out of range, expected 0 for this kind"},
         {{(stg_throttle_kind)3, 0},
-         "throttle=3 is out of range, wanted one of stg_throttle_kind"},
+         "throttle=3 is out of range, expected one of stg_throttle_kind"},
     };
     stg_throttle t = of_kind(STG_THROTTLE_SRE, 1000);
     stg_error err;

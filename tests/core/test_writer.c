@@ -192,7 +192,7 @@ TEST(writer, puts_words_into_an_error_without_a_place)
     CHECK_U64(w.length, 5);
 }
 
-TEST(writer, refuses_with_what_was_found_and_wanted)
+TEST(writer, refuses_with_what_was_found_and_expected)
 {
     stg_error err = used_error();
 
@@ -201,15 +201,15 @@ TEST(writer, refuses_with_what_was_found_and_wanted)
     CHECK(err.line == 0 && err.column == 0);
 
     CHECK(stg_refuse_number(&err, "attempts", 0, "1 to 9") == STG_INVALID);
-    CHECK_STR(err.text, "attempts=0 is out of range, wanted 1 to 9");
+    CHECK_STR(err.text, "attempts=0 is out of range, expected 1 to 9");
     CHECK(stg_refuse_thousandths(&err, "factor", 999, "1 to 100") ==
           STG_INVALID);
-    CHECK_STR(err.text, "factor=0.999 is out of range, wanted 1 to 100");
+    CHECK_STR(err.text, "factor=0.999 is out of range, expected 1 to 100");
     CHECK(stg_refuse_duration(&err, "cap", 90 * STG_S, "less") == STG_INVALID);
-    CHECK_STR(err.text, "cap=90s is out of range, wanted less");
+    CHECK_STR(err.text, "cap=90s is out of range, expected less");
     CHECK(stg_refuse_duration(&err, "base", STG_NEVER, "0 to 365d") ==
           STG_INVALID);
-    CHECK_STR(err.text, "base=none is out of range, wanted 0 to 365d");
+    CHECK_STR(err.text, "base=none is out of range, expected 0 to 365d");
 
     CHECK(stg_refuse(NULL, "words") == STG_INVALID);
     CHECK(stg_refuse_number(NULL, "key", 1, "2") == STG_INVALID);

@@ -51,7 +51,7 @@ TEST(books, count_a_row_once)
 TEST(books, leave_out_what_a_filter_refuses)
 {
     stg_world *w = world_new(2);
-    uint64_t wanted = 0;
+    uint64_t routed = 0;
 
     world_lane(w, STEADY);
     stg_world_set_filter(w, 0, 3);
@@ -60,10 +60,10 @@ TEST(books, leave_out_what_a_filter_refuses)
     world_script(w, 0, "200 503 404 200");
     stg_world_publish(w, 0, 100);
     for (uint64_t i = 0; i < 100; i++)
-        wanted += stg_world_position_at(w, i) % 3 != 0;
+        routed += stg_world_position_at(w, i) % 3 != 0;
     stg_world_start(w);
     stg_world_run(w, STG_NEVER);
-    CHECK_U64(world_look(w, 0).routed, wanted);
+    CHECK_U64(world_look(w, 0).routed, routed);
     CHECK_U64(world_look(w, 1).routed, 0);
     CHECK_U64(stg_world_sum_lane(w, 1).starts, 0);
     CHECK_U64(world_look(w, 1).base, world_look(w, 1).next);
@@ -71,11 +71,11 @@ TEST(books, leave_out_what_a_filter_refuses)
     world_end(w);
 }
 
-/* Shed, expired and cancelled: only what it wanted is counted. */
+/* Shed, expired and cancelled: only what was routed is counted. */
 TEST(books, leave_it_out_of_range_rows_too)
 {
     stg_world *w = world_new(3);
-    uint64_t wanted[3] = {0};
+    uint64_t routed[3] = {0};
 
     for (uint32_t l = 0; l < 3; l++) {
         world_lane(w,
@@ -87,7 +87,7 @@ TEST(books, leave_it_out_of_range_rows_too)
     stg_world_publish(w, 0, 200);
     for (uint64_t i = 0; i < 200; i++)
         for (uint32_t l = 0; l < 3; l++)
-            wanted[l] += stg_world_position_at(w, i) % (l + 2) != 0;
+            routed[l] += stg_world_position_at(w, i) % (l + 2) != 0;
     world_script(w, 0, "refused");
     stg_world_start(w);
     stg_world_pause(w, 1, true);
@@ -97,7 +97,7 @@ TEST(books, leave_it_out_of_range_rows_too)
     stg_world_remove(w, 2);
     stg_world_run(w, STG_NEVER);
     for (uint32_t l = 0; l < 3; l++)
-        CHECK_FROM(l, stg_world_sum_lane(w, l).dead == wanted[l]);
+        CHECK_FROM(l, stg_world_sum_lane(w, l).dead == routed[l]);
     world_free(w);
 }
 

@@ -285,16 +285,16 @@ TEST(budget, keeps_its_level_when_the_lane_changes)
 {
     stg_world *w = world_new(5);
     stg_lane_options *o = world_lane(w, SCARCE);
-    stg_lane_options wanted;
+    stg_lane_options changed;
 
     world_script(w, 0, "503");
     stg_world_publish(w, 0, 2);
     stg_world_start(w);
     stg_world_run(w, world_after(w, 1050 * STG_MS));
     CHECK_U64(world_look(w, 0).retries, 2);
-    wanted = *o;
-    wanted.in_flight_max = 5;
-    CHECK(stg_world_change_lane(w, 0, &wanted, SCARCE " breaker=20:1s-2s",
+    changed = *o;
+    changed.in_flight_max = 5;
+    CHECK(stg_world_change_lane(w, 0, &changed, SCARCE " breaker=20:1s-2s",
                                 NULL) == STG_OK);
     stg_world_run(w, world_after(w, 500 * STG_MS));
     stg_world_publish(w, 0, 3);

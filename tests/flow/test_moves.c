@@ -351,7 +351,7 @@ TEST(moves, refuse_what_is_there_and_what_comes_at_the_end)
     start(w, 5);
     CHECK_INT(stg_flow_assign(stg_world_flow(w), &g, stg_world_now(w), &err),
               STG_INVALID);
-    CHECK_STR(err.text, "partition: wanted one that is not there");
+    CHECK_STR(err.text, "partition: expected one that is not there");
     g.partition = STG_PARTITIONS_MAX;
     CHECK_INT(stg_flow_assign(stg_world_flow(w), &g, stg_world_now(w), NULL),
               STG_INVALID);

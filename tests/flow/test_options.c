@@ -27,19 +27,19 @@ TEST(options, of_a_flow_have_ranges)
 
     CHECK_STR(refuse_flow(&o), "");
     o.memory_max = (1 << 20) - 1;
-    CHECK_STR(refuse_flow(&o), "memory_max: wanted 1 MiB to 1 TiB");
+    CHECK_STR(refuse_flow(&o), "memory_max: expected 1 MiB to 1 TiB");
     o.memory_max = 1 << 20;
     CHECK_STR(refuse_flow(&o), "");
 #if SIZE_MAX > UINT32_MAX
     o.memory_max = ((size_t)1 << 40) + 1;
-    CHECK_STR(refuse_flow(&o), "memory_max: wanted 1 MiB to 1 TiB");
+    CHECK_STR(refuse_flow(&o), "memory_max: expected 1 MiB to 1 TiB");
     o.memory_max = (size_t)1 << 40;
     CHECK_STR(refuse_flow(&o), "");
 #endif
     o.in_flight_max = 0;
-    CHECK_STR(refuse_flow(&o), "in_flight_max: wanted 1 to 1000000");
+    CHECK_STR(refuse_flow(&o), "in_flight_max: expected 1 to 1000000");
     o.in_flight_max = 1000001;
-    CHECK_STR(refuse_flow(&o), "in_flight_max: wanted 1 to 1000000");
+    CHECK_STR(refuse_flow(&o), "in_flight_max: expected 1 to 1000000");
     o.in_flight_max = 1000000;
     CHECK_STR(refuse_flow(&o), "");
     o.budget = (stg_budget_options){.kind = STG_BUDGET_TOKENS};
@@ -71,27 +71,27 @@ TEST(options, of_a_lane_have_ranges)
     CHECK_STR(refuse_lane(o), "");
     o.policy = NULL;
     CHECK_STR(refuse_lane(o),
-              "policy: wanted one that passes stg_policy_check()");
+              "policy: expected one that passes stg_policy_check()");
     o.policy = &zeroed;
     CHECK_STR(refuse_lane(o),
-              "policy: wanted one that passes stg_policy_check()");
+              "policy: expected one that passes stg_policy_check()");
     o = good;
     o.in_flight_max = 0;
-    CHECK_STR(refuse_lane(o), "in_flight_max: wanted 1 to 10000");
+    CHECK_STR(refuse_lane(o), "in_flight_max: expected 1 to 10000");
     o.in_flight_max = 10001;
-    CHECK_STR(refuse_lane(o), "in_flight_max: wanted 1 to 10000");
+    CHECK_STR(refuse_lane(o), "in_flight_max: expected 1 to 10000");
     o = good;
     o.parked_max = 0;
-    CHECK_STR(refuse_lane(o), "parked_max: wanted 1 to 1000000");
+    CHECK_STR(refuse_lane(o), "parked_max: expected 1 to 1000000");
     o.parked_max = 1000001;
-    CHECK_STR(refuse_lane(o), "parked_max: wanted 1 to 1000000");
+    CHECK_STR(refuse_lane(o), "parked_max: expected 1 to 1000000");
     o = good;
     o.shed_after = 365 * STG_DAY + 1;
-    CHECK_STR(refuse_lane(o), "shed-after: wanted 0 to 365 d, or never");
+    CHECK_STR(refuse_lane(o), "shed-after: expected 0 to 365 d, or never");
     o.shed_after = STG_NEVER;
     CHECK_STR(refuse_lane(o), "");
     o.order = (stg_order)3;
-    CHECK_STR(refuse_lane(o), "order: wanted none, key or strict");
+    CHECK_STR(refuse_lane(o), "order: expected none, key or strict");
     o = good;
     o.burst = 1000001;
     CHECK_STR(refuse_lane(o), ""); // no rate has it
@@ -118,10 +118,12 @@ TEST(options, numbers_of_lanes_and_partitions_have_ranges)
               STG_INVALID);
     CHECK_INT(stg_flow_restore(f, &c), STG_INVALID); // no such lane
     CHECK_INT(stg_flow_add_lane(f, 1000000, &o, 0, &err), STG_INVALID);
-    CHECK_STR(err.text, "lane: wanted a number below 1000000 that no lane has");
+    CHECK_STR(err.text,
+              "lane: expected a number below 1000000 that no lane has");
     CHECK_INT(stg_flow_add_lane(f, 999999, &o, 0, &err), STG_OK);
     CHECK_INT(stg_flow_add_lane(f, 999999, &o, 0, &err), STG_INVALID);
-    CHECK_STR(err.text, "lane: wanted a number below 1000000 that no lane has");
+    CHECK_STR(err.text,
+              "lane: expected a number below 1000000 that no lane has");
     CHECK_INT(stg_flow_view_lane(f, 5, &view, 0), STG_NOT_FOUND);
     CHECK_INT(stg_flow_change_lane(f, 5, &o, 0, &err), STG_INVALID);
     CHECK_STR(err.text, "lane: there is none of this number");
@@ -205,15 +207,15 @@ TEST(options, events_for_nobody_are_ignored)
 TEST(options, change_while_it_runs)
 {
     stg_world *w = world_new(2);
-    stg_lane_options *o = world_lane(w, STEADY), wanted;
+    stg_lane_options *o = world_lane(w, STEADY), changed;
 
     world_script(w, 0, "503");
     stg_world_publish(w, 0, 3);
     stg_world_start(w);
     stg_world_run(w, world_after(w, 500 * STG_MS));
-    wanted = *o;
-    wanted.in_flight_max = 2;
-    CHECK(stg_world_change_lane(w, 0, &wanted, SHORT, NULL) == STG_OK);
+    changed = *o;
+    changed.in_flight_max = 2;
+    CHECK(stg_world_change_lane(w, 0, &changed, SHORT, NULL) == STG_OK);
     stg_world_run(w, STG_NEVER);
     CHECK_U64(stg_world_sum_lane(w, 0).starts, 6); // by the policy of now
     CHECK(world_look(w, 0).limit <= 2);
@@ -224,16 +226,16 @@ TEST(options, change_while_it_runs)
 TEST(options, may_allow_less_than_is_under_way)
 {
     stg_world *w = world_new(3);
-    stg_lane_options *o = world_lane(w, STEADY), wanted;
+    stg_lane_options *o = world_lane(w, STEADY), changed;
 
     world_script(w, 0, "200");
     stg_world_publish(w, 0, 300);
     stg_world_start(w);
     stg_world_run(w, world_after(w, 55 * STG_MS));
     CHECK(world_look(w, 0).in_flight > 8);
-    wanted = *o;
-    wanted.in_flight_max = 1;
-    CHECK(stg_world_change_lane(w, 0, &wanted, NULL, NULL) == STG_OK);
+    changed = *o;
+    changed.in_flight_max = 1;
+    CHECK(stg_world_change_lane(w, 0, &changed, NULL, NULL) == STG_OK);
     stg_world_run(w, world_after(w, 20 * STG_MS));
     CHECK_U64(world_look(w, 0).in_flight, 1);
     stg_world_run(w, STG_NEVER);
@@ -243,14 +245,14 @@ TEST(options, may_allow_less_than_is_under_way)
 TEST(options, change_only_to_what_can_be)
 {
     stg_world *w = world_new(4);
-    stg_lane_options *o = world_lane(w, STEADY), wanted;
+    stg_lane_options *o = world_lane(w, STEADY), changed;
     stg_error err;
 
     stg_world_start(w);
-    wanted = *o;
-    wanted.parked_max = 0;
-    CHECK_INT(stg_world_change_lane(w, 0, &wanted, NULL, &err), STG_INVALID);
-    CHECK_STR(err.text, "parked_max: wanted 1 to 1000000");
+    changed = *o;
+    changed.parked_max = 0;
+    CHECK_INT(stg_world_change_lane(w, 0, &changed, NULL, &err), STG_INVALID);
+    CHECK_STR(err.text, "parked_max: expected 1 to 1000000");
     world_free(w);
 }
 
@@ -258,7 +260,7 @@ TEST(options, change_only_to_what_can_be)
 TEST(options, keep_the_breaker_as_it_is)
 {
     stg_world *w = world_new(7);
-    stg_lane_options *o = world_lane(w, STEADY " breaker=3:10s-10s"), wanted;
+    stg_lane_options *o = world_lane(w, STEADY " breaker=3:10s-10s"), changed;
     uint64_t starts;
 
     world_script(w, 0, "503");
@@ -266,9 +268,9 @@ TEST(options, keep_the_breaker_as_it_is)
     stg_world_start(w);
     stg_world_run(w, world_after(w, STG_S));
     starts = stg_world_sum_lane(w, 0).starts;
-    wanted = *o;
-    wanted.burst = 100;
-    CHECK(stg_world_change_lane(w, 0, &wanted,
+    changed = *o;
+    changed.burst = 100;
+    CHECK(stg_world_change_lane(w, 0, &changed,
                                 STEADY " breaker=3:10s-10s budget=tokens:9:1/s "
                                        "rate=1000/s",
                                 NULL) == STG_OK);
@@ -284,7 +286,7 @@ TEST(options, keep_the_breaker_as_it_is)
 TEST(options, may_take_the_breaker_away)
 {
     stg_world *w = world_new(8);
-    stg_lane_options *o = world_lane(w, STEADY " breaker=3:1h-1h"), wanted;
+    stg_lane_options *o = world_lane(w, STEADY " breaker=3:1h-1h"), changed;
 
     o->shed_after = STG_MIN;
     world_script(w, 0, "503 503 503 200");
@@ -292,8 +294,8 @@ TEST(options, may_take_the_breaker_away)
     stg_world_start(w);
     stg_world_run(w, world_after(w, STG_S));
     CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
-    wanted = *o;
-    CHECK(stg_world_change_lane(w, 0, &wanted, STEADY, NULL) == STG_OK);
+    changed = *o;
+    CHECK(stg_world_change_lane(w, 0, &changed, STEADY, NULL) == STG_OK);
     stg_world_run(w, world_after(w, 10 * STG_S));
     CHECK_U64(world_look(w, 0).delivered, 30);
     CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);

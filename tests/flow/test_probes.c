@@ -278,19 +278,19 @@ static uint64_t wants(uint32_t l, uint64_t position)
 static stg_world_answer take_some(stg_world *w, uint32_t l, uint64_t position,
                                   uint64_t attempt)
 {
-    uint64_t wanted = wants(l, position);
+    uint64_t needed = wants(l, position);
 
     (void)w;
-    return answer(wanted > 0 && attempt >= wanted);
+    return answer(needed > 0 && attempt >= needed);
 }
 
 static bool is_all_taken(stg_world *w, uint32_t l)
 {
-    uint64_t wanted = 0;
+    uint64_t needed = 0;
 
     for (uint64_t i = 0; i < stg_world_sum(w).messages; i++)
-        wanted += wants(l, stg_world_position_at(w, i)) > 0;
-    return world_look(w, l).delivered == wanted;
+        needed += wants(l, stg_world_position_at(w, i)) > 0;
+    return world_look(w, l).delivered == needed;
 }
 
 static void publish_for_hours(stg_world *w, int hours)

@@ -64,15 +64,15 @@ static void check_window(uint64_t seed, const stg_window *w,
                          const uint64_t *positions, uint64_t first,
                          uint64_t end, stg_rng *rng)
 {
-    uint64_t wanted = stg_rng_upto(rng, 4 * end + 10), n = first;
+    uint64_t asked = stg_rng_upto(rng, 4 * end + 10), n = first;
 
     CHECK_FROM(seed, w->first == first && w->end == end);
     for (uint64_t i = first; i < end; i++)
         CHECK_FROM(seed, stg_window_at(w, i)->position == positions[i] &&
                              stg_window_position(w, i) == positions[i]);
-    while (n < end && positions[n] < wanted)
+    while (n < end && positions[n] < asked)
         n++;
-    CHECK_FROM(seed, stg_window_find(w, wanted) == n);
+    CHECK_FROM(seed, stg_window_find(w, asked) == n);
     CHECK_FROM(seed, first == 0 || w->start == positions[first - 1] + 1);
 }
 

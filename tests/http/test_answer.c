@@ -47,7 +47,7 @@ static const char *words_of(stg_answer *a, bool is_end, char words[256])
 /* As the client has it: what is left open by the first piece goes on in a copy,
  * while the first one is used for others. */
 static void check_copy(const char *bytes, size_t size, size_t piece,
-                       bool is_end, const char *wanted)
+                       bool is_end, const char *expected)
 {
     char words[256];
     stg_answer first, *copy;
@@ -59,28 +59,28 @@ static void check_copy(const char *bytes, size_t size, size_t piece,
     stg_answer_close(&first);
     memset(&first, 0xff, sizeof first);
     feed(copy, bytes + piece, size - piece, size);
-    if (strcmp(words_of(copy, is_end, words), wanted) != 0)
+    if (strcmp(words_of(copy, is_end, words), expected) != 0)
         harness_fail(__FILE__, __LINE__,
                      "%.*s\nis %s, not %s, copied after %zu (%s)", (int)size,
-                     bytes, words, wanted, piece, copy->why);
+                     bytes, words, expected, piece, copy->why);
     stg_answer_close(copy);
     free(copy);
 }
 
 static void check_pieces(const char *bytes, size_t size, bool is_end,
-                         const char *wanted)
+                         const char *expected)
 {
     char words[256];
     stg_answer a;
 
     for (size_t piece = 1; piece <= size; piece++) {
-        check_copy(bytes, size, piece, is_end, wanted);
+        check_copy(bytes, size, piece, is_end, expected);
         stg_answer_begin(&a, BODY_MAX, EXCERPT_MAX, false);
         feed(&a, bytes, size, piece);
-        if (strcmp(words_of(&a, is_end, words), wanted) != 0)
+        if (strcmp(words_of(&a, is_end, words), expected) != 0)
             harness_fail(__FILE__, __LINE__,
                          "%.*s\nis %s, not %s, in pieces of %zu (%s)",
-                         (int)size, bytes, words, wanted, piece, a.why);
+                         (int)size, bytes, words, expected, piece, a.why);
         stg_answer_close(&a);
     }
     // And cut in two at every byte.
@@ -88,19 +88,19 @@ static void check_pieces(const char *bytes, size_t size, bool is_end,
         stg_answer_begin(&a, BODY_MAX, EXCERPT_MAX, false);
         feed(&a, bytes, at, at);
         feed(&a, bytes + at, size - at, size - at);
-        CHECK_STR(words_of(&a, is_end, words), wanted);
+        CHECK_STR(words_of(&a, is_end, words), expected);
         stg_answer_close(&a);
     }
 }
 
-static void check(const char *text, const char *wanted)
+static void check(const char *text, const char *expected)
 {
-    check_pieces(text, strlen(text), false, wanted);
+    check_pieces(text, strlen(text), false, expected);
 }
 
-static void check_end(const char *text, const char *wanted)
+static void check_end(const char *text, const char *expected)
 {
-    check_pieces(text, strlen(text), true, wanted);
+    check_pieces(text, strlen(text), true, expected);
 }
 
 #define H "HTTP/1.1 200 OK\r\n"

@@ -119,7 +119,7 @@ TEST(client, sends_the_endpoints_head_then_headers_length_and_body)
 {
     WORLD(w, SCRIPT(HEAR, SAY(OK)));
     stg_endpoint_options o = world_options(&w, "/in/box?q=1&r");
-    char wanted[256];
+    char expected[256];
     ending e;
 
     o.method = "PUT";
@@ -129,15 +129,15 @@ TEST(client, sends_the_endpoints_head_then_headers_length_and_body)
     world_wait(&w, &e);
     check_status(&e, 200, "ok");
     CHECK_STR(e.detail, "HTTP 200");
-    (void)snprintf(wanted, sizeof wanted,
+    (void)snprintf(expected, sizeof expected,
                    "PUT /in/box?q=1&r HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
                    "User-Agent: stagger/" STG_VERSION
                    "\r\n"
                    "Authorization: Bearer x\r\nX-A:\t b\r\n"
                    "Stagger-Id: 7\r\nContent-Length: 3\r\n\r\na",
                    w.leaf.port);
-    CHECK_STR(w.leaf.heard, wanted);
-    CHECK_U64(w.leaf.heard_size, strlen(wanted) + 2);
+    CHECK_STR(w.leaf.heard, expected);
+    CHECK_U64(w.leaf.heard_size, strlen(expected) + 2);
     CHECK(w.leaf.heard[w.leaf.heard_size - 1] == 'b');
     world_close(&w);
 }
@@ -199,13 +199,13 @@ TEST(client, refuses_headers_that_are_none_or_its_own)
     static const struct {
         const char *headers, *part;
     } cases[] = {
-        {"X: 1", "wanted lines"},
-        {"X: 1\n", "wanted lines"},
-        {"X 1\r\n", "wanted lines"},
-        {": 1\r\n", "wanted lines"},
-        {"X Y: 1\r\n", "wanted lines"},
-        {"A: 1\r\n\r\nB: 1\r\n", "wanted lines"},
-        {"A: 1\r\n folded\r\n", "wanted lines"},
+        {"X: 1", "expected lines"},
+        {"X: 1\n", "expected lines"},
+        {"X 1\r\n", "expected lines"},
+        {": 1\r\n", "expected lines"},
+        {"X Y: 1\r\n", "expected lines"},
+        {"A: 1\r\n\r\nB: 1\r\n", "expected lines"},
+        {"A: 1\r\n folded\r\n", "expected lines"},
         {"A: 1\rB: 2\r\n", "control byte"},
         {"A: 1\nB: 2\r\n", "control byte"},
         {"A: \x7f\r\n", "control byte"},

@@ -47,15 +47,15 @@ static void check_allowed(const stg_egress *e, const char *const *addresses,
 }
 
 static void check_refused(const stg_egress *e, const char *address,
-                          const char *wanted)
+                          const char *expected)
 {
     char why[STG_EGRESS_WHY_MAX] = "allowed";
 
     CHECK(!judge(e, address, NULL));
     (void)judge(e, address, why);
-    if (strcmp(why, wanted) != 0)
-        harness_fail(__FILE__, __LINE__, "%s: %s, wanted %s", address, why,
-                     wanted);
+    if (strcmp(why, expected) != 0)
+        harness_fail(__FILE__, __LINE__, "%s: %s, expected %s", address, why,
+                     expected);
 }
 
 #define CHECK_ALLOWED(egress, ...)                              \
@@ -284,17 +284,17 @@ TEST(egress, refuses_what_is_no_network)
         const char *text, *words;
     } cases[] = {
         {"",
-         " is no network, wanted an address and a prefix, as in "
+         " is no network, expected an address and a prefix, as in "
          "10.0.0.0/8 or fd00::/8"},
-        {"/8", "/8 is no network, wanted"},
-        {"localhost", "localhost is no network, wanted"},
-        {"10.0.0/8", "10.0.0/8 is no network, wanted"},
-        {"10.0.0.256", "10.0.0.256 is no network, wanted"},
-        {"10.0.0.01", "10.0.0.01 is no network, wanted"},
-        {"0x7f000001", "0x7f000001 is no network, wanted"},
-        {"fe80::1%lo", "fe80::1%lo is no network, wanted"},
-        {"[::1]", "[::1] is no network, wanted"},
-        {" 10.0.0.1", " 10.0.0.1 is no network, wanted"},
+        {"/8", "/8 is no network, expected"},
+        {"localhost", "localhost is no network, expected"},
+        {"10.0.0/8", "10.0.0/8 is no network, expected"},
+        {"10.0.0.256", "10.0.0.256 is no network, expected"},
+        {"10.0.0.01", "10.0.0.01 is no network, expected"},
+        {"0x7f000001", "0x7f000001 is no network, expected"},
+        {"fe80::1%lo", "fe80::1%lo is no network, expected"},
+        {"[::1]", "[::1] is no network, expected"},
+        {" 10.0.0.1", " 10.0.0.1 is no network, expected"},
         {"10.0.0.0/33", "10.0.0.0/33 has no prefix of 0 to 32"},
         {"10.0.0.0/", "10.0.0.0/ has no prefix of 0 to 32"},
         {"10.0.0.0/08", "10.0.0.0/08 has no prefix of 0 to 32"},

@@ -104,28 +104,28 @@ static void read_all(reading *r, const char *bytes, size_t size, size_t step)
 /* A body in pieces is told in pieces, and where it is refused, before or behind
  * the pieces that came: only what is whole is compared there. */
 static void check(const char *rule, const char *text, size_t size,
-                  const char *wanted)
+                  const char *expected)
 {
     static reading r;
 
     for (size_t step = size; step > 0; step--) {
         read_all(&r, text, size, step);
-        if (strcmp(r.words, wanted) != 0)
+        if (strcmp(r.words, expected) != 0)
             harness_fail(__FILE__, __LINE__,
                          "%s: %.*s\nis %s, not %s, in pieces of %zu", rule,
-                         (int)size, text, r.words, wanted, step);
+                         (int)size, text, r.words, expected, step);
     }
 }
 
 typedef struct row {
     const char *rule, *text;
     size_t size;
-    const char *wanted;
+    const char *expected;
 } row;
 
-#define ROW(rule, text, wanted)              \
-    {                                        \
-        rule, text, sizeof(text) - 1, wanted \
+#define ROW(rule, text, expected)              \
+    {                                          \
+        rule, text, sizeof(text) - 1, expected \
     }
 #define HOST "Host: a\r\n"
 #define GET "GET / HTTP/1.1\r\n"
@@ -135,7 +135,7 @@ typedef struct row {
 static void check_rows(const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        check(rows[i].rule, rows[i].text, rows[i].size, rows[i].wanted);
+        check(rows[i].rule, rows[i].text, rows[i].size, rows[i].expected);
 }
 
 /* -- RFC 9112 ---------------------------------------------------------------- */
@@ -374,7 +374,7 @@ TEST(request, has_a_body_in_chunks)
 }
 
 static void check_long(const char *start, size_t count, const char *piece,
-                       const char *end, const char *wanted)
+                       const char *end, const char *expected)
 {
     static char text[32768];
     static reading r;
@@ -385,7 +385,7 @@ static void check_long(const char *start, size_t count, const char *piece,
     size += (size_t)sprintf(text + size, "%s", end);
     for (size_t step = 1; step <= size; step = step * 3 + 1) {
         read_all(&r, text, size, step);
-        CHECK_STR(r.words, wanted);
+        CHECK_STR(r.words, expected);
     }
 }
 
@@ -514,7 +514,7 @@ TEST(request, decodes_percents)
     static const struct {
         const char *text;
         bool is_form;
-        const char *wanted; /* NULL: a wrong one */
+        const char *expected; /* NULL: a wrong one */
     } rows[] = {
         {"a%2eb%2F", false, "a.b/"}, {"a+b", false, "a+b"},
         {"a+b", true, "a b"},        {"%", false, NULL},
@@ -529,11 +529,11 @@ TEST(request, decodes_percents)
         size_t size;
 
         CHECK_INT(stg_request_decode(text, rows[i].is_form, out, &size),
-                  rows[i].wanted != NULL);
-        if (rows[i].wanted == NULL)
+                  rows[i].expected != NULL);
+        if (rows[i].expected == NULL)
             continue;
         out[size] = '\0';
-        CHECK_STR(out, rows[i].wanted);
+        CHECK_STR(out, rows[i].expected);
     }
 }
 

@@ -137,12 +137,12 @@ class Document(case.Case):
                 self.check_responses(operation)
 
     def check_responses(self, operation):
-        wanted = {"401"} if SPEC.roles(operation) else set()
+        expected = {"401"} if SPEC.roles(operation) else set()
         if operation["path"] not in ("/healthz", "/readyz"):
-            wanted |= {"403", "429", "503"}
+            expected |= {"403", "429", "503"}
         if "{" in operation["path"] and "message" not in operation["path"]:
-            wanted.add("404")
-        self.assertLessEqual(wanted, operation["responses"].keys())
+            expected.add("404")
+        self.assertLessEqual(expected, operation["responses"].keys())
         for status in operation["responses"]:
             response = SPEC.response(operation, status)
             self.assertTrue(response["description"])
@@ -334,12 +334,12 @@ class Looking(Api):
         for _ in range(5):
             hub.post(b"x")
 
-        def balanced(name, **wanted):
+        def balanced(name, **expected):
             t = self.good(hub, "getTarget", name=name)
             self.assertEqual(t["routed"], t["delivered"] + t["dead"]
                              + t["cancelled"] + t["parked"] + t["waiting"]
                              + t["in_flight"], t)
-            return wanted.items() <= t.items()
+            return expected.items() <= t.items()
         self.until(lambda: balanced("a", delivered=5, last_cause=None),
                    "five delivered")
         self.until(lambda: balanced("b", dead=5,
@@ -636,8 +636,8 @@ class Letters(Api):
             for words, body in (
                     ("all of them", {}), ("all of them", []),
                     ("all of them", {"dry_run": True}),
-                    ("wanted true", {"all": False}),
-                    ("wanted true or false", {"all": True, "dry_run": 1}),
+                    ("expected true", {"all": False}),
+                    ("expected true or false", {"all": True, "dry_run": 1}),
                     ("1 to 1000", {"ids": []}),
                     ("1 to 1000", {"ids": [1] * 1001}),
                     ("numbers from 1", {"ids": [0]}),
@@ -668,7 +668,7 @@ class Changing(Api):
         hub = self.hub("--to", f"a={self.leaf().url()}",
                        "--token-file", self.tokens)
         for name, operation in SPEC.operations.items():
-            wanted = SPEC.roles(operation)
+            expected = SPEC.roles(operation)
             words = {"name": "zz", "id": 1}
             if "messages/{" in operation["path"]:
                 words["id"] = NEVER
@@ -687,14 +687,14 @@ class Changing(Api):
                                           **words).status
                            for role, token in tokens.items()}
                 stranger = self.ask(hub, name, **more, **words).status
-                self.assertEqual(stranger == 401, bool(wanted))
-                if wanted:
+                self.assertEqual(stranger == 401, bool(expected))
+                if expected:
                     self.assertEqual(
                         self.ask(hub, name, token="stagger_" + "0" * 64,
                                  **more, **words).status, 401)
                 for role, status in answers.items():
                     self.assertEqual(
-                        status != 403, not wanted or bool(ROLES[role] & wanted),
+                        status != 403, not expected or bool(ROLES[role] & expected),
                         f"{role}: {status}")
 
     def test_pause_and_resume(self):
@@ -806,7 +806,7 @@ targets:
              ["call", "bob", "127.0.0.1", "POST /v1/reload", 403, "refused",
               "this token has not the role operate"],
              ["call", None, "127.0.0.1", "GET /v1/status", 401, "refused",
-              "wanted Authorization: Bearer TOKEN"]])
+              "expected Authorization: Bearer TOKEN"]])
         hub.event("audit", action="call", who="bob", call="POST /v1/reload")
         # Guesses do not fill the disk.
         for _ in range(99):

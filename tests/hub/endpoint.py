@@ -206,12 +206,12 @@ class Tls(Case):
         self.assertIn("other.internal", names)
         self.assertNotIn("localhost", names)
         letters = self.letters()
-        wanted = {"nothing-shown": "alert",
+        expected = {"nothing-shown": "alert",
                   "other-name": "hostname mismatch",
                   "other-ca": "self-signed|unable to get",
                   "url-name": "IP address mismatch"}
-        self.assertEqual(sorted(letters), sorted(wanted))
-        for name, words in wanted.items():
+        self.assertEqual(sorted(letters), sorted(expected))
+        for name, words in expected.items():
             row = letters[name]
             self.assertEqual((row["cause"], row["category"]),
                              ("TLS_FAILURE", "A"), name)

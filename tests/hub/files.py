@@ -72,15 +72,15 @@ class Files(case.Case):
         self.keep_connections(hub)
         end = self.watch_health(hub)
         ids = [hub.post(b"x" * 100) for _ in range(MESSAGES)]
-        wanted = TARGETS * MESSAGES
-        case.wait_for(lambda: len(sink.receipts()) >= wanted,
-                      lambda: f"{wanted} deliveries: {len(sink.receipts())}")
+        expected = TARGETS * MESSAGES
+        case.wait_for(lambda: len(sink.receipts()) >= expected,
+                      lambda: f"{expected} deliveries: {len(sink.receipts())}")
         answers = end()
         receipts = sink.receipts()
         self.assertEqual({(r["path"], r["id"]) for r in receipts},
                          {(f"/t{i}", id) for i in range(TARGETS)
                           for id in ids})
-        self.assertEqual(len(receipts), wanted)
+        self.assertEqual(len(receipts), expected)
         self.assertEqual({r["attempt"] for r in receipts}, {1})
         self.assertEqual({status for status, _ in answers}, {200})
         self.assertLess(max(took for _, took in answers), 5)

@@ -190,9 +190,9 @@ class Leaves(case.Case):
         for name, (_, how) in DEEDS.items():
             if how is None:
                 continue
-            wanted = {CAUSES[how]} - {None}
-            if causes.get(name, set()) != wanted:
-                wrong.append(f"{name}: expected {wanted or 'delivered'}, saw "
+            expected = {CAUSES[how]} - {None}
+            if causes.get(name, set()) != expected:
+                wrong.append(f"{name}: expected {expected or 'delivered'}, saw "
                              f"{causes.get(name, 'delivered')}")
         self.assertEqual(wrong, [])
         if not case.is_sanitized():

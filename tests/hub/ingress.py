@@ -303,7 +303,7 @@ class Ingress(case.Case):
             other.bind(("127.0.0.1", 0))
             other.listen()
             taken = f"127.0.0.1:{other.getsockname()[1]}"
-            for wanted, words in (
+            for expected, words in (
                     (2, ("--nonsense",)), (2, ("--policy", "nonsense")),
                     (2, ("-c", "/nowhere.yaml")),
                     (2, ("--listen", "0.0.0.0:0")),
@@ -311,7 +311,7 @@ class Ingress(case.Case):
                     (4, ("--listen", taken)),
                     (2, ("--listen", "127.0.0.1:0", "--store",
                          "/nowhere/x.db"))):
-                self.assertEqual(self.refusal(*words)[0], wanted, words)
+                self.assertEqual(self.refusal(*words)[0], expected, words)
 
     def test_warns_of_a_store_that_others_may_read(self):
         self.hub().stop()

@@ -51,19 +51,19 @@ class Side:
         test.count += 1
         self.hub = test.hub(*words, store=f"{test.store}{test.count}")
 
-    def firsts(self, wanted):
+    def firsts(self, expected):
         """When each message first came to each target, once all have. On a
         slow machine one may time out, and come again."""
         firsts = {}
         for r in self.sink.receipts():
             firsts.setdefault((r["path"], r["id"]), r["time"])
-        return firsts if len(firsts) == wanted else None
+        return firsts if len(firsts) == expected else None
 
     def end(self, sent, others):
         """What the healthy ones saw, and what it took."""
-        wanted = HEALTHY * (len(sent) + others)
-        firsts = case.wait_for(lambda: self.firsts(wanted),
-                               f"{wanted} deliveries")
+        expected = HEALTHY * (len(sent) + others)
+        firsts = case.wait_for(lambda: self.firsts(expected),
+                               f"{expected} deliveries")
         self.cpu = self.hub.cpu()
         self.hub.kill()
         delays = [at - sent[id] for (_, id), at in firsts.items()

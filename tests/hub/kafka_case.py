@@ -135,14 +135,14 @@ class Watcher:
                 self.history.append((time.monotonic(), partition, offset))
                 self.changed.notify_all()
 
-    def wait(self, wanted):
+    def wait(self, expected):
         """Until the group has committed {partition: offset}."""
         with self.changed:
             there = self.changed.wait_for(
                 lambda: all(self.committed[p] >= offset
-                            for p, offset in wanted.items()), PATIENCE)
+                            for p, offset in expected.items()), PATIENCE)
             assert there, (f"committed {dict(self.committed)} in {PATIENCE} s, "
-                           f"not {wanted}")
+                           f"not {expected}")
 
     def close(self):
         with contextlib.suppress(OSError):

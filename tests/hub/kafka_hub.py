@@ -36,10 +36,10 @@ class Kafka(kafka_case.Case):
             leaf.wait(100)
         watcher.wait(dict.fromkeys(range(4), 25))
         self.assertEqual(hub.stop(), 0)
-        wanted = {f"t.{p}.{i}": f"p{p}-{i}".encode()
+        expected = {f"t.{p}.{i}": f"p{p}-{i}".encode()
                   for p in range(4) for i in range(25)}
         for leaf in a, b, c:
-            self.assertEqual({r.id: r.body for r in leaf.receipts}, wanted)
+            self.assertEqual({r.id: r.body for r in leaf.receipts}, expected)
             self.assertEqual(len(leaf.receipts), 100)
         self.assertEqual({n: book["delivered"]
                           for n, book in self.totals().items()},
@@ -345,7 +345,7 @@ targets: [{{name: b, url: "{b.url()}"}}]
         a = self.leaf(lambda r: 503 if r.attempt == 1 and r.id.endswith("7")
                       else 200)
         policy = "policy: fixed base=10ms attempts=5"
-        wanted = {f"t.{p}.{i}" for p in range(2) for i in range(300)}
+        expected = {f"t.{p}.{i}" for p in range(2) for i in range(300)}
         for kill in range(3):
             hub = self.hub(broker, "t", f"a={a.url()}", defaults=policy)
             a.wait(len(a.receipts) + 60)
@@ -358,7 +358,7 @@ targets: [{{name: b, url: "{b.url()}"}}]
         self.assertEqual(hub.stop(), 0)
         good = ids(r for r in a.receipts
                    if r.attempt > 1 or not r.id.endswith("7"))
-        self.assertEqual(set(good), wanted)
+        self.assertEqual(set(good), expected)
         self.assertLessEqual(max(good.values()), 4) # I16: 1 + kills
         self.totals()
 

@@ -139,7 +139,7 @@ class Replays:
         self.assertGreater(ranges, self.COUNT // 4)
         return hub
 
-    def wanted(self):
+    def expected(self):
         half = self.COUNT // 2
         bodies = lines(1, "first") + lines(half - 1, "a")
         return {(f"t.0.{i}", body) for i, body in enumerate(bodies)} | {
@@ -175,7 +175,7 @@ class Replays:
         # Nothing is left, and a second one finds nothing.
         self.assertEqual(self.replay(hub, "bad")["messages"], 0)
         self.assertEqual(hub.stop(), 0)
-        self.assertEqual(set(self.good), self.wanted())
+        self.assertEqual(set(self.good), self.expected())
         # I16: an attempt that a loss has cut is made again.
         if self.moves(hub) == moves:
             self.assertEqual(set(self.good.values()), {1})

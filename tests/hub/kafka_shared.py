@@ -152,27 +152,27 @@ class Shared(Case):
                                          for i in range(first, end)]}, "-K:")
             return {f"t.{p}.{i}" for p in range(4) for i in range(first, end)
                     if i % 5 == 2}
-        wanted = produce(0, 50)
+        expected = produce(0, 50)
         wait_for(lambda: self.letters(broker), "the first of them")
         two = self.shared(broker, targets, more=topic)
         wait_for(lambda: two.events("partition-taken"), "its share")
-        wanted |= produce(50, 100)
+        expected |= produce(50, 100)
         targets["a"].wait(390)
         one.kill()
         gate.set()
         watcher = self.watch(broker, "t", 4)
         watcher.wait(dict.fromkeys(range(4), 100))
-        wait_for(lambda: wanted <= set(self.letters(broker)),
-                 lambda: f"{sorted(wanted - set(self.letters(broker)))[:9]}")
+        wait_for(lambda: expected <= set(self.letters(broker)),
+                 lambda: f"{sorted(expected - set(self.letters(broker)))[:9]}")
         self.assertEqual(two.stop(), 0)
-        self.judge_letters(self.letters(broker), wanted)
+        self.judge_letters(self.letters(broker), expected)
 
-    def judge_letters(self, found, wanted):
+    def judge_letters(self, found, expected):
         rows = dict(line.split("|") for line in self.ask(
             "SELECT id, message_id FROM failed_broadcast_logs").splitlines())
         self.assertEqual(collections.Counter(rows.values()),
-                         collections.Counter(wanted), "one row each")
-        self.assertEqual(set(found), wanted)
+                         collections.Counter(expected), "one row each")
+        self.assertEqual(set(found), expected)
         for message, copies in found.items():
             partition, position = message.split(".")[1:]
             for record, headers in copies:
@@ -232,10 +232,10 @@ class Shared(Case):
         await_all(3, 50)
         for hub in hubs:
             self.assertEqual(hub.stop(), 0)
-        wanted = {f"t.{p}.{i}" for p in range(2) for i in range(50)}
+        expected = {f"t.{p}.{i}" for p in range(2) for i in range(50)}
         new = {f"t.{p}.{i}" for p in range(2) for i in range(30, 50)}
         for name, leaf in targets.items():
-            self.assertEqual(set(ids(leaf.receipts)), wanted, name)
+            self.assertEqual(set(ids(leaf.receipts)), expected, name)
             self.assertEqual(set(ids(leaf.receipts[before[name]:])), new, name)
 
 

@@ -25,12 +25,12 @@ class Many(case.Case):
         self.assertEqual(hub.stop(), 0)
         seen = collections.Counter(
             (r["path"], r["id"]) for sink in sinks for r in sink.receipts())
-        wanted = {(f"/t{i}", id): 1 for i in range(TARGETS) for id in ids}
-        if seen != wanted:
-            wrong = [(key, count, seen[key]) for key, count in wanted.items()
+        expected = {(f"/t{i}", id): 1 for i in range(TARGETS) for id in ids}
+        if seen != expected:
+            wrong = [(key, count, seen[key]) for key, count in expected.items()
                      if seen[key] != count]
-            strange = [key for key in seen if key not in wanted]
-            self.fail(f"{len(wrong)} of {len(wanted)} did not come once: "
+            strange = [key for key in seen if key not in expected]
+            self.fail(f"{len(wrong)} of {len(expected)} did not come once: "
                       f"{wrong[:5]}; strange: {strange[:5]}")
         self.assertEqual(self.rows(), [])
         books = self.books()
@@ -39,7 +39,7 @@ class Many(case.Case):
         self.assertEqual(len(books), TARGETS)
         if not case.is_sanitized():
             self.assertLess(resident, MEMORY, "bytes resident, at most")
-        case.note(self, f"{len(wanted)} deliveries, {resident >> 20} MiB")
+        case.note(self, f"{len(expected)} deliveries, {resident >> 20} MiB")
 
     def test_half_of_many_are_down_and_the_others_get_everything(self):
         """What is held for those that are down goes out when they are back,

@@ -257,7 +257,7 @@ class Metrics(case.Case):
 
     def check_sums(self, server):
         """What must be equal by itself."""
-        for wanted in (
+        for expected in (
                 "stagger_attempts_started_total == on (target) sum by (target)"
                 " (stagger_attempts_total)",
                 'sum by (target) (stagger_decisions_total{decision="dead"})'
@@ -267,8 +267,8 @@ class Metrics(case.Case):
                 'stagger_deliveries_total{end="delivered"} == on (target)'
                 " stagger_delivery_latency_seconds_count"):
             targets = {dict(labels)["target"]
-                       for labels in server.query(wanted)}
-            self.assertGreaterEqual(targets, {"flaky", "picky"}, wanted)
+                       for labels in server.query(expected)}
+            self.assertGreaterEqual(targets, {"flaky", "picky"}, expected)
         # I17, in each scrape while all of it was under way.
         worst = server.query(
             'max_over_time(abs(stagger_lane_deliveries{state="routed"}'
@@ -384,9 +384,9 @@ class Metrics(case.Case):
             for _ in range(20):
                 producer.post(b"x")
 
-        def count_rows(**wanted):
+        def count_rows(**expected):
             return sum(row["count"] for row in self.rows()
-                       if wanted.items() <= row.items())
+                       if expected.items() <= row.items())
         case.wait_for(lambda: count_rows() > 10, "a bulk row")
         answer[0] = 200
         case.wait_for(lambda: hub.post(b"z") and hub.events("breaker-closed"),
@@ -454,8 +454,8 @@ class Metrics(case.Case):
         self.scrape(hub) # gives the labels
         self.publish(hub, 10)
         a.wait(50)
-        wanted = {"t0": 10, "t1": 10, "(other)": 30}
-        self.assertEqual(self.there(started(hub)), wanted)
+        expected = {"t0": 10, "t1": 10, "(other)": 30}
+        self.assertEqual(self.there(started(hub)), expected)
         for name in "t1", "t3":
             names.remove(name)
         write([*names, "new"])
@@ -467,8 +467,8 @@ class Metrics(case.Case):
         a.wait(54)
         names.append("t1")
         # The label of t1 is free, and `new` has it.
-        wanted = {"t0": 11, "new": 1, "(other)": 32}
-        case.wait_for(lambda: self.there(started(hub)) == wanted,
+        expected = {"t0": 11, "new": 1, "(other)": 32}
+        case.wait_for(lambda: self.there(started(hub)) == expected,
                       lambda: f"{started(hub)}")
 
     @staticmethod

@@ -448,7 +448,7 @@ class Secured(case.Case):
 
     # -- clients that do anything
 
-    def test_plain_http_is_told_what_is_wanted(self):
+    def test_plain_http_is_told_what_is_expected(self):
         hub = self.secured()
         for request in (REQUEST, b"POST / HTTP/1.1\r\n", b"PRI * HTTP/2.0\r\n"):
             with self.raw(hub) as s:

@@ -402,7 +402,7 @@ TEST(ingress, refuses_keys_that_are_none_with_400)
     begin(&m);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         check_problem(ask(&m, "POST /v1/messages", wrong[i], "hi"), 400,
-                      "Bad Request", "wanted one ");
+                      "Bad Request", "expected one ");
     snprintf(longest, sizeof longest, "Idempotency-Key: %0*d\r\n",
              STG_KEY_SIZE_MAX, 1);
     CHECK_INT(status_of(ask(&m, "POST /v1/messages", longest, "hi")), 202);
@@ -799,7 +799,7 @@ TEST(ingress, refuses_those_without_a_token_with_401)
         const char *answer = ask(&m, "POST /v1/messages", refused[i], "hi");
 
         check_problem(answer, 401, "Unauthorized",
-                      refused[i][0] == '\0' ? "wanted Authorization: Bearer"
+                      refused[i][0] == '\0' ? "expected Authorization: Bearer"
                                             : "not one of the tokens");
         CHECK_STR(header_of(answer, "WWW-Authenticate"), "Bearer");
     }
@@ -917,7 +917,7 @@ TEST(ingress, refuses_a_token_file_that_cannot_be_used)
     snprintf(text, sizeof text, "%s" TOKEN "\n",
              line_of(TOKEN, STG_ROLE_PUBLISH, ""));
     write_file(path, text, 0600);
-    check_refused(&m, STG_INVALID, ":2: wanted ROLE[,ROLE] sha256:HASH");
+    check_refused(&m, STG_INVALID, ":2: expected ROLE[,ROLE] sha256:HASH");
     CHECK_INT(m.err.line, 2);
     m.options.token_file = "/tmp";
     check_refused(&m, STG_INVALID, "it is a directory");
@@ -938,7 +938,7 @@ TEST(ingress, refuses_options_that_cannot_be_used)
     market_end(&m);
     market_begin(&m);
     m.options.listen = "8080";
-    check_refused(&m, STG_INVALID, "wanted address:port");
+    check_refused(&m, STG_INVALID, "expected address:port");
     market_end(&m);
     market_begin(&m);
     m.options.message_max = 0;

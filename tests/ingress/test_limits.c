@@ -984,7 +984,7 @@ TEST(ingress, refuses_a_request_without_a_host_or_with_a_blank_in_its_path)
     static const struct {
         const char *text, *words;
     } refused[] = {
-        {"GET /healthz HTTP/1.1\r\n\r\n", "wanted a Host"},
+        {"GET /healthz HTTP/1.1\r\n\r\n", "expected a Host"},
         {"GET /health z HTTP/1.1\r\nHost: localhost\r\n\r\n", "a blank"},
     };
     market m;
@@ -1049,7 +1049,7 @@ TEST(ingress, sends_no_body_to_head_that_is_refused)
     caller_say(c,
                "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
                "GET / HTTP/1.1\r\n\r\n");
-    CHECK(strstr(last_words(c), "wanted a Host") != NULL);
+    CHECK(strstr(last_words(c), "expected a Host") != NULL);
     caller_free(c);
     market_end(&m);
 }

@@ -112,7 +112,7 @@ TEST(address, is_nothing_else)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         CHECK_INT(stg_address_parse(&a, wrong[i], &err), STG_INVALID);
-        CHECK(strstr(err.text, "wanted address:port") != NULL);
+        CHECK(strstr(err.text, "expected address:port") != NULL);
     }
 }
 
@@ -515,11 +515,11 @@ TEST(batch, refuses_lines_and_says_why)
     } wrong[] = {
         {"", 400, 0, "without a message"},
         {"\n \n", 400, 0, "without a message"},
-        {"x", 400, 1, "wanted an object at byte 1"},
-        {"[]", 400, 1, "wanted an object"},
+        {"x", 400, 1, "expected an object at byte 1"},
+        {"[]", 400, 1, "expected an object"},
         {"{\"body\":\"a\"}\n{\"body\":\"a\"", 400, 2, "without its end"},
         {"{\"body\":\"a\"} x", 400, 1, "something behind the value"},
-        {"{}", 400, 1, "wanted one of body, body_base64, json; found 0"},
+        {"{}", 400, 1, "expected one of body, body_base64, json; found 0"},
         {"{\"body\":\"a\",\"json\":1}", 400, 1, "found 2"},
         {"{\"body\":1}", 400, 1, "\"body\" is no string"},
         {"{\"body\":\"a\",\"body\":\"a\"}", 400, 1, "is there twice"},
@@ -529,7 +529,7 @@ TEST(batch, refuses_lines_and_says_why)
         {"{\"body_base64\":\"Zm9_\"}", 400, 1, "no Base64"},
         {"{\"body_base64\":\"Zm9vYmF=\"}", 400, 1, "no Base64"},
         {"{\"body_base64\":\"====\"}", 400, 1, "no Base64"},
-        {"{\"body\":\"a\",\"key\":\"\"}", 400, 1, "\"key\": wanted 1 to"},
+        {"{\"body\":\"a\",\"key\":\"\"}", 400, 1, "\"key\": expected 1 to"},
         {"{\"body\":\"a\",\"key\":\"a\\r\\nb\"}", 400, 1, "control"},
         {"{\"body\":\"a\",\"idempotency_key\":\"\\u0000\"}", 400, 1, "control"},
         {"{\"body\":\"a\",\"content_type\":\"a\\nb\"}", 400, 1, "media type"},
@@ -636,16 +636,16 @@ TEST(token, is_not_known_by_its_hash)
 
 TEST(token, is_refused_in_a_line_that_is_wrong)
 {
-    static const char wanted[] = "wanted ROLE[,ROLE] sha256:HASH [NAME]";
+    static const char expected[] = "expected ROLE[,ROLE] sha256:HASH [NAME]";
     static const struct {
         const char *format, *words;
     } lines[] = {
-        {"publish sha256:%s\n\npublish sha256:%.63s", wanted},
-        {"publish sha256:%s\n#\npublish sha512:%s", wanted},
-        {"publish sha256:%s\n\nadmin sha256:%s", wanted},
-        {"publish sha256:%s\n\npublish,,view sha256:%s", wanted},
-        {"publish sha256:%s\n\nsha256:%s", wanted},
-        {"publish sha256:%s\n\nview sha256:%s a b", "wanted a name of"},
+        {"publish sha256:%s\n\npublish sha256:%.63s", expected},
+        {"publish sha256:%s\n#\npublish sha512:%s", expected},
+        {"publish sha256:%s\n\nadmin sha256:%s", expected},
+        {"publish sha256:%s\n\npublish,,view sha256:%s", expected},
+        {"publish sha256:%s\n\nsha256:%s", expected},
+        {"publish sha256:%s\n\nview sha256:%s a b", "expected a name of"},
         {"publish sha256:%s\n\nview sha256:%s", "is there already"},
     };
     const char *hash =

@@ -67,7 +67,7 @@ static stg_letter letter(uint64_t id, const char *payload)
 
 /* The headers of the last of so many messages of a partition, as they are
  * there: "a=b;"; and "KEY|VALUE". What is none is "null". */
-static void read_partition(cluster *c, int32_t partition, unsigned wanted,
+static void read_partition(cluster *c, int32_t partition, unsigned expected,
                            char *text, size_t size, char *value,
                            size_t value_size)
 {
@@ -87,7 +87,7 @@ static void read_partition(cluster *c, int32_t partition, unsigned wanted,
         RD_KAFKA_OFFSET_BEGINNING;
     CHECK_INT(rd_kafka_assign(rk, list), 0);
     rd_kafka_topic_partition_list_destroy(list);
-    for (int empty = 0; seen < wanted;) {
+    for (int empty = 0; seen < expected;) {
         rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, 1000);
         rd_kafka_headers_t *headers;
         const char *name;
@@ -122,10 +122,10 @@ static void read_partition(cluster *c, int32_t partition, unsigned wanted,
     rd_kafka_destroy_flags(rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
-static void read_raw(cluster *c, unsigned wanted, char *text, size_t size,
+static void read_raw(cluster *c, unsigned expected, char *text, size_t size,
                      char *value, size_t value_size)
 {
-    read_partition(c, 0, wanted, text, size, value, value_size);
+    read_partition(c, 0, expected, text, size, value, value_size);
 }
 
 TEST(kafka_letters, writes_a_row_with_all_that_is_known_of_it)

@@ -128,11 +128,11 @@ class Zsh:
 class Completions(unittest.TestCase):
     shells = []
 
-    def offers(self, words, wanted, but=()):
+    def offers(self, words, expected, but=()):
         for shell in self.shells:
             found = shell.complete(*words)
             asked = f"{shell.program} {words}: {found}"
-            self.assertEqual(set(wanted) - set(found), set(), asked)
+            self.assertEqual(set(expected) - set(found), set(), asked)
             self.assertEqual(set(but) & set(found), set(), asked)
 
     def test_the_files_are_read_by_their_shells(self):

@@ -85,7 +85,7 @@ static inline void help_near(int line, const char *what, const help_sample *s,
     double mean = help_mean(s), se = help_se(s);
 
     if (se > precision * expected)
-        harness_fail(__FILE__, line, "%s: standard error %g, wanted %g", what,
+        harness_fail(__FILE__, line, "%s: standard error %g, expected %g", what,
                      se, precision * expected);
     if (fabs(mean - expected) > 3.5 * se)
         harness_fail(__FILE__, line, "%s is %g +- %g, not %g", what, mean, se,

@@ -128,7 +128,7 @@ TEST(advise, keeps_a_run_short_and_budgets_in_proportion)
     for (uint64_t seed = 0; seed < seeds(3000); seed++) {
         stg_question q = any_question(seed);
         stg_overload_options o = stg_scenario_options(&q, STG_SCENARIO_OUTAGE);
-        double rate = (double)o.load.rate / 1000, tokens, wanted;
+        double rate = (double)o.load.rate / 1000, tokens, expected;
         stg_policy policy = stg_policy_default(), p;
 
         CHECK_FROM(seed, rate * ((double)o.end_at / 1e9) < 100000);
@@ -137,9 +137,9 @@ TEST(advise, keeps_a_run_short_and_budgets_in_proportion)
         p = stg_question_policy(&q, &policy);
         CHECK_FROM(seed, stg_policy_check(&p, NULL) == STG_OK);
         tokens = (double)p.budget.rate * o.processes;
-        wanted = 1e6 * q.processes / stg_question_scale(&q);
-        CHECK_FROM(seed, p.budget.rate < 100 || (tokens > 0.98 * wanted &&
-                                                 tokens < 1.02 * wanted));
+        expected = 1e6 * q.processes / stg_question_scale(&q);
+        CHECK_FROM(seed, p.budget.rate < 100 || (tokens > 0.98 * expected &&
+                                                 tokens < 1.02 * expected));
     }
 }
 

@@ -235,8 +235,8 @@ TEST(contention, of_a_lock_takes_its_hold_for_each_client)
 typedef struct gaps {
     uint64_t successes, warm;
     stg_ns first_at, last_at;
-    double wanted_ms; /* of all gaps, by the formula */
-    uint32_t left;    /* clients */
+    double expected_ms; /* of all gaps, by the formula */
+    uint32_t left;      /* clients */
 } gaps;
 
 /* P(w < v) in ms, by the density's sum from far below. */
@@ -282,7 +282,7 @@ static void count_gap(void *ctx, const stg_contention_call *call)
         g->first_at = call->at;
         return;
     }
-    g->wanted_ms += mean_gap_ms(g->left + 1);
+    g->expected_ms += mean_gap_ms(g->left + 1);
     g->last_at = call->at;
 }
 
@@ -303,11 +303,11 @@ TEST(contention, of_many_clients_has_the_gaps_that_theory_gives)
     (void)repeat(&o, 1);
     CHECK(g.successes > 1000);
     found_ms = (double)(g.last_at - g.first_at) / 1e6;
-    if (found_ms < 0.98 * g.wanted_ms || found_ms > 1.02 * g.wanted_ms)
+    if (found_ms < 0.98 * g.expected_ms || found_ms > 1.02 * g.expected_ms)
         harness_fail(__FILE__, __LINE__, "%ju gaps of %.3f ms, not %.3f",
                      (uintmax_t)g.successes - 1,
                      found_ms / (double)(g.successes - 1),
-                     g.wanted_ms / (double)(g.successes - 1));
+                     g.expected_ms / (double)(g.successes - 1));
 }
 
 /* -- who comes back together: 500 fail at once at 0, attempts take no time, and
@@ -342,7 +342,7 @@ static size_t most_together(const stg_ns *at, size_t count)
     return most;
 }
 
-static void check_together(const char *jitter, const double *wanted)
+static void check_together(const char *jitter, const double *expected)
 {
     static together t;
     double sums[RETRIES] = {0};
@@ -378,10 +378,10 @@ static void check_together(const char *jitter, const double *wanted)
         double mean = sums[k] / (double)runs;
         double near = runs >= TOGETHER_RUNS ? 0.03 : 0.15;
 
-        if (mean < (1 - near) * wanted[k] || mean > (1 + near) * wanted[k])
+        if (mean < (1 - near) * expected[k] || mean > (1 + near) * expected[k])
             harness_fail(__FILE__, __LINE__,
                          "%s, retry %zu: %.2f together, not %.1f", jitter,
-                         k + 1, mean, wanted[k]);
+                         k + 1, mean, expected[k]);
     }
 }
 

@@ -53,7 +53,7 @@ TEST(distribution, refuses_what_says_no_time)
 
         CHECK_FROM(i, stg_distribution_parse(&distribution, bad[i], &err) ==
                           STG_INVALID);
-        CHECK_FROM(i, strstr(err.text, "wanted a time as 10ms") != NULL);
+        CHECK_FROM(i, strstr(err.text, "expected a time as 10ms") != NULL);
         CHECK_U64(distribution.a, 7);
     }
 }

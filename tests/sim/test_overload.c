@@ -32,7 +32,7 @@ static late look_late(const stg_overload_options *o,
 }
 
 /* The trigger lasts ten seconds, and the service could do 1000 a second where
- * 700 are wanted. A minute later nothing works: every request is answered after
+ * 700 are requested. A minute later nothing works: every request is answered after
  * its client has gone, and each of these comes back. */
 TEST(overload, shows_a_storm_that_naive_retries_never_end)
 {
@@ -351,33 +351,34 @@ TEST(overload, refuses_what_is_out_of_range_and_says_the_range)
 
     CHECK(stg_overload_check(&fine, NULL) == STG_OK);
     CHECK_REFUSED(o.service.workers = 0,
-                  "workers=0 is out of range, wanted 1 to 100000");
+                  "workers=0 is out of range, expected 1 to 100000");
     CHECK_REFUSED(o.service.queue_max = 10000001,
-                  "queue=10000001 is out of range, wanted 0 to 10000000");
+                  "queue=10000001 is out of range, expected 0 to 10000000");
     CHECK_REFUSED(o.load.rate = 0,
-                  "rate=0 is out of range, wanted 0.001 to "
+                  "rate=0 is out of range, expected 0.001 to "
                   "4000000 a second");
     CHECK_REFUSED(o.processes = 0,
-                  "processes=0 is out of range, wanted 1 to 1000000");
+                  "processes=0 is out of range, expected 1 to 1000000");
     CHECK_REFUSED(o.throttle = 999,
-                  "throttle=0.999 is out of range, wanted "
+                  "throttle=0.999 is out of range, expected "
                   "none, or 1 to 100");
-    CHECK_REFUSED(o.trigger.until_at = 90 * STG_S,
-                  "the trigger's end=90s is out of range, wanted less than the "
-                  "duration");
+    CHECK_REFUSED(
+        o.trigger.until_at = 90 * STG_S,
+        "the trigger's end=90s is out of range, expected less than the "
+        "duration");
     CHECK_REFUSED(o.trigger.from_at = 30 * STG_S,
-                  "the trigger's start=30s is out of range, wanted less than "
+                  "the trigger's start=30s is out of range, expected less than "
                   "its end");
     CHECK_REFUSED(o.bin = 7 * STG_MS,
-                  "bin=7ms is out of range, wanted what divides the duration "
+                  "bin=7ms is out of range, expected what divides the duration "
                   "into 1000 at most");
     CHECK_REFUSED(o.timeout = 0,
-                  "timeout=0 is out of range, wanted 1us to 1d, or none");
+                  "timeout=0 is out of range, expected 1us to 1d, or none");
     CHECK_REFUSED(o.warmup = 90 * STG_S,
-                  "warmup=90s is out of range, wanted "
+                  "warmup=90s is out of range, expected "
                   "less than the duration");
     CHECK_REFUSED(o.load.is_closed = true,
-                  "clients=0 is out of range, wanted 1 to 10000000");
+                  "clients=0 is out of range, expected 1 to 10000000");
 }
 
 TEST(overload, says_what_it_takes_before_it_takes_it)

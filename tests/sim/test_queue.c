@@ -57,13 +57,13 @@ static void push(pair *p, stg_ns at, uint32_t id)
 
 static void pop(pair *p)
 {
-    event wanted = take_first(&p->model);
+    event expected = take_first(&p->model);
     stg_ns at, top_at;
     uint32_t id, top_id;
 
     CHECK_FROM(p->seed, stg_sim_queue_top(&p->queue, &top_at, &top_id));
     CHECK_FROM(p->seed, stg_sim_queue_pop(&p->queue, &at, &id));
-    CHECK_FROM(p->seed, at == wanted.at && id == wanted.id);
+    CHECK_FROM(p->seed, at == expected.at && id == expected.id);
     CHECK_FROM(p->seed, top_at == at && top_id == id);
     CHECK_FROM(p->seed, stg_sim_queue_count(&p->queue) == p->model.count);
     p->now = at;

@@ -80,12 +80,12 @@ static void compare_shares(const point *points, size_t count,
             below[j] += x < points[j].at;
     }
     for (size_t j = 0; j < count; j++) {
-        double p = points[j].share, wanted = p * (double)n;
-        double off = (double)below[j] - wanted, variance = wanted * (1 - p);
+        double p = points[j].share, expected = p * (double)n;
+        double off = (double)below[j] - expected, variance = expected * (1 - p);
 
         if (off * off >= 16 * variance)
             harness_fail(__FILE__, __LINE__, "%g of %g are below %g, not %g",
-                         (double)below[j], (double)n, points[j].at, wanted);
+                         (double)below[j], (double)n, points[j].at, expected);
     }
 }
 

@@ -131,14 +131,14 @@ TEST(wasm, refuses_what_is_out_of_range)
         const char *resource, *network, *answer;
     } wrong[] = {
         {0, 1, "optimistic", "1ms",
-         "error clients=0 is out of range, wanted 1 to 100000"},
+         "error clients=0 is out of range, expected 1 to 100000"},
         {100001, 1, "optimistic", "1ms",
-         "error clients=100001 is out of range, wanted 1 to 100000"},
+         "error clients=100001 is out of range, expected 1 to 100000"},
         {1, 0, "optimistic", "1ms",
-         "error reps=0 is out of range, wanted 1 to 1000"},
+         "error reps=0 is out of range, expected 1 to 1000"},
         {1, 1001, "optimistic", "1ms",
-         "error reps=1001 is out of range, wanted 1 to 1000"},
-        {1, 1, "pessimistic", "1ms", "error resource: pessimistic: wanted "},
+         "error reps=1001 is out of range, expected 1 to 1000"},
+        {1, 1, "pessimistic", "1ms", "error resource: pessimistic: expected "},
         {1, 1, "optimistic", "soon", "error "},
     };
     page p;

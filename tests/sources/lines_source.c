@@ -17,7 +17,7 @@ static const stg_ns PAUSE = 10 * STG_MS; /* until the file is looked at again */
 /* What one of flow's two readers wants. */
 typedef struct reader {
     stg_deadline turn; /* it is answered by the loop, not by flow's action */
-    stg_action wanted;
+    stg_action asked;
     struct lines_source *source;
 } reader;
 
@@ -89,7 +89,7 @@ static void answer(stg_deadline *d)
 {
     reader *r = STG_HEAP_HOLDER(d, reader, turn);
     const stg_source_host *h = r->source->base.host;
-    const stg_action *a = &r->wanted;
+    const stg_action *a = &r->asked;
     batch b = {.count = 0};
 
     load(r->source, a->read.from, a->read.bytes_max, &b);
@@ -107,7 +107,7 @@ static void answer(stg_deadline *d)
 
 static void want(reader *r, const stg_action *a)
 {
-    r->wanted = *a;
+    r->asked = *a;
     set_turn(r, stg_deadlines_now());
 }
 

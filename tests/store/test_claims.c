@@ -286,7 +286,7 @@ TEST(store_claims, say_where_the_group_is_if_that_is_of_the_epoch)
 
 TEST(store_claims, make_ids_that_are_found_again)
 {
-    char id[STG_MESSAGE_ID_MAX], wanted[STG_MESSAGE_ID_MAX];
+    char id[STG_MESSAGE_ID_MAX], expected[STG_MESSAGE_ID_MAX];
     stg_claim_ask ask = topic("orders.eu-1", 3);
     uint64_t position = 0;
     uint32_t number = 0;
@@ -298,13 +298,13 @@ TEST(store_claims, make_ids_that_are_found_again)
     ask.previous = claim(&s, ask).claimed.number;
     b = claim(&s, ask);
     CHECK_STR(stg_store_id(s.store, 1, 1042, id), "orders.eu-1.3.1042");
-    snprintf(wanted, sizeof wanted, "orders.eu-1.3.0.%016" PRIx64,
+    snprintf(expected, sizeof expected, "orders.eu-1.3.0.%016" PRIx64,
              b.claimed.epoch);
-    CHECK_STR(stg_store_id(s.store, 2, 0, id), wanted);
+    CHECK_STR(stg_store_id(s.store, 2, 0, id), expected);
     CHECK(stg_store_find_id(s.store, "orders.eu-1.3.1042", &number, &position));
     CHECK_U64(number, 1);
     CHECK_U64(position, 1042);
-    CHECK(stg_store_find_id(s.store, wanted, &number, &position));
+    CHECK(stg_store_find_id(s.store, expected, &number, &position));
     CHECK_U64(number, 2);
     CHECK_U64(position, 0);
     CHECK(!stg_store_find_id(s.store, "orders.eu-1.4.1", &number, &position));
@@ -562,7 +562,7 @@ TEST(store_claims, bring_the_letters_of_epochs_that_are_over_to_be_sent_again)
     CHECK_INT(shelf_change(&s, &dead), STG_STORED);
     CHECK_U64(claim(&s, ask).claimed.before_count, 0);
     if (s.is_postgres) { // there it is asked for in the row
-        shelf_ask(&s, "UPDATE failed_broadcast_logs SET is_wanted = 1");
+        shelf_ask(&s, "UPDATE failed_broadcast_logs SET is_requested = 1");
         CHECK_U64(claim(&s, topic("orders", 0)).before, 1);
         SHELF_POLL(
             &s, strcmp(shelf_ask(&s, "SELECT count(*) FROM parked"), "1") == 0);

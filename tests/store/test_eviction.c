@@ -68,17 +68,17 @@ static stg_letters_sum replay(shelf *s, const stg_letter_filter *f)
     return sum;
 }
 
-static void check_letters(shelf *s, const char *wanted)
+static void check_letters(shelf *s, const char *expected)
 {
-    SHELF_POLL(s, strcmp(shelf_ask(s, letters), wanted) == 0);
+    SHELF_POLL(s, strcmp(shelf_ask(s, letters), expected) == 0);
 }
 
-static void check_deleted(shelf *s, const char *wanted)
+static void check_deleted(shelf *s, const char *expected)
 {
     CHECK_STR(shelf_ask(s,
                         "SELECT lane, dead, cancelled FROM deleted_letters"
                         " ORDER BY lane"),
-              wanted);
+              expected);
 }
 
 /* By a clock that is set: the rows turn older. */

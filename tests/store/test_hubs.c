@@ -12,7 +12,7 @@
 #include "tests/harness.h"
 #include "tests/store/shelf.h"
 
-#define CHECK_HAS(text, wanted) CHECK(strstr((text), (wanted)) != NULL)
+#define CHECK_HAS(text, expected) CHECK(strstr((text), (expected)) != NULL)
 
 /* -- calls */
 

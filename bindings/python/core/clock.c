@@ -14,15 +14,15 @@ static stg_ns read_now(void *ctx)
 
 static void skip_to(clock_object *self, stg_ns at)
 {
-    uint64_t ahead = atomic_load(&self->ahead), wanted;
+    uint64_t ahead = atomic_load(&self->ahead), next;
 
     do {
         stg_ns now = read_now(self);
 
         if (at <= now)
             return;
-        wanted = stg_ns_add(ahead, at - now);
-    } while (!atomic_compare_exchange_weak(&self->ahead, &ahead, wanted));
+        next = stg_ns_add(ahead, at - now);
+    } while (!atomic_compare_exchange_weak(&self->ahead, &ahead, next));
 }
 
 static bool skip(void *ctx, stg_ns until_at, const stg_cancel *cancel)

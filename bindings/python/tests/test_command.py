@@ -109,8 +109,8 @@ def test_draws_as_the_library_of_c(
                 [tmp_path / "program", policy, str(seed)],
                 stdout=subprocess.PIPE, text=True, check=True,
             )  # fmt: skip
-            wanted = [int(line) / 1e9 for line in done.stdout.split()]
-            assert waits_of(policy, seed) == wanted
+            expected = [int(line) / 1e9 for line in done.stdout.split()]
+            assert waits_of(policy, seed) == expected
 
 
 def test_has_the_faults_of_the_command(command: str) -> None:

@@ -54,7 +54,7 @@ def test_keeps_signatures(tmp_path: pathlib.Path) -> None:
         cwd=tmp_path, env={**os.environ, **paths},
         stdout=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
-    wanted = [
+    expected = [
         f"{number}:{line.rpartition(' ')[2]}"
         for number, line in enumerate(SOURCE.splitlines(), 1)
         if "# error: " in line
@@ -64,4 +64,4 @@ def test_keeps_signatures(tmp_path: pathlib.Path) -> None:
         for line in found.stdout.splitlines()
         if ": error: " in line
     ]
-    assert said == wanted, found.stdout
+    assert said == expected, found.stdout

@@ -76,16 +76,16 @@ static void refuse_sink(const char *who, const stg_alert_options *o,
                         const char *sink)
 {
     const char **names = calloc(o->sink_count + 1, sizeof(char *));
-    char hint[STG_SUGGESTION_MAX] = "";
+    char suggestion[STG_SUGGESTION_MAX] = "";
 
     for (size_t i = 0, k = 0; names != NULL && i < o->sink_count; i++)
         if (o->sinks[i].name != NULL)
             names[k++] = o->sinks[i].name;
     if (names != NULL)
-        stg_options_hint(hint, sink, names);
+        stg_options_suggest(suggestion, sink, names);
     free(names);
     stg_options_complain(who, "%s: the settings have no such sink%s", sink,
-                         hint);
+                         suggestion);
 }
 
 static int run(const char *who, ground *g, const stg_alert_options *o,

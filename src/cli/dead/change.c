@@ -1,7 +1,8 @@
 /* stagger dead replay and drop. A dry run first shows what would change, and on a
- * terminal asks; then the hub does it. Without any condition it is refused, unless
- * --all says that all are meant. A replay is followed to its end, since it may stop
- * early: where too many deliveries of a target wait already, or the store is full. */
+ * terminal asks; then the hub does it. Without any condition it is refused,
+ * unless --all says that all are meant. A replay is followed to its end, since
+ * it may stop early: where too many deliveries of a target wait already, or the
+ * store is full. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

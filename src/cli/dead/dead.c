@@ -156,10 +156,10 @@ static bool read_time(const char *text, stg_ns *wall)
 static int refuse_word(const char *option, const char *word,
                        const char *expected, const char *const *names)
 {
-    char hint[STG_SUGGESTION_MAX], text[200];
+    char suggestion[STG_SUGGESTION_MAX], text[200];
 
     snprintf(text, sizeof text, "expected %s%s", expected,
-             stg_options_hint(hint, word, names));
+             stg_options_suggest(suggestion, word, names));
     return refuse(option, word, text);
 }
 
@@ -168,7 +168,7 @@ static int read_state(dead_options *o)
     o->filter.state = optarg;
     if (stg_letter_is_state(optarg))
         return 0;
-    return refuse_word("--state=", optarg, STG_LETTER_STATES_WANTED,
+    return refuse_word("--state=", optarg, STG_LETTER_STATES_EXPECTED,
                        stg_letter_states);
 }
 

@@ -169,7 +169,8 @@ static int put_none(dead_rows *r)
     return rc;
 }
 
-/* The second pass reads again: rows may have come since, and are cut like others. */
+/* The second pass reads again: rows may have come since, and are cut like
+ * others. */
 static int print_table(dead_rows *r, totals *sum)
 {
     stg_grid t = stg_grid_make(columns, COLUMNS);

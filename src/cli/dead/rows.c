@@ -138,8 +138,8 @@ int dead_fail(const dead_rows *r, int rc)
     return STG_EXIT_USAGE;
 }
 
-/* Reads a page, lets the store go, and prints: the write-ahead log of a hub can be
- * cut back only while nobody reads. */
+/* Reads a page, lets the store go, and prints: the write-ahead log of a hub can
+ * be cut back only while nobody reads. */
 int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
               void *ctx)
 {

@@ -1,7 +1,7 @@
-/* stagger dead show: one dead letter with all that is known of it. The payload of a
- * bulk dead letter is not in its row but still in the queue, for as long as that
- * keeps messages; that of a replayed one has gone with the replay. Bytes that are
- * not text are shown in hexadecimal. */
+/* stagger dead show: one dead letter with all that is known of it. The payload
+ * of a bulk dead letter is not in its row but still in the queue, for as long
+ * as that keeps messages; that of a replayed one has gone with the replay.
+ * Bytes that are not text are shown in hexadecimal. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

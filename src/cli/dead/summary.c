@@ -1,7 +1,8 @@
 /* stagger dead list --summary: a line for each target, cause and state, and the
- * line that closes every list. Letters are counted as they are read, in a table by
- * these three, so that memory grows with the groups and not with the letters. A
- * bulk dead letter is one letter for many messages: both are counted. */
+ * line that closes every list. Letters are counted as they are read, in a table
+ * by these three, so that memory grows with the groups and not with the
+ * letters. A bulk dead letter is one letter for many messages: both are
+ * counted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,8 +133,8 @@ static int compare_counts(uint64_t a, uint64_t b)
     return (a < b) - (a > b);
 }
 
-/* By messages and then letters: what hurts most stands first. The rest of the order
- * only makes it the same each time. */
+/* By messages and then letters: what hurts most stands first. The rest of the
+ * order only makes it the same each time. */
 static int compare_groups(const void *a, const void *b)
 {
     const dead_group *x = a, *y = b;

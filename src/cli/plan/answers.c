@@ -1,7 +1,7 @@
-/* What a policy does about each kind of failure: a row for each fault and for each
- * code that the policy or the default names, and one for the rest of a family. The
- * library itself is asked (stg_policy_retries), so that a row cannot differ from
- * what happens. */
+/* What a policy does about each kind of failure: a row for each fault and for
+ * each code that the policy or the default names, and one for the rest of a
+ * family. The library itself is asked (stg_policy_retries), so that a row
+ * cannot differ from what happens. */
 #include "cli/plan/answers.h"
 
 #include <stdio.h>

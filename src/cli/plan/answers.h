@@ -49,7 +49,7 @@ uint64_t stg_answers_retries_max(const stg_answers *answers);
 
 /* The names of rows that `take` chooses, blanks between; a family that is
  * taken whole is named once ("5xx"), and in "other 5xx" the blank is held, as
- * terminal.h means it. Cut to size. Returns how many names. */
+ * cli/terminal.h means it. Cut to size. Returns how many names. */
 typedef bool stg_answers_take(const stg_forecast_answer *row, const void *ctx);
 size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
                          const void *ctx, char *text, size_t size);

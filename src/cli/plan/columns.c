@@ -342,11 +342,11 @@ static uint16_t most_of(const answers *a)
 
 static bool gets(const stg_forecast_answer *row, const void *ctx)
 {
-    const answers *wanted = ctx;
+    const answers *asked = ctx;
     answers own;
 
-    ask(wanted->columns, row, &own);
-    return is_equal(&own, wanted) && stg_plan_is_shown(row, most_of(&own));
+    ask(asked->columns, row, &own);
+    return is_equal(&own, asked) && stg_plan_is_shown(row, most_of(&own));
 }
 
 static void show_answers_row(const stg_answers *all, const answers *a,

@@ -1,7 +1,7 @@
-/* Known mistakes in policies: each check looks at one, and adds a warning with the
- * change that mends it. A check is sure of what it says: a policy that is unusual
- * but right for somebody gets no warning. The fix is a text to paste, and was
- * tried: tests/cli/plan_lint.py applies each and checks again. */
+/* Known mistakes in policies: each check looks at one, and adds a warning with
+ * the change that mends it. A check is sure of what it says: a policy that is
+ * unusual but right for somebody gets no warning. The fix is a text to paste,
+ * and was tried: tests/cli/plan_lint.py applies each and checks again. */
 #include "cli/plan/lint.h"
 
 #include <inttypes.h>
@@ -77,8 +77,9 @@ static bool is_without_waits(const stg_forecast *f)
     return f->waits[f->wait_count - 1].total.most == 0;
 }
 
-/* With at most two attempts there is one retry, which may as well be exact: a second
- * failure together is the end. One client shares its moments with nobody. */
+/* With at most two attempts there is one retry, which may as well be exact: a
+ * second failure together is the end. One client shares its moments with
+ * nobody. */
 static void check_jitter(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_backoff *b = &facts->policy->backoff;
@@ -100,8 +101,8 @@ static void check_jitter(stg_lint *lint, const stg_lint_facts *facts)
     stg_lint_fix(w, "%s", stg_backoff_grows(b) ? "jitter=full" : "jitter=50%");
 }
 
-/* A cap is asked for only where waits grow beyond a day: below that it is a matter
- * of taste. The cap of the fix is 30 s, or the base where that is more. */
+/* A cap is asked for only where waits grow beyond a day: below that it is a
+ * matter of taste. The cap of the fix is 30 s, or the base where that is more. */
 static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
@@ -130,7 +131,8 @@ static void check_waits(stg_lint *lint, const stg_lint_facts *facts)
     }
 }
 
-/* Decorrelated jitter draws from three times the wait before, whatever the growth is. */
+/* Decorrelated jitter draws from three times the wait before, whatever the
+ * growth is. */
 static void warn_decorrelated(stg_lint *lint, const stg_backoff *b,
                               const char *factor)
 {
@@ -191,8 +193,8 @@ static void check_growth(stg_lint *lint, const stg_lint_facts *facts)
     }
 }
 
-/* Each bound that is missing can be given by a deadline; where there is one nothing
- * here can go on for ever. */
+/* Each bound that is missing can be given by a deadline; where there is one
+ * nothing here can go on for ever. */
 static void check_bounds(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
@@ -217,15 +219,15 @@ static void check_bounds(stg_lint *lint, const stg_lint_facts *facts)
                      "deadline=10m");
 }
 
-/* Retries that the deadline never lets begin, or seldom: by the shortest waits, or by
- * the mean ones. */
+/* Retries that the deadline never lets begin, or seldom: by the shortest waits,
+ * or by the mean ones. */
 static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
     const stg_forecast *f = facts->forecast;
-    uint64_t wanted =
+    uint64_t allowed =
         stg_ns_min(f->retries_max, stg_answers_retries_max(facts->answers));
-    bool is_never = f->retries_in_time < wanted;
+    bool is_never = f->retries_in_time < allowed;
     uint64_t made = is_never ? f->retries_in_time : f->retries_usual;
     stg_ns needed = round_up(stg_ns_add(f->wait_total_most, 1));
     char waits[STG_NS_TEXT_MAX], deadline[STG_NS_TEXT_MAX],
@@ -235,7 +237,7 @@ static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
 
     // Who sets no number of attempts means the deadline to end it.
     if (p->deadline == STG_NEVER || f->retries_max == STG_UNLIMITED ||
-        made >= wanted)
+        made >= allowed)
         return;
     next = stg_forecast_row(f, p, made + 1);
     w = stg_lint_add(
@@ -243,7 +245,7 @@ static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
         "retry %" PRIu64 " of %" PRIu64
         " is %s made: the waits "
         "up to it take %s %s, the deadline is %s",
-        made + 1, wanted, is_never ? "never" : "seldom",
+        made + 1, allowed, is_never ? "never" : "seldom",
         stg_time_text(is_never ? next.total.least : next.total.mean, waits),
         is_never ? "or more" : "on average",
         stg_time_text(p->deadline, deadline));
@@ -254,8 +256,8 @@ static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
         stg_lint_fix(w, "attempts=%" PRIu64, made + 1);
 }
 
-/* Times that can never come, because an attempt ends before. Half of the deadline is
- * not a mistake, all of it is: no time is left for a retry. */
+/* Times that can never come, because an attempt ends before. Half of the
+ * deadline is not a mistake, all of it is: no time is left for a retry. */
 static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;
@@ -291,7 +293,8 @@ static void check_timeouts(stg_lint *lint, const stg_lint_facts *facts)
     }
 }
 
-/* 5 s is the limit, because servers that shed load commonly ask for 30 s or more. */
+/* 5 s is the limit, because servers that shed load commonly ask for 30 s or
+ * more. */
 static void check_server_delay(stg_lint *lint, const stg_lint_facts *facts)
 {
     stg_ns most = facts->policy->retry_after_max;
@@ -362,8 +365,8 @@ static const char *write_requests(const char *before, uint64_t number,
     return text;
 }
 
-/* What one operation costs the remote while all fails (retry amplification). A budget
- * or a breaker bounds it, whatever the number of attempts. */
+/* What one operation costs the remote while all fails (retry amplification). A
+ * budget or a breaker bounds it, whatever the number of attempts. */
 static void check_load(stg_lint *lint, const stg_lint_facts *facts)
 {
     const stg_policy *p = facts->policy;

@@ -1,7 +1,7 @@
 /* Mistakes in the rules of a policy: rules that retry nothing or everything, and
  * rules that decide nothing because a more exact one does. Whether a rule has an
- * effect is not reasoned about but tried: the policy is asked with and without it,
- * for each row of answers. */
+ * effect is not reasoned about but tried: the policy is asked with and without
+ * it, for each row of answers. */
 #include "cli/plan/lint.h"
 
 #include "core/rule.h"

@@ -1,6 +1,7 @@
-/* stagger plan: reads policies, works out what they do, and shows that as a table,
- * side by side, as a plot or as JSON. Nothing is simulated: waits, bounds and
- * answers are computed (forecast.h, answers.h), and known mistakes found (lint.h). */
+/* stagger plan: reads policies, works out what they do, and shows that as a
+ * table, side by side, as a plot or as JSON. Nothing is simulated: waits,
+ * bounds and answers are computed (forecast.h, answers.h), and known mistakes
+ * found (lint.h). */
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* Where the waits may fall, drawn over time: a bar for each retry, from the
- * earliest to the latest moment. The axis is linear or logarithmic in steps that people use
- * (1, 2, 5, 10, 15 or 30 of a unit), as many as there is room for. */
+ * earliest to the latest moment. The axis is linear or logarithmic in steps
+ * that people use (1, 2, 5, 10, 15 or 30 of a unit), as many as there is room
+ * for. */
 #include "cli/plan/plan.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-/* Arguments of `stagger plan` as policies: a preset, a text, or a name in the file.
- * A text that lost its quotes arrives in pieces; where the pieces would make one
- * text it is refused with the quoted form, since each piece alone is a valid
- * policy that nobody meant. */
+/* Arguments of `stagger plan` as policies: a preset, a text, or a name in the
+ * file. A text that lost its quotes arrives in pieces; where the pieces would
+ * make one text it is refused with the quoted form, since each piece alone is a
+ * valid policy that nobody meant. */
 #include "cli/plan/plan.h"
 
 #include <stdio.h>

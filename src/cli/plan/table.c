@@ -1,6 +1,6 @@
-/* One policy at length: a table of its waits, then the facts: attempts, time, load,
- * what a server may ask for, budgets and breakers, and what happens on each fault.
- * A fact that has no bound says why. */
+/* One policy at length: a table of its waits, then the facts: attempts, time,
+ * load, what a server may ask for, budgets and breakers, and what happens on
+ * each fault. A fact that has no bound says why. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -162,17 +162,17 @@ static const char *find_limit(const stg_plan *plan)
 
 static void show_attempts(const stg_plan *plan, const stg_terminal *t)
 {
-    uint64_t wanted = plan->policy.attempts_max;
+    uint64_t allowed = plan->policy.attempts_max;
     uint64_t most = plan->forecast.attempts_max;
     char text[STG_PLAN_WORDS_MAX], at_most[32] = "no limit";
 
-    if (wanted != STG_UNLIMITED)
-        snprintf(at_most, sizeof at_most, "at most %" PRIu64, wanted);
-    if (wanted == 1)
+    if (allowed != STG_UNLIMITED)
+        snprintf(at_most, sizeof at_most, "at most %" PRIu64, allowed);
+    if (allowed == 1)
         snprintf(text, sizeof text, "1, and no retry");
     else if (most == 1)
         snprintf(text, sizeof text, "1: no fault is retried in time");
-    else if (most < wanted)
+    else if (most < allowed)
         snprintf(text, sizeof text, "%s, but %s %" PRIu64, at_most,
                  find_limit(plan), most);
     else
@@ -347,10 +347,10 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
 
 static bool gets(const stg_forecast_answer *row, const void *ctx)
 {
-    uint16_t wanted = *(const uint16_t *)ctx;
+    uint16_t asked = *(const uint16_t *)ctx;
 
-    return (row->is_uncounted ? STG_PLAN_WAITED : row->retries_max) == wanted &&
-           stg_plan_is_shown(row, wanted);
+    return (row->is_uncounted ? STG_PLAN_WAITED : row->retries_max) == asked &&
+           stg_plan_is_shown(row, asked);
 }
 
 static void show_answer(const stg_plan *plan, uint16_t retries_max,

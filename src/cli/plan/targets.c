@@ -20,15 +20,15 @@ static const stg_target_settings *find(const stg_settings *s, const char *name)
 static int refuse(const stg_settings *s, const char *config, const char *name)
 {
     const char **names = calloc(s->target_count + 1, sizeof(char *));
-    char hint[STG_SUGGESTION_MAX] = "";
+    char suggestion[STG_SUGGESTION_MAX] = "";
 
     for (size_t i = 0; names != NULL && i < s->target_count; i++)
         names[i] = s->targets[i].name;
     if (names != NULL)
-        stg_options_hint(hint, name, names);
+        stg_options_suggest(suggestion, name, names);
     free(names);
     stg_options_complain(who, "--target=%s: %s has no such target%s", name,
-                         config, hint);
+                         config, suggestion);
     return STG_EXIT_USAGE;
 }
 

@@ -3,8 +3,8 @@
  * It must feel like the command alone in its terminal. Signals that we get are
  * passed on; Ctrl-Z stops the command first and then us; fg continues both. On a
  * timeout the group gets SIGTERM, and SIGKILL what is left of it later. Signals
- * are blocked and taken one by one by sigtimedwait(), so that none is lost between
- * a check and a wait. */
+ * are blocked and taken one by one by sigtimedwait(), so that none is lost
+ * between a check and a wait. */
 #include "cli/run/child.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* The process of an attempt: executed as execvp() would, but with errors that come
- * back to us, and in a process group of its own, so that signals reach whatever it
- * has started. */
+/* The process of an attempt: executed as execvp() would, but with errors that
+ * come back to us, and in a process group of its own, so that signals reach
+ * whatever it has started. */
 #include "cli/run/child.h"
 
 #include <errno.h>
@@ -223,7 +223,8 @@ void stg_child_group_end(child_group *g)
 
 bool stg_child_group_is_empty(const child_group *g)
 {
-    // As the first process of a container we are the one that has to reap orphans.
+    // As the first process of a container we are the one that has to reap
+    // orphans.
     while (waitpid(-g->id, NULL, WNOHANG) > 0)
         continue;
     return is_empty(g->id);

@@ -150,15 +150,16 @@ static void hint_preset(const char *name, stg_error *err)
     stg_suggestion s = stg_suggestion_begin(name, strlen(name));
     const stg_preset *preset;
     size_t size = strlen(err->text);
-    bool has_hint = size > 0 && err->text[size - 1] == '?';
+    bool has_suggestion = size > 0 && err->text[size - 1] == '?';
 
     for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
         stg_suggestion_try(&s, preset->name);
     if (s.name == NULL)
         return;
-    size -= has_hint;
+    size -= has_suggestion;
     snprintf(err->text + size, sizeof err->text - size,
-             has_hint ? ", or the preset %s?" : ", did you mean the preset %s?",
+             has_suggestion ? ", or the preset %s?"
+                            : ", did you mean the preset %s?",
              s.name);
 }
 

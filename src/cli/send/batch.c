@@ -1,9 +1,9 @@
 /* Lines as NDJSON, each with its key.
  *
- * The JSON is written by hand: a line is one string among fields that never change,
- * and building a jansson object for each took 2.7 times the processor's time of
- * the whole command. What is no UTF-8 cannot be a string of JSON, and goes as
- * base64. */
+ * The JSON is written by hand: a line is one string among fields that never
+ * change, and building a jansson object for each took 2.7 times the processor's
+ * time of the whole command. What is no UTF-8 cannot be a string of JSON, and
+ * goes as base64. */
 #include "cli/send/send.h"
 
 #include <inttypes.h>
@@ -132,14 +132,14 @@ static const char *look_into(stg_span line, bool *has_key, bool *has_any)
 
     *has_key = *has_any = false;
     if (line.size == 0 || line.at[0] != '{')
-        return "wanted a JSON object";
+        return "expected a JSON object";
     while (stg_scan_member(&s, &is_first, &name, &value)) {
         *has_any = true;
         if (name.size == sizeof key - 1 && memcmp(name.at, key, name.size) == 0)
             *has_key = true;
     }
     return s.wrong != NULL || stg_scan_end(&s) ? s.wrong
-                                               : "wanted one JSON object";
+                                               : "expected one JSON object";
 }
 
 /* As it came, but for a key where it has none. */

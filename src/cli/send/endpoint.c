@@ -28,7 +28,7 @@ static stg_status write_url(char url[URL_MAX], const send_options *o,
         return STG_OK;
     }
     snprintf(err->text, sizeof err->text,
-             "--hub: wanted a URL without a query, of 2048 bytes at most");
+             "--hub: expected a URL without a query, of 2048 bytes at most");
     return STG_INVALID;
 }
 
@@ -97,7 +97,7 @@ static void write_own(stg_writer *w, const char *name, const char *value)
 }
 
 /* The hub refuses the message if it would drop one of them. */
-static void write_wanted(stg_writer *w, const send_options *o)
+static void write_keep(stg_writer *w, const send_options *o)
 {
     for (size_t i = 0; i < o->header_count; i++) {
         stg_write_text(w, i == 0 ? "Stagger-Keep: " : ", ");
@@ -113,7 +113,7 @@ static void write_headers(stg_writer *w, const send_options *o)
     write_own(w, "Content-Type", o->type);
     for (size_t i = 0; i < o->header_count; i++)
         write_header(w, o->headers[i].name, o->headers[i].value);
-    write_wanted(w, o);
+    write_keep(w, o);
 }
 
 bool stg_send_headers_make(char **headers, const send_options *o)

@@ -1,8 +1,9 @@
 /* One request, retried by the policy, with the same body and keys each time.
  *
- * An attempt that timed out is cancelled, but its exchange may still report a turn
- * later, while the next attempt runs; each report therefore carries the number of
- * its attempt, and the post ends when the last exchange has reported. */
+ * An attempt that timed out is cancelled, but its exchange may still report a
+ * turn later, while the next attempt runs; each report therefore carries the
+ * number of its attempt, and the post ends when the last exchange has
+ * reported. */
 #include "cli/send/send.h"
 
 #include <jansson.h>

@@ -91,10 +91,10 @@ typedef struct settings {
     bool is_quiet;
 } settings;
 
-static int refuse(const char *option, const char *found, const char *wanted)
+static int refuse(const char *option, const char *found, const char *expected)
 {
     stg_options_complain(who, "%s%s%s: %s", option, found[0] == '\0' ? "" : "=",
-                         found, wanted);
+                         found, expected);
     return STG_EXIT_USAGE;
 }
 
@@ -134,12 +134,12 @@ static int read_header(send_options *o, const char *text)
     if (o->header_count == SEND_HEADERS_MAX)
         return refuse("--header", text, "64 are the most");
     if (colon == NULL)
-        return refuse("--header", text, "wanted 'Name: value'");
+        return refuse("--header", text, "expected 'Name: value'");
     h->name = (stg_span){text, (size_t)(colon - text)};
     h->value = span_of(colon + 1 + strspn(colon + 1, " \t"));
     if (!stg_header_is_name(h->name) || !stg_header_is_value(h->value))
         return refuse("--header", text,
-                      "wanted 'Name: value', as HTTP has them");
+                      "expected 'Name: value', as HTTP has them");
     if (stg_header_is_never_kept(h->name))
         return refuse_header(h->name);
     o->header_count++;
@@ -150,7 +150,7 @@ static int read_id(send_options *o, const char *text)
 {
     if (strlen(text) > SEND_ID_MAX || !stg_parcel_is_key(span_of(text)))
         return refuse("--id", text,
-                      "wanted 1 to 200 bytes that may stand in a header");
+                      "expected 1 to 200 bytes that may stand in a header");
     memcpy(o->id, text, strlen(text) + 1);
     o->has_own_id = true;
     return 0;
@@ -159,7 +159,7 @@ static int read_id(send_options *o, const char *text)
 static int read_form(send_options *o, send_form form)
 {
     if (o->form != SEND_WHOLE && o->form != form)
-        return refuse("--lines and --ndjson", "", "wanted one of them");
+        return refuse("--lines and --ndjson", "", "expected one of them");
     o->form = form;
     return 0;
 }
@@ -179,13 +179,13 @@ static int read_option(void *ctx, int option)
         return stg_parcel_is_key(span_of(optarg))
                    ? 0
                    : refuse("--key", optarg,
-                            "wanted 1 to 256 bytes that may stand in a "
+                            "expected 1 to 256 bytes that may stand in a "
                             "header");
     case 't':
         o->type = optarg;
         return optarg[0] != '\0' && stg_header_is_value(span_of(optarg))
                    ? 0
-                   : refuse("--type", optarg, "wanted a media type");
+                   : refuse("--type", optarg, "expected a media type");
     case 'H':
         return read_header(o, optarg);
     case ID:
@@ -194,7 +194,7 @@ static int read_option(void *ctx, int option)
         return stg_options_read_int(optarg, 1, SEND_IN_FLIGHT_MAX,
                                     &o->in_flight)
                    ? 0
-                   : refuse("--in-flight", optarg, "wanted 1 to 64");
+                   : refuse("--in-flight", optarg, "expected 1 to 64");
     case 'p':
         s->policy_text = optarg;
         return 0;

@@ -1,7 +1,7 @@
-/* stagger sim advise: which policy? Two rounds: all candidates through the scenarios
- * that tell most apart, with few runs, then the best of them through all, with
- * more. Plain policies stay in for comparison, so that the answer shows what it
- * gains. */
+/* stagger sim advise: which policy? Two rounds: all candidates through the
+ * scenarios that tell most apart, with few runs, then the best of them through
+ * all, with more. Plain policies stay in for comparison, so that the answer
+ * shows what it gains. */
 #include "cli/sim/advise.h"
 
 #include <getopt.h>
@@ -235,9 +235,9 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->candidate.name, b->candidate.name);
 }
 
-static void judge(const stg_advice *a, const stg_trials *t, stg_advised *all,
-                  size_t count, const stg_scenario *scenarios,
-                  size_t scenario_count)
+static void evaluate(const stg_advice *a, const stg_trials *t, stg_advised *all,
+                     size_t count, const stg_scenario *scenarios,
+                     size_t scenario_count)
 {
     for (size_t i = 0; i < count; i++) {
         all[i].verdict = stg_verdict_begin();
@@ -342,7 +342,7 @@ static stg_status hold_first_round(stg_advice *a, field *f,
     status = try_out(a, t, f->all, f->count, first_round, FIRST, progress, err);
     if (status != STG_OK)
         return status;
-    judge(a, t, f->all, f->count, first_round, FIRST);
+    evaluate(a, t, f->all, f->count, first_round, FIRST);
     if (t->is_partial) {
         keep_part(a, f->all, f->count);
         return STG_OK;
@@ -365,7 +365,8 @@ static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
     status = try_out(a, &a->trials, a->finalists, a->count, all,
                      STG_SCENARIO_COUNT, progress, err);
     if (status == STG_OK) {
-        judge(a, &a->trials, a->finalists, a->count, all, STG_SCENARIO_COUNT);
+        evaluate(a, &a->trials, a->finalists, a->count, all,
+                 STG_SCENARIO_COUNT);
         if (a->trials.is_partial)
             keep_part(a, a->finalists, a->count);
         else
@@ -404,7 +405,7 @@ static stg_status hold_rounds(stg_advice *a, stg_error *err)
     return status;
 }
 
-/* -- the command -------------------------------------------------------------- */
+/* -- the command ----------------------------------------------------------- */
 
 static int answer(stg_advice *a)
 {

@@ -1,6 +1,6 @@
-/* stagger sim contention: clients that begin at once and compete for one resource.
- * Without options it repeats the experiment of the AWS article on jitter, with five
- * policies and 10 to 190 clients. */
+/* stagger sim contention: clients that begin at once and compete for one
+ * resource. Without options it repeats the experiment of the AWS article on
+ * jitter, with five policies and 10 to 190 clients. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* contention.h - what `stagger sim contention` was asked for, how it is simulated
- * (a study: each policy with each number of clients), and how it is shown. Private
- * to cli/sim. */
+ * (a study: each policy with each number of clients), and how it is shown.
+ * Private to cli/sim. */
 #ifndef STAGGER_CLI_SIM_CONTENTION_H
 #define STAGGER_CLI_SIM_CONTENTION_H
 
@@ -51,8 +51,8 @@ void stg_study_close(stg_study *s);
 
 /* What the repetitions of a cell came to. Returns false if there is no
  * memory. */
-bool stg_study_judge(const stg_study *s, const stg_study_cell *cell,
-                     stg_contention_result *result);
+bool stg_study_evaluate(const stg_study *s, const stg_study_cell *cell,
+                        stg_contention_result *result);
 
 /* -- the command ------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
-/* What `stagger sim contention` prints: a table of all cases, and charts of calls,
- * of time and of how the calls fall over time. */
+/* What `stagger sim contention` prints: a table of all cases, and charts of
+ * calls, of time and of how the calls fall over time. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -95,8 +95,8 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
             const stg_study_cell *cell = &study->cells[i + p];
             stg_contention_result r;
 
-            is_whole =
-                is_whole && cell->reps > 0 && stg_study_judge(study, cell, &r);
+            is_whole = is_whole && cell->reps > 0 &&
+                       stg_study_evaluate(study, cell, &r);
             if (!is_whole)
                 break;
             cases[count + p] = (stg_contention_case){
@@ -164,7 +164,7 @@ static bool fill_table(stg_chart_set *charts, const stg_study *study,
             .seed = study->options.each.seed,
             .totals = &cell->totals,
         };
-        if (!stg_study_judge(study, cell, &row->result))
+        if (!stg_study_evaluate(study, cell, &row->result))
             return false;
         count++;
     }

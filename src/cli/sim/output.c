@@ -1,6 +1,6 @@
-/* Where the results of a simulation go. Files are opened before a long run, so that
- * a path that cannot be written is told at once. The page has the command that
- * makes it again, quoted for a shell. */
+/* Where the results of a simulation go. Files are opened before a long run, so
+ * that a path that cannot be written is told at once. The page has the command
+ * that makes it again, quoted for a shell. */
 #include "cli/sim/output.h"
 
 #include <errno.h>

@@ -49,14 +49,15 @@ static int show_help(const char *who)
 static int refuse(const char *who, const char *word)
 {
     const char *names[SUBCOMMANDS + 1] = {NULL};
-    char hint[STG_SUGGESTION_MAX] = "";
+    char suggestion[STG_SUGGESTION_MAX] = "";
 
     for (size_t i = 0; i < SUBCOMMANDS; i++)
         names[i] = subcommands[i].name;
     return stg_options_refuse(
         who, "%s%sexpected contention, overload or advise%s",
         word != NULL ? word : "", word != NULL ? ": " : "",
-        word != NULL ? stg_options_hint(hint, word, names) : hint);
+        word != NULL ? stg_options_suggest(suggestion, word, names)
+                     : suggestion);
 }
 
 int stg_cli_sim(int argc, char **argv)

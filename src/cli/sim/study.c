@@ -77,7 +77,7 @@ static unsigned fit_threads(const stg_study *s)
 
 static stg_status refuse_size(const stg_study *s, stg_error *err)
 {
-    uint64_t wanted =
+    uint64_t needed =
         largest_size(s) +
         s->count * (book_size(s) +
                     (uint64_t)s->options.reps * sizeof(stg_contention_run));
@@ -85,7 +85,7 @@ static stg_status refuse_size(const stg_study *s, stg_error *err)
     snprintf(err->text, sizeof err->text,
              "this needs %ju MiB of memory, and there are %ju: fewer clients, "
              "policies or repetitions fit",
-             (uintmax_t)(wanted >> 20) + 1,
+             (uintmax_t)(needed >> 20) + 1,
              (uintmax_t)(s->options.memory_max >> 20));
     return STG_INVALID;
 }
@@ -154,11 +154,11 @@ static void do_block(void *ctx, size_t number, unsigned worker)
 static uint32_t block_of(const stg_study *s, const stg_study_cell *cell,
                          double total)
 {
-    double wanted = total / 32 / work_of(cell);
+    double share = total / 32 / work_of(cell);
 
-    if (wanted >= s->options.reps)
+    if (share >= s->options.reps)
         return s->options.reps;
-    return wanted < 1 ? 1 : (uint32_t)wanted;
+    return share < 1 ? 1 : (uint32_t)share;
 }
 
 /* The largest cells first, so that no thread is left with one at the end. */
@@ -281,8 +281,8 @@ void stg_study_close(stg_study *s)
     s->cells = NULL;
 }
 
-bool stg_study_judge(const stg_study *s, const stg_study_cell *cell,
-                     stg_contention_result *result)
+bool stg_study_evaluate(const stg_study *s, const stg_study_cell *cell,
+                        stg_contention_result *result)
 {
     return stg_contention_estimate(cell->runs, s->options.reps, &s->memory,
                                    result);

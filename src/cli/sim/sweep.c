@@ -1,6 +1,6 @@
-/* --sweep KEY=VALUES: every combination of the values, as trials. A key is an option
- * of the model, or else a setting of a policy, which replaces the one in each
- * policy's text. */
+/* --sweep KEY=VALUES: every combination of the values, as trials. A key is an
+ * option of the model, or else a setting of a policy, which replaces the one in
+ * each policy's text. */
 #include "cli/sim/overload.h"
 
 #include <stdio.h>
@@ -54,7 +54,8 @@ static bool is_set_by(const char *word, const char *key)
     return strncmp(word, key, length) == 0 && word[length] == '=';
 }
 
-/* By way of the text: whatever a policy can say can be swept, also what is new. */
+/* By way of the text: whatever a policy can say can be swept, also what is
+ * new. */
 stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
                                 const char *value, stg_error *err)
 {
@@ -122,8 +123,8 @@ static int refuse_key(const char *key, const char *who)
     return STG_EXIT_USAGE;
 }
 
-/* The model goes first: `queue` and the like are its own, and no setting of a policy
- * is called so. */
+/* The model goes first: `queue` and the like are its own, and no setting of a
+ * policy is called so. */
 static int set(stg_trial *trial, const char *key, const char *value,
                const char *who)
 {

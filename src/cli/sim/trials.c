@@ -1,7 +1,8 @@
 /* Runs of overloads, in batches over threads. Run number i of each trial has the
  * same seed, so that policies are compared under the same arrivals. Results are
- * added up in order after each batch, so that sums of floating point do not depend
- * on the threads; a run that was stopped counts only where there is no whole one. */
+ * added up in order after each batch, so that sums of floating point do not
+ * depend on the threads; a run that was stopped counts only where there is no
+ * whole one. */
 #include "cli/sim/overload.h"
 
 #include <stdio.h>
@@ -60,8 +61,8 @@ static bool is_stopped(const stg_trials *t)
 }
 
 /* A run that was stopped is taken where there is nothing better. */
-static bool is_wanted(const stg_trials *t, const stg_trial *trial,
-                      const stg_overload_result *r)
+static bool is_counted(const stg_trials *t, const stg_trial *trial,
+                       const stg_overload_result *r)
 {
     if (!r->is_cut || !is_stopped(t))
         return true;
@@ -81,7 +82,7 @@ static stg_status add_up(batch *b)
             status = b->status[i];
             continue;
         }
-        if (is_wanted(t, trial, r))
+        if (is_counted(t, trial, r))
             stg_overload_summary_add(&trial->summary, r);
         stg_overload_free(r, &t->memory);
     }
@@ -149,12 +150,12 @@ static unsigned fit_threads(const stg_trials *t)
 
 static stg_status refuse_size(const stg_trials *t, stg_error *err)
 {
-    uint64_t wanted = largest_run(t) + SERIES_MAX + all_summaries(t);
+    uint64_t needed = largest_run(t) + SERIES_MAX + all_summaries(t);
 
     snprintf(err->text, sizeof err->text,
              "this needs up to %ju MiB of memory, and there are %ju: a lower "
              "rate, fewer clients, a shorter deadline or fewer runs fit",
-             (uintmax_t)(wanted >> 20) + 1, (uintmax_t)(t->memory_max >> 20));
+             (uintmax_t)(needed >> 20) + 1, (uintmax_t)(t->memory_max >> 20));
     return STG_INVALID;
 }
 

@@ -1,6 +1,6 @@
-/* What a sink says of the requests that it got: a count by answer, on the terminal
- * and at the end, and a log of JSON lines, which are written together: a thousand
- * requests a second must not cost as many system calls. */
+/* What a sink says of the requests that it got: a count by answer, on the
+ * terminal and at the end, and a log of JSON lines, which are written together:
+ * a thousand requests a second must not cost as many system calls. */
 #include "cli/sink/sink.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
-/* The answers of a sink: a list for the attempts of a message in order, or weights
- * for random ones. Each is written out once, headers included, and again only when
- * the second of a Retry-After date changes: a sink is used to measure others. */
+/* The answers of a sink: a list for the attempts of a message in order, or
+ * weights for random ones. Each is written out once, headers included, and
+ * again only when the second of a Retry-After date changes: a sink is used to
+ * measure others. */
 #include "cli/sink/sink.h"
 
 #include <stdio.h>

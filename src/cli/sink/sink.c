@@ -1,5 +1,5 @@
-/* stagger sink: a test target with the answers that its options choose. Its options
- * exclude each other where both would decide about the answer. */
+/* stagger sink: a test target with the answers that its options choose. Its
+ * options exclude each other where both would decide about the answer. */
 #include "cli/sink/sink.h"
 
 #include <getopt.h>

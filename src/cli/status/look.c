@@ -1,7 +1,8 @@
 /* What a hub says of itself and its targets, read once: pages of /v1/targets as
  * rows. Times of the hub are compared with the hub's own clock, for that of this
- * machine may differ. Rows of trouble come first: what sheds messages is worse than
- * an open circuit, that is worse than a delay, and so on; then the backlog counts. */
+ * machine may differ. Rows of trouble come first: what sheds messages is worse
+ * than an open circuit, that is worse than a delay, and so on; then the backlog
+ * counts. */
 #include "cli/status/status.h"
 
 #include <inttypes.h>
@@ -243,8 +244,8 @@ void status_look_free(status_look *look)
 
 /* -- the worst first ------------------------------------------------------- */
 
-/* Higher is worse. A paused target is somebody's decision, and an orphaned one waits
- * for one: both are below those that fail. */
+/* Higher is worse. A paused target is somebody's decision, and an orphaned one
+ * waits for one: both are below those that fail. */
 static unsigned badness(const status_row *row)
 {
     static const char *const states[] = {"shedding", "circuit-open",

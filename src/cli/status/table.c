@@ -20,7 +20,8 @@ static const char *put(const char *what, char text[8])
     return text;
 }
 
-/* Three digits at most, and rounded down: a number never looks larger than it is. */
+/* Three digits at most, and rounded down: a number never looks larger than it
+ * is. */
 const char *status_count(uint64_t number, char text[8])
 {
     static const char units[] = " kMGTPE";

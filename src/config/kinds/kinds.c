@@ -96,7 +96,7 @@ bool stg_kind_read_text(const stg_setting *s, const char *text, void *base,
     return true;
 }
 
-/* -- hints ----------------------------------------------------------------- */
+/* -- suggestions ----------------------------------------------------------- */
 
 void stg_kind_suggest_word(const char *text, const char *const *words,
                            stg_value_flaw *flaw)
@@ -108,7 +108,8 @@ void stg_kind_suggest_word(const char *text, const char *const *words,
             (strncasecmp(text, *words, strlen(*words)) == 0 ||
              strncasecmp(text, *words, strlen(text)) == 0))
             near = *words;
-    snprintf(flaw->hint, sizeof flaw->hint, "%s", near != NULL ? near : "");
+    snprintf(flaw->suggestion, sizeof flaw->suggestion, "%s",
+             near != NULL ? near : "");
 }
 
 void stg_kind_suggest_beginning(const char *text, const char *const *words,
@@ -119,7 +120,7 @@ void stg_kind_suggest_beginning(const char *text, const char *const *words,
 
     for (; *words != NULL; words++)
         stg_suggestion_try(&near, *words);
-    snprintf(flaw->hint, sizeof flaw->hint, "%s",
+    snprintf(flaw->suggestion, sizeof flaw->suggestion, "%s",
              near.name != NULL ? near.name : "");
 }
 

@@ -29,7 +29,7 @@ typedef struct stg_yaml_node stg_yaml_node; /* config/yaml.h */
 typedef struct stg_value_flaw {
     char what[400];
     char expected[240];
-    char hint[80]; /* what was meant; "": no idea */
+    char suggestion[80]; /* what was meant; "": no idea */
 } stg_value_flaw;
 
 struct stg_kind {
@@ -38,8 +38,9 @@ struct stg_kind {
     void (*print_expected)(const stg_setting *s, stg_writer *w);
 
     /* Reads text into the setting's value in base, the struct that it is a part
-     * of. Texts are kept, not copied. False: flaw->what says why, flaw->hint may
-     * say what was meant, and nothing has changed. NULL: no scalar. */
+     * of. Texts are kept, not copied. False: flaw->what says why,
+     * flaw->suggestion may say what was meant, and nothing has changed. NULL:
+     * no scalar. */
     bool (*read)(const stg_setting *s, const char *text, void *base,
                  stg_value_flaw *flaw);
 

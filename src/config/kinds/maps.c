@@ -2,7 +2,7 @@
  *
  * A target's own headers and tags are added to those of the defaults, and replace
  * those of the same name. A value that is a secret is never repeated in a
- * complaint; `{file: PATH}` keeps it out of the settings. */
+ * diagnostic; `{file: PATH}` keeps it out of the settings. */
 #include <string.h>
 
 #include "config/kinds/kinds.h"
@@ -169,8 +169,8 @@ static bool read_sink_header(stg_loading *l, const stg_setting *s,
 
 /* -- properties of librdkafka ---------------------------------------------- */
 
-/* librdkafka checks name and value itself: a property that this version does not have
- * is a mistake here, and not when the hub starts. */
+/* librdkafka checks name and value itself: a property that this version does
+ * not have is a mistake here, and not when the hub starts. */
 static bool read_property(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n, size_t i, void *part)
 {
@@ -277,8 +277,8 @@ static bool read_match(stg_loading *l, const stg_setting *s,
     return m.values.count > 0;
 }
 
-/* Not merged with the defaults: a filter is one condition, and half of another one
- * would be in it. */
+/* Not merged with the defaults: a filter is one condition, and half of another
+ * one would be in it. */
 static void load_match(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {

@@ -95,7 +95,8 @@ static void want_range(const stg_setting *s, stg_writer *w)
 
 /* -- counts and percentages ------------------------------------------------ */
 
-/* Digits only: 1e6, 1_000 and 0x10 mean different things in different programs. */
+/* Digits only: 1e6, 1_000 and 0x10 mean different things in different
+ * programs. */
 static bool read_count(const stg_setting *s, const char *text, void *base,
                        stg_value_flaw *flaw)
 {
@@ -229,8 +230,8 @@ static const char *own_unit(const stg_setting *s)
     return text + strspn(text, "0123456789.");
 }
 
-static void suggest_time(const stg_setting *s, const char *text, char *hint,
-                         size_t size)
+static void suggest_time(const stg_setting *s, const char *text,
+                         char *suggestion, size_t size)
 {
     static const char *const units[] = {"s", "m", "h", "d", "ms"};
     uint32_t number;
@@ -239,12 +240,12 @@ static void suggest_time(const stg_setting *s, const char *text, char *hint,
 
     const char *const words[] = {s->none, NULL};
 
-    hint[0] = '\0';
+    suggestion[0] = '\0';
     if (s->none != NULL &&
         (strcasecmp(text, "never") == 0 || strcasecmp(text, "none") == 0 ||
          strcasecmp(text, "off") == 0 || strcasecmp(text, "infinite") == 0 ||
          stg_suggest(text, words) != NULL)) {
-        snprintf(hint, size, "%s", s->none);
+        snprintf(suggestion, size, "%s", s->none);
         return;
     }
     if (is_time(s, text) || !split(text, &number, &unit))
@@ -252,20 +253,20 @@ static void suggest_time(const stg_setting *s, const char *text, char *hint,
     decimal(number, digits);
     if (*unit != '\0') {
         if (strcasecmp(unit, "w") == 0 || strncasecmp(unit, "week", 4) == 0)
-            snprintf(hint, size, "%" PRIu32 "d", number * 7 / 1000);
+            snprintf(suggestion, size, "%" PRIu32 "d", number * 7 / 1000);
         else if (unit_of_time(unit) != NULL)
-            snprintf(hint, size, "%s%s", digits, unit_of_time(unit));
-        if (!is_time(s, hint))
-            hint[0] = '\0';
+            snprintf(suggestion, size, "%s%s", digits, unit_of_time(unit));
+        if (!is_time(s, suggestion))
+            suggestion[0] = '\0';
         return;
     }
     for (size_t i = 0; i <= sizeof units / sizeof *units; i++) {
-        snprintf(hint, size, "%s%s", digits,
+        snprintf(suggestion, size, "%s%s", digits,
                  i == 0 ? own_unit(s) : units[i - 1]);
-        if (is_time(s, hint))
+        if (is_time(s, suggestion))
             return;
     }
-    hint[0] = '\0';
+    suggestion[0] = '\0';
 }
 
 /* Whole digits and a unit: if it is no time, then for its size. */
@@ -291,7 +292,7 @@ static bool read_time(const stg_setting *s, const char *text, void *base,
         stg_kind_put_number(s, base, STG_NEVER);
         return true;
     }
-    suggest_time(s, text, flaw->hint, sizeof flaw->hint);
+    suggest_time(s, text, flaw->suggestion, sizeof flaw->suggestion);
     if (!stg_read_duration(&r, &time) || !stg_reader_is_empty(&r))
         return stg_kind_refuse(flaw, text,
                                read_number(text, &number) ? "has no unit"
@@ -350,15 +351,15 @@ static bool parse_size(const char *text, uint64_t *size)
     return stg_reader_is_empty(&r);
 }
 
-static void suggest_size(const stg_setting *s, const char *text, char *hint,
-                         size_t size)
+static void suggest_size(const stg_setting *s, const char *text,
+                         char *suggestion, size_t size)
 {
     static const char letters[] = "KMGT";
     uint32_t number;
     const char *unit, *letter = NULL;
     char digits[16];
 
-    hint[0] = '\0';
+    suggestion[0] = '\0';
     if (!split(text, &number, &unit))
         return;
     decimal(number, digits);
@@ -368,9 +369,9 @@ static void suggest_size(const stg_setting *s, const char *text, char *hint,
         letter = &letters[number / 1000 >= 16 ? 1 : 2]; // bytes: meant more
     if (letter == NULL || *letter == '\0' || strlen(unit) > 9)
         return;
-    snprintf(hint, size, "%s%ciB", digits, *letter);
-    if (strcmp(hint, text) == 0)
-        hint[0] = '\0';
+    snprintf(suggestion, size, "%s%ciB", digits, *letter);
+    if (strcmp(suggestion, text) == 0)
+        suggestion[0] = '\0';
 }
 
 static bool read_size(const stg_setting *s, const char *text, void *base,
@@ -378,7 +379,7 @@ static bool read_size(const stg_setting *s, const char *text, void *base,
 {
     uint64_t size;
 
-    suggest_size(s, text, flaw->hint, sizeof flaw->hint);
+    suggest_size(s, text, flaw->suggestion, sizeof flaw->suggestion);
     if (!parse_size(text, &size))
         return stg_kind_refuse(flaw, text, "is not a size");
     if (size < s->least)
@@ -404,24 +405,24 @@ const stg_kind stg_kind_size = {
 
 /* -- rates ----------------------------------------------------------------- */
 
-static void suggest_rate(const char *text, char *hint, size_t size)
+static void suggest_rate(const char *text, char *suggestion, size_t size)
 {
     uint32_t number;
     const char *unit;
     char digits[16];
 
-    hint[0] = '\0';
+    suggestion[0] = '\0';
     if (!split(text, &number, &unit) || number == 0)
         return;
     decimal(number, digits);
     if (*unit == '\0' || strcasecmp(unit, "/sec") == 0 ||
         strcasecmp(unit, "/second") == 0 || strcasecmp(unit, "/ s") == 0 ||
         strcasecmp(unit, "rps") == 0 || strcasecmp(unit, "per second") == 0)
-        snprintf(hint, size, "%s/s", digits);
+        snprintf(suggestion, size, "%s/s", digits);
     else if (strncasecmp(unit, "/m", 2) == 0 && number / 60 > 0)
-        snprintf(hint, size, "%s/s", decimal(number / 60, digits));
+        snprintf(suggestion, size, "%s/s", decimal(number / 60, digits));
     else if (strncasecmp(unit, "/h", 2) == 0 && number / 3600 > 0)
-        snprintf(hint, size, "%s/s", decimal(number / 3600, digits));
+        snprintf(suggestion, size, "%s/s", decimal(number / 3600, digits));
 }
 
 static bool read_rate(const stg_setting *s, const char *text, void *base,
@@ -430,7 +431,7 @@ static bool read_rate(const stg_setting *s, const char *text, void *base,
     stg_reader r = {text, text + strlen(text)};
     uint32_t rate;
 
-    suggest_rate(text, flaw->hint, sizeof flaw->hint);
+    suggest_rate(text, flaw->suggestion, sizeof flaw->suggestion);
     if (!stg_read_decimal(&r, &rate) || !stg_read_text(&r, "/s") ||
         !stg_reader_is_empty(&r))
         return stg_kind_refuse(flaw, text, "is not a rate");

@@ -25,21 +25,21 @@ static const char *without(const char *prefix, const char *text)
 }
 
 /* Without a scheme, or with another. */
-static void suggest_url(const char *text, char *hint, size_t size)
+static void suggest_url(const char *text, char *suggestion, size_t size)
 {
     const char *host = strstr(text, "://");
     stg_url url;
 
-    hint[0] = '\0';
+    suggestion[0] = '\0';
     // What may be a password is not repeated.
     if (strchr(text, '@') != NULL || strchr(text, '#') != NULL)
         return;
     if (host == NULL && *text == '/')
         return;
-    if ((size_t)snprintf(hint, size, "http://%s",
+    if ((size_t)snprintf(suggestion, size, "http://%s",
                          host != NULL ? host + 3 : text) >= size ||
-        stg_url_parse(&url, hint, NULL) != STG_OK)
-        hint[0] = '\0';
+        stg_url_parse(&url, suggestion, NULL) != STG_OK)
+        suggestion[0] = '\0';
 }
 
 static bool read_url(const stg_setting *s, const char *text, void *base,
@@ -49,7 +49,7 @@ static bool read_url(const stg_setting *s, const char *text, void *base,
     stg_error err;
 
     if (stg_url_parse(&url, text, &err) != STG_OK) {
-        suggest_url(text, flaw->hint, sizeof flaw->hint);
+        suggest_url(text, flaw->suggestion, sizeof flaw->suggestion);
         return stg_kind_refuse_by(flaw, without("url: ", err.text));
     }
     stg_kind_put_text(s, base, text);
@@ -65,19 +65,19 @@ const stg_kind stg_kind_url = {
 
 /* -- addresses to listen on ------------------------------------------------ */
 
-static void suggest_address(const char *text, char *hint, size_t size)
+static void suggest_address(const char *text, char *suggestion, size_t size)
 {
     size_t digits = strspn(text, "0123456789");
 
-    hint[0] = '\0';
+    suggestion[0] = '\0';
     if (digits > 0 && digits < 6 && text[digits] == '\0')
-        snprintf(hint, size, "127.0.0.1:%s", text);
+        snprintf(suggestion, size, "127.0.0.1:%s", text);
     else if (*text == ':' &&
              strspn(text + 1, "0123456789") == strlen(text + 1) &&
              text[1] != '\0')
-        snprintf(hint, size, "127.0.0.1%s", text);
+        snprintf(suggestion, size, "127.0.0.1%s", text);
     else if (strspn(text, "0123456789.") == strlen(text) && *text != '\0')
-        snprintf(hint, size, "%.40s:8080", text);
+        snprintf(suggestion, size, "%.40s:8080", text);
 }
 
 /* The parser is the one that listens with the address. */
@@ -88,7 +88,7 @@ static bool read_address(const stg_setting *s, const char *text, void *base,
     stg_error err;
 
     if (stg_address_parse(&address, text, &err) != STG_OK) {
-        suggest_address(text, flaw->hint, sizeof flaw->hint);
+        suggest_address(text, flaw->suggestion, sizeof flaw->suggestion);
         return stg_kind_refuse(flaw, text, "is not an address to listen on");
     }
     stg_kind_put_text(s, base, text);
@@ -178,7 +178,8 @@ static bool read_letters(const stg_setting *s, const char *text, void *base,
     } else {
         stg_kind_suggest_beginning(text, beginnings, flaw);
         if (strchr(text, ':') == NULL && *text != '\0')
-            snprintf(flaw->hint, sizeof flaw->hint, "file:%.70s", text);
+            snprintf(flaw->suggestion, sizeof flaw->suggestion, "file:%.70s",
+                     text);
         return stg_kind_refuse(flaw, text,
                                "does not begin with file: or kafka:");
     }

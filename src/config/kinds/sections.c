@@ -59,7 +59,8 @@ const stg_kind stg_kind_defaults = {
 
 /* -- targets and sinks ----------------------------------------------------- */
 
-/* The place of a target is its name, if it has one: that is what is searched for. */
+/* The place of a target is its name, if it has one: that is what is searched
+ * for. */
 static void load_target(stg_loading *l, const stg_yaml_node *n)
 {
     size_t number = l->s->target_count;

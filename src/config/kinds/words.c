@@ -51,17 +51,17 @@ const stg_kind stg_kind_word = {
 
 /* -- true and false -------------------------------------------------------- */
 
-static void suggest_flag(const char *text, char *hint, size_t size)
+static void suggest_flag(const char *text, char *suggestion, size_t size)
 {
     static const char *const yes[] = {"yes", "on", "true", "1", "y"},
                              *const no[] = {"no", "off", "false", "0", "n"};
 
-    hint[0] = '\0';
+    suggestion[0] = '\0';
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
         if (strcasecmp(text, yes[i]) == 0)
-            snprintf(hint, size, "true");
+            snprintf(suggestion, size, "true");
         else if (strcasecmp(text, no[i]) == 0)
-            snprintf(hint, size, "false");
+            snprintf(suggestion, size, "false");
 }
 
 static bool read_flag(const stg_setting *s, const char *text, void *base,
@@ -70,7 +70,7 @@ static bool read_flag(const stg_setting *s, const char *text, void *base,
     bool is_true = strcmp(text, "true") == 0;
 
     if (!is_true && strcmp(text, "false") != 0) {
-        suggest_flag(text, flaw->hint, sizeof flaw->hint);
+        suggest_flag(text, flaw->suggestion, sizeof flaw->suggestion);
         return stg_kind_refuse(flaw, text, "is not valid");
     }
     if (s->kind == &stg_kind_flag_not)
@@ -101,12 +101,12 @@ const stg_kind stg_kind_flag_not = FLAG;
 /* -- names and methods ----------------------------------------------------- */
 
 /* The same with hyphens. */
-static void suggest_name(const char *text, char *hint, size_t size)
+static void suggest_name(const char *text, char *suggestion, size_t size)
 {
     size_t length = strlen(text);
     bool has_letter = false;
 
-    hint[0] = '\0';
+    suggestion[0] = '\0';
     if (length == 0 || length > 64 || length >= size)
         return;
     for (size_t i = 0; i <= length; i++) {
@@ -115,10 +115,11 @@ static void suggest_name(const char *text, char *hint, size_t size)
             (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || stg_is_digit(c);
 
         has_letter = has_letter || is_letter;
-        hint[i] = is_letter || c == '.' || c == '_' || c == '\0' ? c : '-';
+        suggestion[i] =
+            is_letter || c == '.' || c == '_' || c == '\0' ? c : '-';
     }
     if (!has_letter)
-        hint[0] = '\0';
+        suggestion[0] = '\0';
 }
 
 /* Names are in URLs, in file names and in labels of metrics: nothing that one of
@@ -127,7 +128,7 @@ static bool read_name(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
     if (!stg_target_is_name(text)) {
-        suggest_name(text, flaw->hint, sizeof flaw->hint);
+        suggest_name(text, flaw->suggestion, sizeof flaw->suggestion);
         return *text == '\0'
                    ? stg_kind_refuse_by(flaw, "it is empty")
                    : stg_kind_refuse(flaw, text, "is not a valid name");
@@ -143,13 +144,13 @@ const stg_kind stg_kind_name = {
     .pattern = "^(?![.]{1,2}$)[A-Za-z0-9._-]{1,64}$",
 };
 
-static void suggest_case(const char *text, const char *const *words, char *hint,
-                         size_t size)
+static void suggest_case(const char *text, const char *const *words,
+                         char *suggestion, size_t size)
 {
-    hint[0] = '\0';
+    suggestion[0] = '\0';
     for (; *words != NULL; words++)
         if (strcasecmp(text, *words) == 0 && strcmp(text, *words) != 0)
-            snprintf(hint, size, "%s", *words);
+            snprintf(suggestion, size, "%s", *words);
 }
 
 /* CONNECT would make a tunnel, and an answer to HEAD has no body to keep. */
@@ -163,7 +164,7 @@ static bool read_method(const stg_setting *s, const char *text, void *base,
     if (size == 0 || size > 32 ||
         strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != size ||
         strcmp(text, "CONNECT") == 0 || strcmp(text, "HEAD") == 0) {
-        suggest_case(text, methods, flaw->hint, sizeof flaw->hint);
+        suggest_case(text, methods, flaw->suggestion, sizeof flaw->suggestion);
         return stg_kind_refuse(flaw, text, "cannot be used");
     }
     stg_kind_put_text(s, base, text);

@@ -344,21 +344,21 @@ stg_status stg_world_change_lane(stg_world *w, uint32_t lane,
                                  stg_error *err)
 {
     stg_world_lane *l = w->lanes[lane];
-    stg_lane_options wanted = *o;
+    stg_lane_options changed = *o;
     stg_policy *other = NULL;
     stg_status status;
 
     if (w->has_failed)
         return STG_IO;
     if (policy != NULL) {
-        wanted.policy = other = stg_world_make_policy(w, policy, err);
+        changed.policy = other = stg_world_make_policy(w, policy, err);
         if (other == NULL)
             return STG_INVALID;
     }
-    status = stg_flow_change_lane(w->flow, lane, &wanted, w->now, err);
+    status = stg_flow_change_lane(w->flow, lane, &changed, w->now, err);
     if (status != STG_OK)
         return status;
-    l->o = wanted;
+    l->o = changed;
     if (other != NULL) {
         l->policy = other;
         l->has_changed = true;

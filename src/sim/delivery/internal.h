@@ -287,7 +287,7 @@ uint64_t stg_world_find(const stg_world *w, uint32_t partition,
 void stg_world_write_bytes(unsigned char *bytes, uint32_t partition,
                            uint64_t position);
 /* Whether the lane's filter lets it pass. */
-bool stg_world_is_wanted(const stg_world_lane *l, uint32_t partition,
+bool stg_world_is_routed(const stg_world_lane *l, uint32_t partition,
                          uint64_t position);
 stg_ns stg_world_wall(const stg_world *w);
 /* 0 in a world without delays. */

@@ -161,7 +161,7 @@ static void check_turn(stg_world *w, uint32_t lane, uint64_t i)
 
         if (other->partition != m->partition ||
             other->position < l->cursors[m->partition].begin ||
-            !stg_world_is_wanted(l, m->partition, other->position) ||
+            !stg_world_is_routed(l, m->partition, other->position) ||
             l->receipts[before].is_over)
             continue;
         stg_world_require(w, order != STG_ORDER_STRICT && !is_same_key, "I18",
@@ -205,7 +205,7 @@ void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i)
                       "what is too large is not tried");
     stg_world_require(w, !l->was_removed && !l->is_removing && !l->o.is_paused,
                       "I7", of, "no attempt of a removed or paused lane");
-    stg_world_require(w, stg_world_is_wanted(l, m->partition, m->position),
+    stg_world_require(w, stg_world_is_routed(l, m->partition, m->position),
                       "I7", of, "no attempt of what the lane refuses");
     stg_world_require(w, w->now >= r->not_before, "I4", of,
                       "no attempt starts early");
@@ -282,12 +282,12 @@ static void check_end(stg_world *w, uint32_t lane, uint64_t i)
 static bool is_business(const stg_world_lane *l, const stg_world_message *m)
 {
     return m->position >= l->cursors[m->partition].begin &&
-           stg_world_is_wanted(l, m->partition, m->position);
+           stg_world_is_routed(l, m->partition, m->position);
 }
 
 /* Of all messages that were the lane's business. */
 typedef struct lane_sum {
-    uint64_t wanted, processed;
+    uint64_t routed, processed;
 } lane_sum;
 
 static lane_sum check_each(stg_world *w, uint32_t lane)
@@ -305,7 +305,7 @@ static lane_sum check_each(stg_world *w, uint32_t lane)
                               "I7", of, "what the lane refuses is not tried");
             continue;
         }
-        s.wanted++;
+        s.routed++;
         s.processed += l->receipts[i].processed > 0;
         check_end(w, lane, i);
         stg_world_require(
@@ -315,24 +315,24 @@ static lane_sum check_each(stg_world *w, uint32_t lane)
     return s;
 }
 
-/* A replay of a bulk row sends all that the lane wanted from its first to its last
- * position: nothing of that is missing in it. */
+/* A replay of a bulk row sends all that was routed to the lane from its first
+ * to its last position: nothing of that is missing in it. */
 static void check_bulk_rows(stg_world *w)
 {
     for (size_t i = 0; i < w->dead_count; i++) {
         const stg_world_dead *d = &w->dead[i];
         const stg_world_lane *l = w->lanes[d->lane];
-        uint64_t wanted = 0;
+        uint64_t routed = 0;
 
         if (d->count == 0 || d->is_cancelled || d->is_expired ||
             d->life != l->life)
             continue;
         for (uint64_t k = 0; k < w->log_count; k++)
-            wanted += w->log[k].partition == d->partition &&
+            routed += w->log[k].partition == d->partition &&
                       w->log[k].position >= d->position &&
                       w->log[k].position <= d->last_position &&
                       is_business(l, &w->log[k]);
-        stg_world_require(w, wanted == d->count, "I13",
+        stg_world_require(w, routed == d->count, "I13",
                           stg_about_message(d->lane, d->partition, d->position),
                           "a bulk row counts the messages in its range");
     }
@@ -378,9 +378,9 @@ static void check_lane(stg_world *w, uint32_t lane)
     }
     settled -= count_lost(w, lane);
     stg_world_require(w,
-                      l->has_lost || has_log_lost(w) ? settled <= s.wanted
-                                                     : settled == s.wanted,
-                      "I17", of, "all that was wanted is settled once");
+                      l->has_lost || has_log_lost(w) ? settled <= s.routed
+                                                     : settled == s.routed,
+                      "I17", of, "all that was routed is settled once");
     stg_world_require(w, delivered <= s.processed, "I1", of,
                       "what counts as delivered was processed");
 }

@@ -2,8 +2,8 @@
 
 /* Time passes from event to event: a world handles the earliest that is ready,
  * asks flow what to do about it, and carries that out, until nothing is under way
- * or flow's own wake-up comes first. Two events of one instant happen in the order
- * in which they were made, so that a seed replays. */
+ * or flow's own wake-up comes first. Two events of one instant happen in the
+ * order in which they were made, so that a seed replays. */
 
 enum { ACTIONS_MAX = 1000000, STEPS_MAX = 1000000, CHECK_EVERY = 64 };
 

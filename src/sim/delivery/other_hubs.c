@@ -1,8 +1,8 @@
 #include "sim/delivery/internal.h"
 
 /* What the other hubs of a group do to partitions that this one does not have:
- * they deliver, park and lose messages as they like, each in whole transactions of
- * the store, or in a store of their own that this hub never sees. */
+ * they deliver, park and lose messages as they like, each in whole transactions
+ * of the store, or in a store of their own that this hub never sees. */
 
 static const stg_world_message *message(const stg_world *w, uint32_t p,
                                         uint64_t i)
@@ -89,7 +89,7 @@ static bool settle_one(stg_world *w, uint32_t lane, uint64_t i, bool is_last)
     bool is_settled = stg_world_is_settled(c, m->position);
 
     if (m->position < c->begin ||
-        !stg_world_is_wanted(l, m->partition, m->position))
+        !stg_world_is_routed(l, m->partition, m->position))
         return true;
     if (r != NULL && (c->c.is_ordered || stg_rng_upto(&w->rng, 1) == 0)) {
         deliver(w, lane, i, r);
@@ -160,7 +160,8 @@ static void settle_lane(stg_world *w, uint32_t lane, uint32_t p, uint64_t count)
 
 /* -- a partition ----------------------------------------------------------- */
 
-/* Their store is another: what they did this hub learns from the group's offset. */
+/* Their store is another: what they did this hub learns from the group's
+ * offset. */
 static void pass_all(stg_world *w, uint32_t p, uint64_t count)
 {
     stg_world_partition *at = &w->partitions[p];

@@ -1,8 +1,8 @@
 #include "sim/delivery/internal.h"
 
-/* Partitions of a world that come and go, as in a group of hubs: assigned, revoked
- * in order, or lost. The store knows a generation for each; a hub that writes in
- * the name of an older one is fenced. */
+/* Partitions of a world that come and go, as in a group of hubs: assigned,
+ * revoked in order, or lost. The store knows a generation for each; a hub that
+ * writes in the name of an older one is fenced. */
 
 bool stg_world_is_assigned(const stg_world *w, uint32_t partition)
 {

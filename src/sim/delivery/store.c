@@ -1,8 +1,8 @@
 #include "sim/delivery/internal.h"
 
 /* The store of a world at work: a group takes its time and may be refused, or its
- * answer lost; a fetch is asked for, looks at the rows some time later, and answers
- * after that, when they may be others. */
+ * answer lost; a fetch is asked for, looks at the rows some time later, and
+ * answers after that, when they may be others. */
 
 /* -- a group --------------------------------------------------------------- */
 

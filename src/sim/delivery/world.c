@@ -33,13 +33,13 @@ bool stg_world_grow(stg_world *w, void *array, size_t *capacity, size_t count,
                     size_t size)
 {
     void *old, *bytes;
-    size_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
+    size_t needed = *capacity == 0 ? 16 : 2 * *capacity;
 
     if (count <= *capacity)
         return true;
-    if (wanted < count)
-        wanted = count;
-    bytes = stg_world_allocate(w, wanted, size);
+    if (needed < count)
+        needed = count;
+    bytes = stg_world_allocate(w, needed, size);
     if (bytes == NULL)
         return false;
     memcpy(&old, array, sizeof old);
@@ -47,7 +47,7 @@ bool stg_world_grow(stg_world *w, void *array, size_t *capacity, size_t count,
         memcpy(bytes, old, *capacity * size);
     stg_world_release(w, old);
     memcpy(array, &bytes, sizeof bytes);
-    *capacity = wanted;
+    *capacity = needed;
     return true;
 }
 
@@ -172,10 +172,10 @@ static bool follows(void *ctx, uint32_t partition)
 
 static bool accepts(void *ctx, const stg_message *m)
 {
-    return stg_world_is_wanted(ctx, m->partition, m->position);
+    return stg_world_is_routed(ctx, m->partition, m->position);
 }
 
-bool stg_world_is_wanted(const stg_world_lane *l, uint32_t partition,
+bool stg_world_is_routed(const stg_world_lane *l, uint32_t partition,
                          uint64_t position)
 {
     return (l->unfollowed >> partition & 1) == 0 &&

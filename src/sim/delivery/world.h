@@ -156,7 +156,8 @@ void stg_world_set_answer(stg_world *w, uint32_t lane, stg_outcome outcome,
                           stg_ns took);
 /* "503 timeout 200": the answers in the order of the attempts on the lane, the
  * last one repeats; each takes 10 ms. "429+2" asks to wait 2 s, "hang" never
- * answers. STG_INVALID: not a word of these, or none at all. STG_IO: no memory. */
+ * answers. STG_INVALID: not a word of these, or none at all. STG_IO: no
+ * memory. */
 stg_status stg_world_set_script(stg_world *w, uint32_t lane,
                                 const char *answers);
 /* Whether attempts that end from now on had made (or could not make) a connection

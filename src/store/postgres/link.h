@@ -150,10 +150,10 @@ stg_status stg_pg_schema_agree(PGconn *conn, const char *name,
 
 /* -- why a server does not let a hub in ------------------------------------ */
 
-/* The first connection has failed: pg->words say with what. Asks the server again,
- * which may take some seconds. STG_INVALID: what only a change of the settings or
- * of the database mends (a password, a role, a database, a right, TLS); STG_IO:
- * whatever else. */
+/* The first connection has failed: pg->words say with what. Asks the server
+ * again, which may take some seconds. STG_INVALID: what only a change of the
+ * settings or of the database mends (a password, a role, a database, a right,
+ * TLS); STG_IO: whatever else. */
 stg_status stg_pg_refuse(const stg_pg *pg, stg_error *err);
 
 /* -- statements -------------------------------------------------------------- */

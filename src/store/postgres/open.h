@@ -8,9 +8,9 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-/* Connects, makes the tables where there are none, and agrees on the shards; again with
- * each new connection. STG_IO: the server does not answer, or refuses for now;
- * STG_INVALID: all that does not end by itself. */
+/* Connects, makes the tables where there are none, and agrees on the shards;
+ * again with each new connection. STG_IO: the server does not answer, or
+ * refuses for now; STG_INVALID: all that does not end by itself. */
 stg_status stg_pg_open_writer(stg_db **db, const char *url, uint32_t shard_of,
                               stg_error *err);
 

@@ -95,7 +95,7 @@ static bool is_final(const char *words)
 /* -- words ----------------------------------------------------------------- */
 
 /* The fault of the file that has the password; NULL: none. */
-static const char *judge_file(const char *path)
+static const char *describe_file(const char *path)
 {
     struct stat s;
 
@@ -121,7 +121,7 @@ static stg_status refuse_password(const stg_pg *pg, stg_error *err)
             : stg_hub_refuse(err, STG_INVALID,
                              "%s: the server wants a password, and there is "
                              "none in the passfile %s: %s",
-                             pg->name, path, judge_file(path));
+                             pg->name, path, describe_file(path));
 
     free(path);
     return status;

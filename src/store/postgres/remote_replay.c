@@ -30,7 +30,7 @@ static int write_remote_replays(stg_store_request *e, stg_store_writer *w)
     stg_stmt *st;
     int rc = stg_sql_prepare_once(w->db, &st,
                                   "UPDATE failed_broadcast_logs"
-                                  " SET is_wanted = 1"
+                                  " SET is_requested = 1"
                                   " WHERE id = ? AND state = 'dead'");
 
     for (size_t i = 0; i < s->count && rc == SQLITE_OK; i++)
@@ -87,7 +87,7 @@ static int look_for_remote_replays(stg_store_request *e, stg_db *db)
     int rc = stg_sql_prepare_once(
         db, &st,
         "SELECT id FROM failed_broadcast_logs"
-        " WHERE is_wanted = 1 AND state = 'dead'"
+        " WHERE is_requested = 1 AND state = 'dead'"
         " AND partition = ANY (CAST(?1 AS INTEGER[])) ORDER BY id LIMIT ?2");
 
     l->count = 0;

@@ -27,8 +27,8 @@
  *
  * parked, failed_broadcast_logs: of whoever has claimed their partition. version
  * is the wall clock when the row was changed, sent_version what a copy of the
- * dead letters has of it; is_wanted: a hub that does not have the partition was
- * asked to send it again, and the one that has it will. */
+ * dead letters has of it; is_requested: a hub that does not have the partition
+ * was asked to send it again, and the one that has it will. */
 static const char tables[] =
     "CREATE TABLE stagger (version INTEGER NOT NULL);"
     "INSERT INTO stagger VALUES (" VERSION_TEXT
@@ -142,7 +142,7 @@ static const char tables[] =
     " version BIGINT NOT NULL DEFAULT 0,"
     " sent_version BIGINT NOT NULL DEFAULT 0,"
     " copied BIGINT NOT NULL DEFAULT 1,"
-    " is_wanted INTEGER NOT NULL DEFAULT 0,"
+    " is_requested INTEGER NOT NULL DEFAULT 0,"
     " content_type BYTEA,"
     " key BYTEA,"
     " source_key BYTEA,"
@@ -153,8 +153,8 @@ static const char tables[] =
     " UNIQUE (lane, partition, position, replay));"
     "CREATE INDEX failed_broadcast_logs_sent"
     " ON failed_broadcast_logs (id) WHERE version <> sent_version;"
-    "CREATE INDEX failed_broadcast_logs_wanted"
-    " ON failed_broadcast_logs (id) WHERE is_wanted = 1 AND state = 'dead';"
+    "CREATE INDEX failed_broadcast_logs_requested"
+    " ON failed_broadcast_logs (id) WHERE is_requested = 1 AND state = 'dead';"
     "CREATE INDEX failed_broadcast_logs_target"
     " ON failed_broadcast_logs (target, id);"
     "CREATE INDEX failed_broadcast_logs_lane_ranges"

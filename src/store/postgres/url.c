@@ -143,7 +143,7 @@ stg_status stg_pg_url_check(const char *url, stg_error *err)
         return stg_hub_refuse(
             err, STG_INVALID,
             "the store's URL: is no URL of a database, or one of its options is "
-            "unknown; wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE, with "
+            "unknown; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE, with "
             "other characters in them as %%40");
     PQconninfoFree(parts);
     return STG_OK;
