@@ -274,6 +274,22 @@ class Looking(Api):
             self.problem(403, "Host", hub, name,
                          headers={"Host": "evil.example"})
 
+    def test_the_console(self):
+        token = self.token("view", "viewer")
+        hub = self.hub("--to", self.leaf().url(), "--token-file", self.tokens)
+        self.assertIn(b"<title>stagger hub", self.ask(hub, "getConsole").body)
+        for name in "console.css", "console.js":
+            self.assertEqual(
+                self.ask(hub, "getConsoleFile", name=name).status, 200)
+        self.problem(404, "no such file", hub, "getConsoleFile", name="none")
+        # Of a page that comes from the very host it asks, as the console does.
+        own = {"Host": "hub.example:8080", "Origin": "https://hub.example:8080"}
+        answer = self.ask(hub, "getToken", token=token, headers=own)
+        self.assertEqual(answer.json, {"name": "viewer", "roles": ["view"]})
+        own["Origin"] = "https://hub.example"
+        self.problem(403, "another origin", hub, "getToken", token=token,
+                     headers=own)
+
     def test_the_hub_as_a_whole(self):
         leaf = self.leaf()
         hub = self.hub("--to", leaf.url())
