@@ -287,6 +287,27 @@ TEST(retry, takes_the_server_at_its_word)
                 "  901 ms  200  done\n");
 }
 
+/* The second wait, "503  wait 123 ms", where the server asked for the first one. */
+static uint64_t second_wait(const char *script)
+{
+    static story s;
+    stg_policy p = parse(
+        "base=100ms jitter=decorrelated attempts=9 "
+        "retry-after=exact");
+    const char *at;
+    uint64_t wait = 0;
+
+    s.now = 0;
+    at = strstr(run(&s, &p, NULL, stg_rng_seed(7), script), "503  wait ");
+    CHECK(at != NULL && sscanf(at, "503  wait %" SCNu64, &wait) == 1);
+    return wait;
+}
+
+TEST(retry, backs_off_the_same_however_long_the_server_asked)
+{
+    CHECK_INT(second_wait("503@9000 503 200"), second_wait("503@1 503 200"));
+}
+
 TEST(retry, ignores_what_the_server_asks)
 {
     CHECK_TRACE(trace("base=100ms jitter=none attempts=9 retry-after=ignore",
