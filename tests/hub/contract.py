@@ -830,8 +830,10 @@ targets:
         self.assertLessEqual(len(refused()), 65)
         os.rename(audit, audit + ".1")  # as logrotate does
         self.good(hub, "resumeTarget", token=token, name="a")
-        with open(audit) as file:
-            self.assertEqual(json.loads(file.read())["action"], "resume")
+        with open(audit) as file: # a guess may be written as late as this
+            actions = [json.loads(line)["action"] for line in file]
+        self.assertEqual(actions[-1], "resume")
+        self.assertLessEqual(set(actions), {"call", "resume"})
         hub.process.send_signal(signal.SIGHUP)
         hub.event("audit", action="reload", who="SIGHUP")
 

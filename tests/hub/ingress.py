@@ -151,7 +151,7 @@ class Ingress(case.Case):
 
     def test_says_what_is_wrong(self):
         hub = self.hub("--memory", "16M")
-        self.problem(hub.ask("GET", "/"), 404, "/v1/messages")
+        self.problem(hub.ask("GET", "/v1"), 404, "/v1/messages")
         answer = hub.ask("GET", "/v1/messages")
         self.problem(answer, 405, "POST")
         self.assertEqual(answer[1]["Allow"], "POST")
