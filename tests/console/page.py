@@ -121,9 +121,9 @@ class Console(case.Case):
         page.wait("document.querySelector('tbody tr')")
         page.evaluate(f"document.getElementById('find-id').value = {json.dumps(id)};"
                       "document.getElementById('find').requestSubmit()")
-        page.wait("document.querySelector('h1').textContent.startsWith('Message')"
+        page.wait("document.querySelector('h1')?.textContent.startsWith('Message')"
                   " && document.querySelectorAll('tbody tr').length === 2")
-        page.wait("document.querySelector('tbody').textContent.includes('dead')"
+        page.wait("document.querySelector('tbody')?.textContent.includes('dead')"
                   " || (location.reload(), false)")
         self.look(page, "message")
 
