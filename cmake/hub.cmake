@@ -84,8 +84,8 @@ add_library(stagger_hub STATIC
     alerts/mailer.c
     alerts/options.c
     alerts/payload.c
+    alerts/receiver.c
     alerts/secret.c
-    alerts/sink.c
     alerts/tally.c
     alerts/text.c
     alerts/trial.c

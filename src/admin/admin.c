@@ -23,7 +23,7 @@ static const char *const letters[] = {"target", "cause", "category", "state",
         "POST", path, STG_ROLE_OPERATE, body, NULL, handle, false \
     }
 
-static const char *const alerts[] = {"sink", NULL};
+static const char *const alerts[] = {"receiver", NULL};
 
 static const stg_route routes[] = {
     LOOK("/v1/status", NULL, stg_admin_status),

@@ -200,7 +200,7 @@ void stg_admin_note_refused(void *admin, const stg_refused_call *call)
     stg_audit_write(&a->audit, line, NULL, NULL);
 }
 
-/* -- pause, resume, forget --------------------------------------------------- */
+/* -- pause, resume, forget ------------------------------------------------- */
 
 static int status_for(stg_status status)
 {
@@ -282,7 +282,7 @@ void stg_admin_forget(void *admin, stg_ask *ask)
         stg_change_refuse(c, status_for(status), "%s", err.text);
 }
 
-/* -- reload ------------------------------------------------------------------ */
+/* -- reload ---------------------------------------------------------------- */
 
 /* NULL: no memory. */
 static json_t *print_diagnostic(const stg_diagnostic *one, const char *file)
@@ -356,7 +356,7 @@ void stg_admin_reload(void *admin, stg_ask *ask)
         stg_change_refuse(c, 409, "%s", err.text);
 }
 
-/* -- a test message to the sinks of alerts --------------------------------- */
+/* -- a test message to the receivers of alerts ----------------------------- */
 
 static json_t *result_of(const stg_alert_result *r)
 {
@@ -368,19 +368,20 @@ static json_t *result_of(const stg_alert_result *r)
 static void tried(void *ctx, const stg_alert_result *results, size_t count)
 {
     stg_change_call *c = ctx;
-    json_t *sinks = json_array();
+    json_t *receivers = json_array();
 
     for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(sinks, result_of(&results[i]));
-    stg_change_done(c, 200, json_pack("{s:o}", "sinks", sinks), true);
+        (void)json_array_append_new(receivers, result_of(&results[i]));
+    stg_change_done(c, 200, json_pack("{s:o}", "receivers", receivers), true);
 }
 
 void stg_admin_test_alerts(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;
-    const char *sink = stg_ask_option(ask, "sink");
+    const char *receiver = stg_ask_option(ask, "receiver");
     stg_change_call *c = stg_change_begin(
-        a, ask, "alerts-test", json_pack("{s:o}", "sink", stg_json_text(sink)));
+        a, ask, "alerts-test",
+        json_pack("{s:o}", "receiver", stg_json_text(receiver)));
     stg_status status;
 
     if (c == NULL)
@@ -389,11 +390,11 @@ void stg_admin_test_alerts(void *admin, stg_ask *ask)
         stg_change_refuse(c, 503, "the hub is stopping");
         return;
     }
-    status = stg_alerts_try(a->hub->watch.alerts, sink, tried, c);
-    if (status == STG_NOT_FOUND && sink != NULL)
-        stg_change_refuse(c, 404, "no sink of the settings has this name");
+    status = stg_alerts_try(a->hub->watch.alerts, receiver, tried, c);
+    if (status == STG_NOT_FOUND && receiver != NULL)
+        stg_change_refuse(c, 404, "no receiver of the settings has this name");
     else if (status == STG_NOT_FOUND)
-        stg_change_refuse(c, 409, "the settings have no sink to try");
+        stg_change_refuse(c, 409, "the settings have no receiver to try");
     else if (status == STG_INVALID)
         stg_change_refuse(c, 409, "another test is under way");
     else if (status != STG_OK)

@@ -12,16 +12,16 @@ struct stg_alerts {
     stg_alerts_place place;
     stg_alert_options o;
     stg_alert_world world;
-    stg_alert_engine *engine; /* NULL: nobody listens */
-    stg_alert_sink **sinks;   /* as many as the options have */
-    stg_alert_sink **ending;  /* of options that were before */
+    stg_alert_engine *engine;       /* NULL: nobody listens */
+    stg_alert_receiver **receivers; /* as many as the options have */
+    stg_alert_receiver **ending;    /* of options that were before */
     size_t ending_count;
     char hub[STG_DIGEST_NAME_MAX];
     stg_deadline wake; /* when the engine may have something */
-    stg_deadline last; /* when sinks have had their time */
+    stg_deadline last; /* when receivers have had their time */
     uint64_t digests, unkept;
-    stg_alert_sink_view gone; /* what sinks did that are no more */
-    stg_alert_trial *trial;   /* NULL: none is under way */
+    stg_alert_receiver_view gone; /* what receivers did that are no more */
+    stg_alert_trial *trial;       /* NULL: none is under way */
     stg_alert_trial_fn *tried;
     void *tried_ctx;
     bool is_closing;
@@ -41,11 +41,11 @@ static stg_status fail_memory(stg_error *err)
 
 /* -- the end --------------------------------------------------------------- */
 
-static void add_counts(stg_alert_sink_view *to, const stg_alert_sink *s)
+static void add_counts(stg_alert_receiver_view *to, const stg_alert_receiver *s)
 {
-    stg_alert_sink_view v;
+    stg_alert_receiver_view v;
 
-    stg_alert_sink_look(s, &v);
+    stg_alert_receiver_look(s, &v);
     to->sent += v.sent;
     to->failed += v.failed;
     to->given_up += v.given_up;
@@ -57,9 +57,9 @@ static void free_all(stg_alerts *a)
 {
     stg_deadline_clear(a->place.deadlines, &a->wake);
     stg_deadline_clear(a->place.deadlines, &a->last);
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        stg_alert_sink_free(a->sinks[i]);
-    free(a->sinks);
+    for (size_t i = 0; i < a->o.receiver_count; i++)
+        stg_alert_receiver_free(a->receivers[i]);
+    free(a->receivers);
     free(a->ending);
     stg_mailer_free(a->world.mailer);
     stg_alert_engine_free(a->engine);
@@ -71,8 +71,8 @@ static void finish(stg_alerts *a)
     void (*closed)(void *ctx) = a->closed;
     void *ctx = a->closed_ctx;
 
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        if (!stg_alert_sink_is_idle(a->sinks[i]))
+    for (size_t i = 0; i < a->o.receiver_count; i++)
+        if (!stg_alert_receiver_is_idle(a->receivers[i]))
             return;
     if (a->ending_count > 0 || a->trial != NULL)
         return;
@@ -82,14 +82,14 @@ static void finish(stg_alerts *a)
 }
 
 /* One that ends is gone when it is idle. */
-static void sink_is_idle(void *ctx, stg_alert_sink *s)
+static void receiver_is_idle(void *ctx, stg_alert_receiver *s)
 {
     stg_alerts *a = ctx;
 
     for (size_t i = 0; i < a->ending_count; i++)
         if (a->ending[i] == s) {
             add_counts(&a->gone, s);
-            stg_alert_sink_free(s);
+            stg_alert_receiver_free(s);
             a->ending[i] = a->ending[--a->ending_count];
             break;
         }
@@ -107,7 +107,7 @@ static const char *name_of(const stg_alerts *a, uint32_t lane)
     return t.name;
 }
 
-static bool is_named(const stg_alerts *a, const stg_alert_sink_options *s,
+static bool is_named(const stg_alerts *a, const stg_alert_receiver_options *s,
                      uint32_t lane)
 {
     const char *name = s->target_count > 0 ? name_of(a, lane) : NULL;
@@ -118,7 +118,7 @@ static bool is_named(const stg_alerts *a, const stg_alert_sink_options *s,
     return s->target_count == 0;
 }
 
-static bool is_tagged(const stg_alerts *a, const stg_alert_sink_options *s,
+static bool is_tagged(const stg_alerts *a, const stg_alert_receiver_options *s,
                       uint32_t lane)
 {
     for (size_t i = 0; i < s->tag_count; i++)
@@ -131,17 +131,18 @@ static bool is_tagged(const stg_alerts *a, const stg_alert_sink_options *s,
 /* For whom a digest is made. */
 typedef struct reader {
     const stg_alerts *alerts;
-    const stg_alert_sink_options *sink;
+    const stg_alert_receiver_options *receiver;
 } reader;
 
 static bool wants(void *ctx, stg_alert alert, uint32_t lane)
 {
     const reader *r = ctx;
 
-    if ((r->sink->alerts & STG_ALERT_BIT(alert)) == 0)
+    if ((r->receiver->alerts & STG_ALERT_BIT(alert)) == 0)
         return false;
-    return !stg_alert_is_lane(lane) || (is_named(r->alerts, r->sink, lane) &&
-                                        is_tagged(r->alerts, r->sink, lane));
+    return !stg_alert_is_lane(lane) ||
+           (is_named(r->alerts, r->receiver, lane) &&
+            is_tagged(r->alerts, r->receiver, lane));
 }
 
 static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
@@ -152,20 +153,21 @@ static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
 }
 
 static void log_digest(const stg_alerts *a, const stg_digest *d,
-                       const char *sink)
+                       const char *receiver)
 {
     char subject[STG_ALERT_SUBJECT_MAX];
 
     stg_alert_subject(d, subject);
-    STG_LOG(a->place.log, STG_LOG_INFO, "alert", stg_field_text("sink", sink),
+    STG_LOG(a->place.log, STG_LOG_INFO, "alert",
+            stg_field_text("receiver", receiver),
             stg_field_text("subject", subject),
             stg_field_number("alerts", stg_digest_total(d)));
 }
 
-static void tell_one(stg_alerts *a, stg_alert_sink *s, uint64_t unkept,
+static void tell_one(stg_alerts *a, stg_alert_receiver *s, uint64_t unkept,
                      stg_ns now)
 {
-    reader r = {a, stg_alert_sink_options_of(s)};
+    reader r = {a, stg_alert_receiver_options_of(s)};
     stg_digest_source source = {.wants = wants,
                                 .describe = describe,
                                 .ctx = &r,
@@ -177,8 +179,8 @@ static void tell_one(stg_alerts *a, stg_alert_sink *s, uint64_t unkept,
         return;
     memcpy(d.hub, a->hub, sizeof d.hub);
     d.unkept = unkept;
-    log_digest(a, &d, r.sink->name);
-    stg_alert_sink_push(s, &d);
+    log_digest(a, &d, r.receiver->name);
+    stg_alert_receiver_push(s, &d);
 }
 
 static void tell(stg_alerts *a, bool is_last)
@@ -189,8 +191,8 @@ static void tell(stg_alerts *a, bool is_last)
     if (!stg_alert_engine_gather(a->engine, is_last, now))
         return;
     stg_alert_engine_look(a->engine, &v);
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        tell_one(a, a->sinks[i], v.unkept - a->unkept, now);
+    for (size_t i = 0; i < a->o.receiver_count; i++)
+        tell_one(a, a->receivers[i], v.unkept - a->unkept, now);
     a->unkept = v.unkept;
     a->digests++;
     stg_alert_engine_settle(a->engine, now);
@@ -306,11 +308,11 @@ static void tried(void *ctx, const stg_alert_result *results, size_t count)
         finish(a);
 }
 
-stg_status stg_alerts_try(stg_alerts *a, const char *sink,
+stg_status stg_alerts_try(stg_alerts *a, const char *receiver,
                           stg_alert_trial_fn *done, void *ctx)
 {
     stg_alert_trial_options o = {
-        .alerts = &a->o, .sink = sink, .world = &a->world};
+        .alerts = &a->o, .receiver = receiver, .world = &a->world};
 
     if (a->trial != NULL || a->is_closing)
         return STG_INVALID;
@@ -319,78 +321,81 @@ stg_status stg_alerts_try(stg_alerts *a, const char *sink,
     return stg_alert_trial_start(&a->trial, &o, tried, a);
 }
 
-/* -- sinks of other options ------------------------------------------------ */
+/* -- receivers of other options -------------------------------------------- */
 
-static void free_sinks(stg_alert_sink **sinks, size_t count)
+static void free_receivers(stg_alert_receiver **receivers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        stg_alert_sink_free(sinks[i]);
-    free(sinks);
+        stg_alert_receiver_free(receivers[i]);
+    free(receivers);
 }
 
 /* All of them, or none. */
-static stg_status make_sinks(stg_alerts *a, const stg_alert_options *o,
-                             stg_alert_sink ***sinks, stg_error *err)
+static stg_status make_receivers(stg_alerts *a, const stg_alert_options *o,
+                                 stg_alert_receiver ***receivers,
+                                 stg_error *err)
 {
-    stg_alert_sink **made = calloc(o->sink_count + 1, sizeof(stg_alert_sink *));
+    stg_alert_receiver **made =
+        calloc(o->receiver_count + 1, sizeof(stg_alert_receiver *));
     stg_status status = made != NULL ? STG_OK : fail_memory(err);
     size_t i = 0;
 
-    for (; i < o->sink_count && status == STG_OK; i++)
-        status = stg_alert_sink_new(&made[i], &a->world, &o->sinks[i], err);
+    for (; i < o->receiver_count && status == STG_OK; i++)
+        status =
+            stg_alert_receiver_new(&made[i], &a->world, &o->receivers[i], err);
     if (status != STG_OK && made != NULL) {
-        free_sinks(made, o->sink_count);
+        free_receivers(made, o->receiver_count);
         return status;
     }
-    *sinks = made;
+    *receivers = made;
     return status;
 }
 
-static stg_alert_sink *heir_of(stg_alert_sink **sinks, size_t count,
-                               const stg_alert_sink *s)
+static stg_alert_receiver *heir_of(stg_alert_receiver **receivers, size_t count,
+                                   const stg_alert_receiver *s)
 {
-    const stg_alert_sink_options *o = stg_alert_sink_options_of(s);
+    const stg_alert_receiver_options *o = stg_alert_receiver_options_of(s);
 
     for (size_t i = 0; i < count; i++) {
-        const stg_alert_sink_options *other =
-            stg_alert_sink_options_of(sinks[i]);
+        const stg_alert_receiver_options *other =
+            stg_alert_receiver_options_of(receivers[i]);
 
         if (strcmp(other->name, o->name) == 0)
-            return sinks[i];
+            return receivers[i];
     }
     return NULL;
 }
 
 /* It is among those that end, until it is idle. There is room. */
-static void retire(stg_alerts *a, stg_alert_sink *s)
+static void retire(stg_alerts *a, stg_alert_receiver *s)
 {
-    if (stg_alert_sink_is_idle(s)) {
+    if (stg_alert_receiver_is_idle(s)) {
         add_counts(&a->gone, s);
-        stg_alert_sink_free(s);
+        stg_alert_receiver_free(s);
         return;
     }
     a->ending[a->ending_count++] = s;
 }
 
-static void replace_sinks(stg_alerts *a, const stg_alert_options *o,
-                          stg_alert_sink **new)
+static void replace_receivers(stg_alerts *a, const stg_alert_options *o,
+                              stg_alert_receiver **new)
 {
-    stg_alert_sink **old = a->sinks;
-    size_t count = a->o.sink_count;
+    stg_alert_receiver **old = a->receivers;
+    size_t count = a->o.receiver_count;
 
-    a->sinks = new;
+    a->receivers = new;
     a->o = *o;
     for (size_t i = 0; i < count; i++) {
-        stg_alert_sink *heir = heir_of(new, o->sink_count, old[i]);
+        stg_alert_receiver *heir = heir_of(new, o->receiver_count, old[i]);
 
         if (heir != NULL) {
-            stg_alert_sink_inherit(heir, old[i]);
+            stg_alert_receiver_inherit(heir, old[i]);
             retire(a, old[i]);
             continue;
         }
         retire(a, old[i]);
         if (a->ending_count > 0 && a->ending[a->ending_count - 1] == old[i])
-            stg_alert_sink_cancel(old[i]);
+            stg_alert_receiver_cancel(old[i]);
     }
     free(old);
 }
@@ -399,7 +404,7 @@ static stg_status make_engine(stg_alerts *a, const stg_alert_options *o,
                               stg_alert_engine **engine, stg_error *err)
 {
     *engine = NULL;
-    if (o->sink_count == 0 || a->engine != NULL)
+    if (o->receiver_count == 0 || a->engine != NULL)
         return STG_OK;
     *engine = stg_alert_engine_new(o);
     return *engine != NULL ? STG_OK : fail_memory(err);
@@ -407,9 +412,9 @@ static stg_status make_engine(stg_alerts *a, const stg_alert_options *o,
 
 static bool make_room(stg_alerts *a)
 {
-    stg_alert_sink **ending =
-        realloc(a->ending, (a->ending_count + a->o.sink_count + 1) *
-                               sizeof(stg_alert_sink *));
+    stg_alert_receiver **ending =
+        realloc(a->ending, (a->ending_count + a->o.receiver_count + 1) *
+                               sizeof(stg_alert_receiver *));
 
     if (ending != NULL)
         a->ending = ending;
@@ -419,7 +424,7 @@ static bool make_room(stg_alerts *a)
 /* Nobody listens any more: what is known is of no use. */
 static void use_engine(stg_alerts *a, stg_alert_engine *engine)
 {
-    if (a->o.sink_count == 0) {
+    if (a->o.receiver_count == 0) {
         stg_alert_engine_free(a->engine);
         a->engine = NULL;
         a->unkept = 0;
@@ -448,7 +453,7 @@ stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
                              stg_error *err)
 {
     stg_alert_engine *engine;
-    stg_alert_sink **sinks;
+    stg_alert_receiver **receivers;
     stg_status status;
 
     if (!make_room(a))
@@ -456,15 +461,15 @@ stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
     status = make_engine(a, o, &engine, err);
     if (status != STG_OK)
         return status;
-    status = make_sinks(a, o, &sinks, err);
+    status = make_receivers(a, o, &receivers, err);
     if (status != STG_OK) {
         stg_alert_engine_free(engine);
         return status;
     }
-    if (a->trial != NULL) // of sinks that are no more
+    if (a->trial != NULL) // of receivers that are no more
         stg_alert_trial_cancel(a->trial);
     a->world.interval = o->interval;
-    replace_sinks(a, o, sinks);
+    replace_receivers(a, o, receivers);
     stg_alerts_hub_name(o, a->hub);
     use_engine(a, engine);
     return STG_OK;
@@ -489,7 +494,7 @@ static stg_alerts *make(const stg_alerts_place *place)
         .log = place->log,
         .policy = stg_alert_policy(),
         .rng = stg_rng_seed(seed),
-        .idle = sink_is_idle,
+        .idle = receiver_is_idle,
         .ctx = a,
         .mailer = stg_mailer_new(place->loop, place->egress),
     };
@@ -523,14 +528,14 @@ stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
                                                           : fail_memory(err);
 }
 
-/* What a sink says of it may end another one, and all. */
+/* What a receiver says of it may end another one, and all. */
 static void cancel_all(stg_alerts *a)
 {
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        if (!stg_alert_sink_is_idle(a->sinks[i]))
-            stg_alert_sink_cancel(a->sinks[i]);
+    for (size_t i = 0; i < a->o.receiver_count; i++)
+        if (!stg_alert_receiver_is_idle(a->receivers[i]))
+            stg_alert_receiver_cancel(a->receivers[i]);
     for (size_t i = a->ending_count; i-- > 0;)
-        stg_alert_sink_cancel(a->ending[i]);
+        stg_alert_receiver_cancel(a->ending[i]);
     if (a->trial != NULL)
         stg_alert_trial_cancel(a->trial);
 }
@@ -554,8 +559,8 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
     stg_deadline_clear(a->place.deadlines, &a->wake);
     if (a->engine != NULL)
         tell(a, true);
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        stg_alert_sink_end_soon(a->sinks[i]);
+    for (size_t i = 0; i < a->o.receiver_count; i++)
+        stg_alert_receiver_end_soon(a->receivers[i]);
     a->is_closing = true;
     a->closed = closed;
     a->closed_ctx = ctx;
@@ -570,31 +575,31 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
 void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view)
 {
     stg_alert_engine_view v = {.keys = 0};
-    stg_alert_sink_view all;
+    stg_alert_receiver_view all;
 
-    *view = (stg_alerts_view){.sinks = 0};
+    *view = (stg_alerts_view){.receivers = 0};
     if (a == NULL)
         return;
     all = a->gone;
     if (a->engine != NULL)
         stg_alert_engine_look(a->engine, &v);
     memcpy(view->firing, v.firing, sizeof view->firing);
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        add_counts(&all, a->sinks[i]);
+    for (size_t i = 0; i < a->o.receiver_count; i++)
+        add_counts(&all, a->receivers[i]);
     view->digests = a->digests;
     view->sent = all.sent;
     view->failed = all.failed;
     view->given_up = all.given_up;
     view->merged = all.merged;
     view->waiting = all.waiting;
-    view->sinks = a->o.sink_count;
+    view->receivers = a->o.receiver_count;
 }
 
-stg_status stg_alerts_look_sink(const stg_alerts *a, size_t i,
-                                stg_alert_sink_view *view)
+stg_status stg_alerts_look_receiver(const stg_alerts *a, size_t i,
+                                    stg_alert_receiver_view *view)
 {
-    if (a == NULL || i >= a->o.sink_count)
+    if (a == NULL || i >= a->o.receiver_count)
         return STG_NOT_FOUND;
-    stg_alert_sink_look(a->sinks[i], view);
+    stg_alert_receiver_look(a->receivers[i], view);
     return STG_OK;
 }

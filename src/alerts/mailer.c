@@ -1,10 +1,10 @@
 /* Mails by libcurl's blocking calls, each in a thread of libuv's pool.
  *
  * A stg_mail is written by the loop's thread until it is queued, by the thread
- * while it runs, and by the loop's thread again in ended(): only is_cancelled is
- * shared. The server's last reply decides what a failure means, since libcurl has
- * one code for many of them. libcurl goes on without a login where the server
- * offers none; give_text() stops it before the body. */
+ * while it runs, and by the loop's thread again in ended(): only is_cancelled
+ * is shared. The server's last reply decides what a failure means, since
+ * libcurl has one code for many of them. libcurl goes on without a login where
+ * the server offers none; give_text() stops it before the body. */
 #include "alerts/mailer.h"
 
 #include <netinet/in.h>
@@ -102,7 +102,8 @@ static void release_rule(rule *r)
 /* -- in the thread --------------------------------------------------------- */
 
 /* Asked for when the server has taken the envelope. Where it offers no login,
- * libcurl goes on without one, and not as the one that the sink was to be. */
+ * libcurl goes on without one, and not as the one that the receiver was to
+ * be. */
 static size_t give_text(char *to, size_t size, size_t count, void *ctx)
 {
     stg_mail *m = ctx;
@@ -322,10 +323,10 @@ static void write_detail(const stg_mail *m, char detail[DETAIL_MAX])
     if (m->code == CURLE_OK)
         snprintf(detail, DETAIL_MAX, "%s", m->reply);
     else if (has_no_login(m))
-        snprintf(
-            detail, DETAIL_MAX,
-            "the server offers no login (AUTH) that can be used, and the "
-            "sink has a `user`: expected smtps:// or STARTTLS, or no `user`");
+        snprintf(detail, DETAIL_MAX,
+                 "the server offers no login (AUTH) that can be used, and the "
+                 "receiver has a `user`: expected smtps:// or STARTTLS, or no "
+                 "`user`");
     else if (m->forbidden[0] != '\0')
         snprintf(detail, DETAIL_MAX, "egress: %s", m->forbidden);
     else
@@ -465,7 +466,7 @@ static bool split_text(stg_mail *m)
     return true;
 }
 
-static bool copy_recipients(stg_mail *m, const stg_alert_sink_options *s)
+static bool copy_recipients(stg_mail *m, const stg_alert_receiver_options *s)
 {
     for (size_t i = 0; i < s->to_count; i++) {
         char *address;
@@ -483,7 +484,7 @@ static bool copy_recipients(stg_mail *m, const stg_alert_sink_options *s)
 
 static bool copy_order(stg_mail *m, const stg_mail_order *o)
 {
-    const stg_alert_sink_options *s = o->sink;
+    const stg_alert_receiver_options *s = o->receiver;
 
     m->text = strdup(o->text);
     m->starttls = s->starttls;

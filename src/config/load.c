@@ -181,10 +181,10 @@ static void end(stg_loading *l)
 {
     for (size_t i = 0; l->targets != NULL && i < l->s->target_count; i++)
         free(l->targets[i]);
-    for (size_t i = 0; i < l->sink_count; i++)
-        free(l->sinks[i]);
+    for (size_t i = 0; i < l->receiver_count; i++)
+        free(l->receivers[i]);
     free(l->targets);
-    free(l->sinks);
+    free(l->receivers);
     free(l->defaults);
     stg_text_table_free(&l->policies);
     stg_text_table_free(&l->files);

@@ -46,7 +46,7 @@ static const stg_setting *find_elsewhere(const char *key)
         const char *dot = strrchr(s->path, '.');
 
         if (strcmp(dot != NULL ? dot + 1 : s->path, key) == 0 &&
-            s->in != STG_IN_SINK)
+            s->in != STG_IN_RECEIVER)
             return s;
     }
     return NULL;

@@ -174,7 +174,7 @@ void stg_settings_print_docs(FILE *to)
     print_table(to, "The hub", STG_IN_HUB, false);
     print_table(to, "A target, and the defaults", STG_IN_TARGET, false);
     print_table(to, "Alerts", STG_IN_HUB, true);
-    print_table(to, "One of alerts.sinks", STG_IN_SINK, false);
+    print_table(to, "One of alerts.receivers", STG_IN_RECEIVER, false);
     fputs(tail, to);
 }
 
@@ -316,7 +316,7 @@ void stg_settings_print_manual(FILE *to)
     fputs(manual_head, to);
     print_list(to, "THE HUB", STG_IN_HUB);
     print_list(to, "A TARGET", STG_IN_TARGET);
-    print_list(to, "A SINK OF ALERTS", STG_IN_SINK);
+    print_list(to, "A RECEIVER OF ALERTS", STG_IN_RECEIVER);
     fputs(".Sh EXAMPLES\n.Bd -literal -offset indent\n", to);
     fputs(stg_settings_example, to);
     fputs(manual_tail, to);

@@ -57,14 +57,16 @@ static stg_meter *meter_of(void *ctx, uint32_t lane)
 static void look_alerts(const stg_alerts *a, stg_snapshot *p)
 {
     stg_alerts_look(a, &p->alerts);
-    for (p->sink_count = 0; p->sink_count < STG_ALERT_SINKS_MAX;
-         p->sink_count++) {
-        stg_snapshot_sink *sink = &p->sinks[p->sink_count];
+    for (p->receiver_count = 0; p->receiver_count < STG_ALERT_RECEIVERS_MAX;
+         p->receiver_count++) {
+        stg_snapshot_receiver *receiver = &p->receivers[p->receiver_count];
 
-        if (stg_alerts_look_sink(a, p->sink_count, &sink->view) != STG_OK)
+        if (stg_alerts_look_receiver(a, p->receiver_count, &receiver->view) !=
+            STG_OK)
             return;
-        (void)snprintf(sink->name, sizeof sink->name, "%s", sink->view.name);
-        sink->view.name = NULL;
+        (void)snprintf(receiver->name, sizeof receiver->name, "%s",
+                       receiver->view.name);
+        receiver->view.name = NULL;
     }
 }
 

@@ -1,4 +1,4 @@
-#include "alerts/sink.h"
+#include "alerts/receiver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "alerts/text.h"
 #include "http/tls.h"
 
-struct stg_alert_sink {
+struct stg_alert_receiver {
     stg_alert_world *world;
-    stg_alert_sink_options o;
+    stg_alert_receiver_options o;
     char *name;
     char *password;         /* mail */
     stg_endpoint *endpoint; /* the others */
@@ -44,25 +44,26 @@ stg_policy stg_alert_policy(void)
     return p;
 }
 
-static bool is_under_way(const stg_alert_sink *s)
+static bool is_under_way(const stg_alert_receiver *s)
 {
     return s->exchange != NULL || s->mail != NULL;
 }
 
-bool stg_alert_sink_is_idle(const stg_alert_sink *s)
+bool stg_alert_receiver_is_idle(const stg_alert_receiver *s)
 {
     return s->current == NULL && s->waiting == NULL && !is_under_way(s);
 }
 
 /* Whether there is a later for what it could not tell. */
-static bool puts_off(const stg_alert_sink *s)
+static bool puts_off(const stg_alert_receiver *s)
 {
     return s->world->interval > 0 && !s->is_hurried;
 }
 
 /* -- the log --------------------------------------------------------------- */
 
-static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
+static void tell_failure(const stg_alert_receiver *s,
+                         const stg_outcome *outcome,
                          const stg_decision *decision, const char *detail)
 {
     bool is_over = decision->next != STG_WAIT;
@@ -72,7 +73,7 @@ static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
     stg_field fields[7];
     size_t count = 0;
 
-    fields[count++] = stg_field_text("sink", s->name);
+    fields[count++] = stg_field_text("receiver", s->name);
     fields[count++] =
         stg_field_text("cause", stg_outcome_cause(outcome, cause));
     fields[count++] = stg_field_text("decision", !is_over      ? "again"
@@ -89,7 +90,7 @@ static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
 
 /* -- a digest begins and ends ---------------------------------------------- */
 
-static void attempt(stg_alert_sink *s);
+static void attempt(stg_alert_receiver *s);
 
 static uint64_t random_number(stg_alert_world *w)
 {
@@ -97,7 +98,7 @@ static uint64_t random_number(stg_alert_world *w)
 }
 
 /* False: there is no memory. */
-static bool print(stg_alert_sink *s)
+static bool print(stg_alert_receiver *s)
 {
     stg_mail_head head = {.from = s->o.from,
                           .to = s->o.to,
@@ -118,7 +119,7 @@ static bool print(stg_alert_sink *s)
 }
 
 /* Takes the next one. */
-static void begin(stg_alert_sink *s)
+static void begin(stg_alert_receiver *s)
 {
     if (s->current != NULL || s->waiting == NULL)
         return;
@@ -129,7 +130,7 @@ static void begin(stg_alert_sink *s)
     attempt(s);
 }
 
-static void drop_current(stg_alert_sink *s)
+static void drop_current(stg_alert_receiver *s)
 {
     free(s->current);
     s->current = NULL;
@@ -140,7 +141,7 @@ static void drop_current(stg_alert_sink *s)
 
 /* An alert that could not be told goes with the next digest, or by itself after
  * a while. */
-static void put_off(stg_alert_sink *s)
+static void put_off(stg_alert_receiver *s)
 {
     stg_digest *untold = s->current;
 
@@ -159,7 +160,7 @@ static void put_off(stg_alert_sink *s)
                      stg_ns_add(stg_deadlines_now(), s->world->interval));
 }
 
-static void end(stg_alert_sink *s, bool is_sent, const char *detail)
+static void end(stg_alert_receiver *s, bool is_sent, const char *detail)
 {
     if (!is_sent && puts_off(s)) {
         put_off(s);
@@ -180,7 +181,7 @@ static void end(stg_alert_sink *s, bool is_sent, const char *detail)
 
 /* -- attempts -------------------------------------------------------------- */
 
-static void attempted(stg_alert_sink *s, const stg_outcome *outcome,
+static void attempted(stg_alert_receiver *s, const stg_outcome *outcome,
                       const char *detail)
 {
     stg_decision d =
@@ -220,7 +221,7 @@ static bool is_word(stg_span answer)
 static void answered(void *ctx, const stg_reply *reply)
 {
     enum { SHOWN_MAX = 100 };
-    stg_alert_sink *s = ctx;
+    stg_alert_receiver *s = ctx;
     stg_span answer = reply->answer;
     char detail[512];
     bool has_answer = reply->outcome.fault != STG_FAULT_NONE &&
@@ -243,7 +244,7 @@ static void mailed(void *ctx, const stg_outcome *outcome, const char *detail)
     attempted(ctx, outcome, detail);
 }
 
-static bool send_http(stg_alert_sink *s)
+static bool send_http(stg_alert_receiver *s)
 {
     stg_span headers = {s->headers, strlen(s->headers)};
     stg_span body = {s->text, strlen(s->text)};
@@ -253,9 +254,9 @@ static bool send_http(stg_alert_sink *s)
     return s->exchange != NULL;
 }
 
-static bool send_mail(stg_alert_sink *s)
+static bool send_mail(stg_alert_receiver *s)
 {
-    stg_mail_order order = {.sink = &s->o,
+    stg_mail_order order = {.receiver = &s->o,
                             .password = s->password,
                             .text = s->text,
                             .is_strict = s->world->is_strict};
@@ -264,14 +265,14 @@ static bool send_mail(stg_alert_sink *s)
     return s->mail != NULL;
 }
 
-static bool start(stg_alert_sink *s)
+static bool start(stg_alert_receiver *s)
 {
     if (s->text == NULL && !print(s))
         return false;
     return s->o.type == STG_ALERT_MAIL ? send_mail(s) : send_http(s);
 }
 
-static void attempt(stg_alert_sink *s)
+static void attempt(stg_alert_receiver *s)
 {
     stg_decision d =
         stg_retry_admit(&s->retry, stg_deadlines_now(), &s->world->rng);
@@ -287,7 +288,7 @@ static void attempt(stg_alert_sink *s)
 
 static void again(stg_deadline *d)
 {
-    stg_alert_sink *s = STG_HEAP_HOLDER(d, stg_alert_sink, again);
+    stg_alert_receiver *s = STG_HEAP_HOLDER(d, stg_alert_receiver, again);
 
     if (s->current != NULL)
         attempt(s);
@@ -297,7 +298,7 @@ static void again(stg_deadline *d)
 
 /* -- from outside ---------------------------------------------------------- */
 
-void stg_alert_sink_push(stg_alert_sink *s, const stg_digest *d)
+void stg_alert_receiver_push(stg_alert_receiver *s, const stg_digest *d)
 {
     stg_digest *copy = malloc(sizeof *copy);
 
@@ -315,16 +316,16 @@ void stg_alert_sink_push(stg_alert_sink *s, const stg_digest *d)
     begin(s);
 }
 
-static void inherit_digest(stg_alert_sink *s, stg_digest **from)
+static void inherit_digest(stg_alert_receiver *s, stg_digest **from)
 {
     if (*from == NULL)
         return;
-    stg_alert_sink_push(s, *from);
+    stg_alert_receiver_push(s, *from);
     free(*from);
     *from = NULL;
 }
 
-void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from)
+void stg_alert_receiver_inherit(stg_alert_receiver *s, stg_alert_receiver *from)
 {
     s->sent += from->sent;
     s->failed += from->failed;
@@ -339,22 +340,22 @@ void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from)
     inherit_digest(s, &from->waiting);
 }
 
-void stg_alert_sink_end_soon(stg_alert_sink *s)
+void stg_alert_receiver_end_soon(stg_alert_receiver *s)
 {
     s->is_hurried = true;
-    if (!is_under_way(s) && !stg_alert_sink_is_idle(s))
+    if (!is_under_way(s) && !stg_alert_receiver_is_idle(s))
         stg_deadline_set(s->world->deadlines, &s->again, stg_deadlines_now());
 }
 
 /* Nothing is put off any more. */
-static void end_put_off(stg_alert_sink *s)
+static void end_put_off(stg_alert_receiver *s)
 {
     stg_deadline_clear(s->world->deadlines, &s->again);
     if (s->world->idle != NULL)
         s->world->idle(s->world->ctx, s);
 }
 
-void stg_alert_sink_cancel(stg_alert_sink *s)
+void stg_alert_receiver_cancel(stg_alert_receiver *s)
 {
     bool is_waiting = s->waiting != NULL;
 
@@ -374,9 +375,11 @@ void stg_alert_sink_cancel(stg_alert_sink *s)
         end_put_off(s);
 }
 
-void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view)
+void stg_alert_receiver_look(const stg_alert_receiver *s,
+                             stg_alert_receiver_view *view)
 {
-    *view = (stg_alert_sink_view){.name = s->name,
+    *view =
+        (stg_alert_receiver_view){.name = s->name,
                                   .type = s->o.type,
                                   .sent = s->sent,
                                   .failed = s->failed,
@@ -386,7 +389,8 @@ void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view)
                                              (s->waiting != NULL ? 1u : 0u)};
 }
 
-const stg_alert_sink_options *stg_alert_sink_options_of(const stg_alert_sink *s)
+const stg_alert_receiver_options *
+stg_alert_receiver_options_of(const stg_alert_receiver *s)
 {
     return &s->o;
 }
@@ -398,8 +402,8 @@ static stg_status refuse(stg_error *err, stg_status status, const char *name,
 {
     stg_error found = {.line = 0};
 
-    snprintf(found.text, sizeof found.text, "alerts: sink %.64s: %.280s", name,
-             words);
+    snprintf(found.text, sizeof found.text, "alerts: receiver %.64s: %.280s",
+             name, words);
     if (err != NULL)
         *err = found;
     return status;
@@ -427,8 +431,8 @@ static bool add_header(char **lines, const char *name, const char *value)
     return true;
 }
 
-static stg_status read_headers(const stg_alert_sink_options *o, char **lines,
-                               stg_error *err)
+static stg_status read_headers(const stg_alert_receiver_options *o,
+                               char **lines, stg_error *err)
 {
     for (size_t i = 0; i < o->header_count; i++) {
         const stg_alert_header *h = &o->headers[i];
@@ -449,7 +453,7 @@ static stg_status read_headers(const stg_alert_sink_options *o, char **lines,
     return STG_OK;
 }
 
-static stg_status make_endpoint(stg_alert_sink *s, const char *url,
+static stg_status make_endpoint(stg_alert_receiver *s, const char *url,
                                 const char *headers, stg_error *err)
 {
     static const stg_tls_names names = {"certificate", "key", "ca"};
@@ -472,7 +476,7 @@ static stg_status make_endpoint(stg_alert_sink *s, const char *url,
                       : why.text);
 }
 
-static stg_status open_http(stg_alert_sink *s, stg_error *err)
+static stg_status open_http(stg_alert_receiver *s, stg_error *err)
 {
     char *url = NULL, *headers = calloc(1, 1);
     stg_status status = STG_OK;
@@ -490,10 +494,12 @@ static stg_status open_http(stg_alert_sink *s, stg_error *err)
     return status;
 }
 
-stg_status stg_alert_sink_new(stg_alert_sink **sink, stg_alert_world *w,
-                              const stg_alert_sink_options *o, stg_error *err)
+stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
+                                  stg_alert_world *w,
+                                  const stg_alert_receiver_options *o,
+                                  stg_error *err)
 {
-    stg_alert_sink *s = calloc(1, sizeof *s);
+    stg_alert_receiver *s = calloc(1, sizeof *s);
     stg_status status = STG_OK;
 
     if (s != NULL)
@@ -511,14 +517,14 @@ stg_status stg_alert_sink_new(stg_alert_sink **sink, stg_alert_world *w,
     else if (o->password_file != NULL)
         status = read_secret(s->name, o->password_file, &s->password, err);
     if (status != STG_OK) {
-        stg_alert_sink_free(s);
+        stg_alert_receiver_free(s);
         return status;
     }
-    *sink = s;
+    *receiver = s;
     return STG_OK;
 }
 
-void stg_alert_sink_free(stg_alert_sink *s)
+void stg_alert_receiver_free(stg_alert_receiver *s)
 {
     if (s == NULL)
         return;

@@ -1,14 +1,14 @@
-/* sink.h - one way to tell people: what waits, the attempt, and its retries.
+/* receiver.h - one way to alert: what waits, the attempt, and its retries.
  *
- * A sink sends one digest at a time and has one more that waits: what comes
+ * A receiver sends one digest at a time and has one more that waits: what comes
  * meanwhile is merged into that. So it is bounded, whatever its server does. An
  * attempt that fails is retried by a policy of our own (stg_retry; Retry-After
  * is kept). A digest that is given up is put off: it goes with the next one, or
  * by itself after the interval. That is logged and told to nobody else: a
- * sink's trouble is never an alert. Slack and webhooks go by our own HTTP
+ * receiver's trouble is never an alert. Slack and webhooks go by our own HTTP
  * client, mail by the mailer's thread. All on the loop's thread. */
-#ifndef STAGGER_ALERTS_SINK_H
-#define STAGGER_ALERTS_SINK_H
+#ifndef STAGGER_ALERTS_RECEIVER_H
+#define STAGGER_ALERTS_RECEIVER_H
 
 #include <stagger/policy.h>
 #include <stagger/rng.h>
@@ -19,9 +19,9 @@
 #include "host/log.h"
 #include "http/client.h"
 
-typedef struct stg_alert_sink stg_alert_sink;
+typedef struct stg_alert_receiver stg_alert_receiver;
 
-/* What all sinks stand on; kept. */
+/* What all receivers stand on; kept. */
 typedef struct stg_alert_world {
     uv_loop_t *loop;
     stg_client *client;
@@ -34,10 +34,10 @@ typedef struct stg_alert_world {
     bool is_strict; /* no recipient of a mail may be refused */
     /* A digest was accepted, or was given up for good; detail is lent. May be
      * NULL. */
-    void (*ended)(void *ctx, stg_alert_sink *s, bool is_sent,
+    void (*ended)(void *ctx, stg_alert_receiver *s, bool is_sent,
                   const char *detail);
     /* Nothing is under way in s and nothing waits; s may be freed. */
-    void (*idle)(void *ctx, stg_alert_sink *s);
+    void (*idle)(void *ctx, stg_alert_receiver *s);
     void *ctx;
 } stg_alert_world;
 
@@ -45,36 +45,38 @@ typedef struct stg_alert_world {
  * for good. */
 stg_policy stg_alert_policy(void);
 
-/* Reads the sink's secrets and makes ready. What o points to, which has been
- * checked, is kept until another one inherits from the sink, or it is
- * cancelled. Returns STG_INVALID or STG_IO with words that name the sink, and
- * no secret. */
-stg_status stg_alert_sink_new(stg_alert_sink **s, stg_alert_world *w,
-                              const stg_alert_sink_options *o, stg_error *err);
+/* Reads the receiver's secrets and makes ready. What o points to, which has
+ * been checked, is kept until another one inherits from the receiver, or it is
+ * cancelled. Returns STG_INVALID or STG_IO with words that name the receiver,
+ * and no secret. */
+stg_status stg_alert_receiver_new(stg_alert_receiver **s, stg_alert_world *w,
+                                  const stg_alert_receiver_options *o,
+                                  stg_error *err);
 
 /* It is idle. NULL is none. */
-void stg_alert_sink_free(stg_alert_sink *s);
+void stg_alert_receiver_free(stg_alert_receiver *s);
 
-const stg_alert_sink_options *
-stg_alert_sink_options_of(const stg_alert_sink *s);
+const stg_alert_receiver_options *
+stg_alert_receiver_options_of(const stg_alert_receiver *s);
 
 /* Sends d, which is copied, when it is its turn. */
-void stg_alert_sink_push(stg_alert_sink *s, const stg_digest *d);
+void stg_alert_receiver_push(stg_alert_receiver *s, const stg_digest *d);
 
 /* What waits for an attempt of `from`, and its counts. An attempt of `from`
  * that is under way stays where it is, and is the last one. */
-void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from);
+void stg_alert_receiver_inherit(stg_alert_receiver *s,
+                                stg_alert_receiver *from);
 
 /* There is no later: what waits is tried at once, and an attempt that fails is
  * the last one. */
-void stg_alert_sink_end_soon(stg_alert_sink *s);
+void stg_alert_receiver_end_soon(stg_alert_receiver *s);
 
 /* Gives up all. It is idle within a second or two. */
-void stg_alert_sink_cancel(stg_alert_sink *s);
+void stg_alert_receiver_cancel(stg_alert_receiver *s);
 
-bool stg_alert_sink_is_idle(const stg_alert_sink *s);
+bool stg_alert_receiver_is_idle(const stg_alert_receiver *s);
 
-typedef struct stg_alert_sink_view {
+typedef struct stg_alert_receiver_view {
     const char *name;
     stg_alert_type type;
     uint64_t sent;     /* digests that were accepted */
@@ -82,8 +84,9 @@ typedef struct stg_alert_sink_view {
     uint64_t given_up; /* digests, put off or lost as the hub ended */
     uint64_t merged;   /* digests that went in another one */
     uint32_t waiting;  /* digests, with the one that is under way */
-} stg_alert_sink_view;
+} stg_alert_receiver_view;
 
-void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view);
+void stg_alert_receiver_look(const stg_alert_receiver *s,
+                             stg_alert_receiver_view *view);
 
 #endif
