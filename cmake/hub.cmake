@@ -85,6 +85,7 @@ add_library(stagger_hub STATIC
     alerts/options.c
     alerts/payload.c
     alerts/receiver.c
+    alerts/receivers.c
     alerts/secret.c
     alerts/tally.c
     alerts/text.c

@@ -12,16 +12,13 @@ struct stg_alerts {
     stg_alerts_place place;
     stg_alert_options o;
     stg_alert_world world;
-    stg_alert_engine *engine;       /* NULL: nobody listens */
-    stg_alert_receiver **receivers; /* as many as the options have */
-    stg_alert_receiver **ending;    /* of options that were before */
-    size_t ending_count;
+    stg_alert_engine *engine; /* NULL: nobody listens */
+    stg_alert_receivers receivers;
     char hub[STG_DIGEST_NAME_MAX];
     stg_deadline wake; /* when the engine may have something */
     stg_deadline last; /* when receivers have had their time */
     uint64_t digests, unkept;
-    stg_alert_receiver_view gone; /* what receivers did that are no more */
-    stg_alert_trial *trial;       /* NULL: none is under way */
+    stg_alert_trial *trial; /* NULL: none is under way */
     stg_alert_trial_fn *tried;
     void *tried_ctx;
     bool is_closing;
@@ -41,26 +38,11 @@ static stg_status fail_memory(stg_error *err)
 
 /* -- the end --------------------------------------------------------------- */
 
-static void add_counts(stg_alert_receiver_view *to, const stg_alert_receiver *s)
-{
-    stg_alert_receiver_view v;
-
-    stg_alert_receiver_look(s, &v);
-    to->sent += v.sent;
-    to->failed += v.failed;
-    to->given_up += v.given_up;
-    to->merged += v.merged;
-    to->waiting += v.waiting;
-}
-
 static void free_all(stg_alerts *a)
 {
     stg_deadline_clear(a->place.deadlines, &a->wake);
     stg_deadline_clear(a->place.deadlines, &a->last);
-    for (size_t i = 0; i < a->o.receiver_count; i++)
-        stg_alert_receiver_free(a->receivers[i]);
-    free(a->receivers);
-    free(a->ending);
+    stg_alert_receivers_free(&a->receivers);
     stg_mailer_free(a->world.mailer);
     stg_alert_engine_free(a->engine);
     free(a);
@@ -71,28 +53,18 @@ static void finish(stg_alerts *a)
     void (*closed)(void *ctx) = a->closed;
     void *ctx = a->closed_ctx;
 
-    for (size_t i = 0; i < a->o.receiver_count; i++)
-        if (!stg_alert_receiver_is_idle(a->receivers[i]))
-            return;
-    if (a->ending_count > 0 || a->trial != NULL)
+    if (!stg_alert_receivers_are_idle(&a->receivers) || a->trial != NULL)
         return;
     free_all(a);
     if (closed != NULL)
         closed(ctx);
 }
 
-/* One that ends is gone when it is idle. */
 static void receiver_is_idle(void *ctx, stg_alert_receiver *s)
 {
     stg_alerts *a = ctx;
 
-    for (size_t i = 0; i < a->ending_count; i++)
-        if (a->ending[i] == s) {
-            add_counts(&a->gone, s);
-            stg_alert_receiver_free(s);
-            a->ending[i] = a->ending[--a->ending_count];
-            break;
-        }
+    stg_alert_receivers_note_idle(&a->receivers, s);
     if (a->is_closing)
         finish(a);
 }
@@ -191,8 +163,8 @@ static void tell(stg_alerts *a, bool is_last)
     if (!stg_alert_engine_gather(a->engine, is_last, now))
         return;
     stg_alert_engine_look(a->engine, &v);
-    for (size_t i = 0; i < a->o.receiver_count; i++)
-        tell_one(a, a->receivers[i], v.unkept - a->unkept, now);
+    for (size_t i = 0; i < a->receivers.count; i++)
+        tell_one(a, a->receivers.all[i], v.unkept - a->unkept, now);
     a->unkept = v.unkept;
     a->digests++;
     stg_alert_engine_settle(a->engine, now);
@@ -321,84 +293,7 @@ stg_status stg_alerts_try(stg_alerts *a, const char *receiver,
     return stg_alert_trial_start(&a->trial, &o, tried, a);
 }
 
-/* -- receivers of other options -------------------------------------------- */
-
-static void free_receivers(stg_alert_receiver **receivers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        stg_alert_receiver_free(receivers[i]);
-    free(receivers);
-}
-
-/* All of them, or none. */
-static stg_status make_receivers(stg_alerts *a, const stg_alert_options *o,
-                                 stg_alert_receiver ***receivers,
-                                 stg_error *err)
-{
-    stg_alert_receiver **made =
-        calloc(o->receiver_count + 1, sizeof(stg_alert_receiver *));
-    stg_status status = made != NULL ? STG_OK : fail_memory(err);
-    size_t i = 0;
-
-    for (; i < o->receiver_count && status == STG_OK; i++)
-        status =
-            stg_alert_receiver_new(&made[i], &a->world, &o->receivers[i], err);
-    if (status != STG_OK && made != NULL) {
-        free_receivers(made, o->receiver_count);
-        return status;
-    }
-    *receivers = made;
-    return status;
-}
-
-static stg_alert_receiver *heir_of(stg_alert_receiver **receivers, size_t count,
-                                   const stg_alert_receiver *s)
-{
-    const stg_alert_receiver_options *o = stg_alert_receiver_options_of(s);
-
-    for (size_t i = 0; i < count; i++) {
-        const stg_alert_receiver_options *other =
-            stg_alert_receiver_options_of(receivers[i]);
-
-        if (strcmp(other->name, o->name) == 0)
-            return receivers[i];
-    }
-    return NULL;
-}
-
-/* It is among those that end, until it is idle. There is room. */
-static void retire(stg_alerts *a, stg_alert_receiver *s)
-{
-    if (stg_alert_receiver_is_idle(s)) {
-        add_counts(&a->gone, s);
-        stg_alert_receiver_free(s);
-        return;
-    }
-    a->ending[a->ending_count++] = s;
-}
-
-static void replace_receivers(stg_alerts *a, const stg_alert_options *o,
-                              stg_alert_receiver **new)
-{
-    stg_alert_receiver **old = a->receivers;
-    size_t count = a->o.receiver_count;
-
-    a->receivers = new;
-    a->o = *o;
-    for (size_t i = 0; i < count; i++) {
-        stg_alert_receiver *heir = heir_of(new, o->receiver_count, old[i]);
-
-        if (heir != NULL) {
-            stg_alert_receiver_inherit(heir, old[i]);
-            retire(a, old[i]);
-            continue;
-        }
-        retire(a, old[i]);
-        if (a->ending_count > 0 && a->ending[a->ending_count - 1] == old[i])
-            stg_alert_receiver_cancel(old[i]);
-    }
-    free(old);
-}
+/* -- other options --------------------------------------------------------- */
 
 static stg_status make_engine(stg_alerts *a, const stg_alert_options *o,
                               stg_alert_engine **engine, stg_error *err)
@@ -408,17 +303,6 @@ static stg_status make_engine(stg_alerts *a, const stg_alert_options *o,
         return STG_OK;
     *engine = stg_alert_engine_new(o);
     return *engine != NULL ? STG_OK : fail_memory(err);
-}
-
-static bool make_room(stg_alerts *a)
-{
-    stg_alert_receiver **ending =
-        realloc(a->ending, (a->ending_count + a->o.receiver_count + 1) *
-                               sizeof(stg_alert_receiver *));
-
-    if (ending != NULL)
-        a->ending = ending;
-    return ending != NULL;
 }
 
 /* Nobody listens any more: what is known is of no use. */
@@ -454,14 +338,12 @@ stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
 {
     stg_alert_engine *engine;
     stg_alert_receiver **receivers;
-    stg_status status;
+    stg_status status = make_engine(a, o, &engine, err);
 
-    if (!make_room(a))
-        return fail_memory(err);
-    status = make_engine(a, o, &engine, err);
     if (status != STG_OK)
         return status;
-    status = make_receivers(a, o, &receivers, err);
+    status =
+        stg_alert_receivers_make(&a->receivers, &a->world, o, &receivers, err);
     if (status != STG_OK) {
         stg_alert_engine_free(engine);
         return status;
@@ -469,7 +351,8 @@ stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
     if (a->trial != NULL) // of receivers that are no more
         stg_alert_trial_cancel(a->trial);
     a->world.interval = o->interval;
-    replace_receivers(a, o, receivers);
+    a->o = *o;
+    stg_alert_receivers_replace(&a->receivers, receivers, o->receiver_count);
     stg_alerts_hub_name(o, a->hub);
     use_engine(a, engine);
     return STG_OK;
@@ -528,24 +411,14 @@ stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
                                                           : fail_memory(err);
 }
 
-/* What a receiver says of it may end another one, and all. */
-static void cancel_all(stg_alerts *a)
-{
-    for (size_t i = 0; i < a->o.receiver_count; i++)
-        if (!stg_alert_receiver_is_idle(a->receivers[i]))
-            stg_alert_receiver_cancel(a->receivers[i]);
-    for (size_t i = a->ending_count; i-- > 0;)
-        stg_alert_receiver_cancel(a->ending[i]);
-    if (a->trial != NULL)
-        stg_alert_trial_cancel(a->trial);
-}
-
 static void last_passed(stg_deadline *d)
 {
     stg_alerts *a = STG_HEAP_HOLDER(d, stg_alerts, last);
 
     a->is_closing = false; // all is cancelled before one of them ends it
-    cancel_all(a);
+    stg_alert_receivers_cancel(&a->receivers);
+    if (a->trial != NULL)
+        stg_alert_trial_cancel(a->trial);
     a->is_closing = true;
     finish(a);
 }
@@ -559,8 +432,8 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
     stg_deadline_clear(a->place.deadlines, &a->wake);
     if (a->engine != NULL)
         tell(a, true);
-    for (size_t i = 0; i < a->o.receiver_count; i++)
-        stg_alert_receiver_end_soon(a->receivers[i]);
+    for (size_t i = 0; i < a->receivers.count; i++)
+        stg_alert_receiver_end_soon(a->receivers.all[i]);
     a->is_closing = true;
     a->closed = closed;
     a->closed_ctx = ctx;
@@ -580,26 +453,24 @@ void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view)
     *view = (stg_alerts_view){.receivers = 0};
     if (a == NULL)
         return;
-    all = a->gone;
+    stg_alert_receivers_look(&a->receivers, &all);
     if (a->engine != NULL)
         stg_alert_engine_look(a->engine, &v);
     memcpy(view->firing, v.firing, sizeof view->firing);
-    for (size_t i = 0; i < a->o.receiver_count; i++)
-        add_counts(&all, a->receivers[i]);
     view->digests = a->digests;
     view->sent = all.sent;
     view->failed = all.failed;
     view->given_up = all.given_up;
     view->merged = all.merged;
     view->waiting = all.waiting;
-    view->receivers = a->o.receiver_count;
+    view->receivers = a->receivers.count;
 }
 
 stg_status stg_alerts_look_receiver(const stg_alerts *a, size_t i,
                                     stg_alert_receiver_view *view)
 {
-    if (a == NULL || i >= a->o.receiver_count)
+    if (a == NULL || i >= a->receivers.count)
         return STG_NOT_FOUND;
-    stg_alert_receiver_look(a->receivers[i], view);
+    stg_alert_receiver_look(a->receivers.all[i], view);
     return STG_OK;
 }

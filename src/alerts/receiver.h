@@ -89,4 +89,42 @@ typedef struct stg_alert_receiver_view {
 void stg_alert_receiver_look(const stg_alert_receiver *s,
                              stg_alert_receiver_view *view);
 
+/* -- all of a hub: receivers.c --------------------------------------------- */
+
+/* Zeroed, there are none. */
+typedef struct stg_alert_receivers {
+    stg_alert_receiver **all; /* as the options have them */
+    size_t count;
+    stg_alert_receiver **ending; /* of options before, not idle yet */
+    size_t ending_count;
+    stg_alert_receiver_view gone; /* counts of those that were freed */
+} stg_alert_receivers;
+
+/* Makes those of o, for stg_alert_receivers_replace(): all, or none. Returns
+ * what stg_alert_receiver_new() does. */
+stg_status stg_alert_receivers_make(stg_alert_receivers *r, stg_alert_world *w,
+                                    const stg_alert_options *o,
+                                    stg_alert_receiver ***made, stg_error *err);
+
+/* made is given. What waits goes to the receiver of the same name, and is
+ * given up where there is none. */
+void stg_alert_receivers_replace(stg_alert_receivers *r,
+                                 stg_alert_receiver **made, size_t count);
+
+/* For idle() of the world: frees s if it is one that ends. */
+void stg_alert_receivers_note_idle(stg_alert_receivers *r,
+                                   stg_alert_receiver *s);
+
+bool stg_alert_receivers_are_idle(const stg_alert_receivers *r);
+
+/* All of them. idle() may be called from within. */
+void stg_alert_receivers_cancel(stg_alert_receivers *r);
+
+/* All are idle. */
+void stg_alert_receivers_free(stg_alert_receivers *r);
+
+/* The sums, with those that were freed. */
+void stg_alert_receivers_look(const stg_alert_receivers *r,
+                              stg_alert_receiver_view *view);
+
 #endif
