@@ -1,3 +1,13 @@
+/* The alerts of a hub: facts go to the engine, and what the engine has gathered
+ * goes as a digest to each receiver that wants it.
+ *
+ * Without receivers there is no engine, and facts are dropped by
+ * stg_alerts_are_on(). After every fact the deadline `wake` is set to what the
+ * engine asks for, since one fact may bring the next digest forward.
+ *
+ * The trap is the end: finish() frees everything, and is called from callbacks
+ * of receivers and of the trial, so that nothing may be touched after a call
+ * that could be the last one. */
 #include "alerts/alerts.h"
 
 #include <stdlib.h>
@@ -48,6 +58,8 @@ static void free_all(stg_alerts *a)
     free(a);
 }
 
+/* Frees all and reports the end, once no receiver has anything under way and no
+ * trial runs. Only called while is_closing is true; a is gone afterwards. */
 static void finish(stg_alerts *a)
 {
     void (*closed)(void *ctx) = a->closed;
@@ -60,6 +72,7 @@ static void finish(stg_alerts *a)
         closed(ctx);
 }
 
+/* For stg_alert_world: s may be freed here, and so may all alerts. */
 static void receiver_is_idle(void *ctx, stg_alert_receiver *s)
 {
     stg_alerts *a = ctx;
@@ -79,6 +92,8 @@ static const char *name_of(const stg_alerts *a, uint32_t lane)
     return t.name;
 }
 
+/* With `targets`, a lane without a name (its target was forgotten) is not
+ * wanted. */
 static bool is_named(const stg_alerts *a, const stg_alert_receiver_options *s,
                      uint32_t lane)
 {
@@ -106,6 +121,9 @@ typedef struct reader {
     const stg_alert_receiver_options *receiver;
 } reader;
 
+/* Whether the digest of this receiver has the alert. `targets` and `tags` must
+ * both agree; neither applies to what has no target of its own (the store, all
+ * targets together). */
 static bool wants(void *ctx, stg_alert alert, uint32_t lane)
 {
     const reader *r = ctx;
@@ -136,6 +154,8 @@ static void log_digest(const stg_alerts *a, const stg_digest *d,
             stg_field_number("alerts", stg_digest_total(d)));
 }
 
+/* Makes the digest of one receiver: each has its own, for they want different
+ * alerts. unkept: events without a key since the digest before this one. */
 static void tell_one(stg_alerts *a, stg_alert_receiver *s, uint64_t unkept,
                      stg_ns now)
 {
@@ -155,6 +175,9 @@ static void tell_one(stg_alerts *a, stg_alert_receiver *s, uint64_t unkept,
     stg_alert_receiver_push(s, &d);
 }
 
+/* Sends what is due, to all receivers at once. It counts as told even where no
+ * receiver wants it, since the engine knows of no receivers. is_last: nothing
+ * waits for `group-wait` or `min-interval`. */
 static void tell(stg_alerts *a, bool is_last)
 {
     stg_ns now = stg_deadlines_now();
@@ -228,6 +251,8 @@ void stg_alerts_forget(stg_alerts *a, uint32_t lane)
     set_wake(a);
 }
 
+/* Raised at either limit and cleared at half of both, so that a lag near the
+ * limit does not begin and end by turns. lag_messages 0 is no limit. */
 void stg_alerts_lag(stg_alerts *a, uint32_t lane, uint64_t messages, stg_ns age,
                     stg_ns now)
 {
@@ -243,6 +268,8 @@ void stg_alerts_lag(stg_alerts *a, uint32_t lane, uint64_t messages, stg_ns age,
         stg_alerts_clear(a, STG_ALERT_LAG, lane, now);
 }
 
+/* until 0: the endpoint shows no certificate (any more), so that none can run
+ * out. */
 void stg_alerts_certificate(stg_alerts *a, uint32_t lane, uint64_t until,
                             uint64_t utc, stg_ns now)
 {
@@ -256,6 +283,7 @@ void stg_alerts_certificate(stg_alerts *a, uint32_t lane, uint64_t until,
         stg_alerts_clear(a, STG_ALERT_CERTIFICATE, lane, now);
 }
 
+/* Two limits, for the same reason as in stg_alerts_lag(). */
 void stg_alerts_retention(stg_alerts *a, uint32_t lane, uint64_t percent,
                           stg_ns now)
 {
@@ -305,7 +333,8 @@ static stg_status make_engine(stg_alerts *a, const stg_alert_options *o,
     return *engine != NULL ? STG_OK : fail_memory(err);
 }
 
-/* Nobody listens any more: what is known is of no use. */
+/* The engine for the new receivers; without receivers it is freed with all that
+ * is known. engine: made beforehand, or NULL if there is one already. */
 static void use_engine(stg_alerts *a, stg_alert_engine *engine)
 {
     if (a->o.receiver_count == 0) {
@@ -333,6 +362,9 @@ void stg_alerts_hub_name(const stg_alert_options *o,
                          o->hub_name != NULL ? o->hub_name : host);
 }
 
+/* All that can fail comes first: an engine if there was none, then the new
+ * receivers with their secrets. On an error the options, engine and receivers
+ * are as they were. */
 stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
                              stg_error *err)
 {
@@ -411,6 +443,8 @@ stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
                                                           : fail_memory(err);
 }
 
+/* The receivers have had STG_ALERTS_LAST: what is still under way is
+ * cancelled. */
 static void last_passed(stg_deadline *d)
 {
     stg_alerts *a = STG_HEAP_HOLDER(d, stg_alerts, last);
@@ -423,6 +457,8 @@ static void last_passed(stg_deadline *d)
     finish(a);
 }
 
+/* Sends a last digest and hurries the receivers: no retry waits, and nothing is
+ * put off. a may be gone when this returns. */
 void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
 {
     if (a == NULL) {
@@ -445,6 +481,7 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
 
 /* -- a look ---------------------------------------------------------------- */
 
+/* Walks all keys of the engine: for metrics and status, not for every event. */
 void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view)
 {
     stg_alert_engine_view v = {.keys = 0};

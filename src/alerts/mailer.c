@@ -69,6 +69,9 @@ struct stg_mail {
 
 /* -- rules ----------------------------------------------------------------- */
 
+/* A copy with its networks, shared by reference: a reload replaces the mailer's
+ * rule while a thread still reads the old one. Counted on the loop's thread
+ * only. */
 static rule *make_rule(const stg_egress *e)
 {
     stg_egress none = {.allow = NULL};
@@ -168,6 +171,9 @@ static int look_up(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c,
     return atomic_load(&m->is_cancelled) ? 1 : 0;
 }
 
+/* Checks the address that libcurl has resolved, just before it connects: a
+ * check of the name could be answered differently afterwards. forbidden is
+ * cleared when a later address is allowed. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
                                  struct curl_sockaddr *to)
 {
@@ -180,6 +186,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
+/* The certificate is verified in every case, with STARTTLS as well. */
 static void set_security(CURL *c, const stg_mail *m)
 {
     static const long levels[] = {[STG_STARTTLS_REQUIRED] = CURLUSESSL_ALL,
@@ -208,6 +215,8 @@ static void set_protocols(CURL *c)
 #endif
 }
 
+/* No signals, for it runs in a thread; no proxy from the environment, which
+ * would get around `egress`. */
 static void set_limits(CURL *c, stg_mail *m)
 {
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
@@ -351,6 +360,8 @@ static void free_mail(stg_mail *m)
 
 static void start_next(stg_mailer *m);
 
+/* Back on the loop's thread. The next mail starts before `done` is called,
+ * which may end what the mailer belongs to. */
 static void ended(uv_work_t *w, int status)
 {
     stg_mail *m = w->data;
@@ -518,6 +529,8 @@ stg_mail *stg_mailer_send(stg_mailer *m, const stg_mail_order *o,
     return mail;
 }
 
+/* A mail that waits still goes through the queue and ends at once there; one
+ * that runs ends within a second, when libcurl asks look_up(). */
 void stg_mail_cancel(stg_mail *mail)
 {
     atomic_store(&mail->is_cancelled, true);

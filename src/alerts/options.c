@@ -1,3 +1,12 @@
+/* Options of alerts: names, defaults, the text of a threshold, and one check of
+ * all.
+ *
+ * The check is here and not in the settings, so that alerts can rely on it
+ * whoever made the options: the path of a flaw names the field, and the
+ * settings find its line by that.
+ *
+ * Whatever goes into a header, a mail's address or a command line is limited to
+ * characters that cannot end the line or the argument. */
 #include "alerts/options.h"
 
 #include <string.h>
@@ -183,6 +192,8 @@ static bool is_name_letter(char c)
            (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
 }
 
+/* As names of targets: a name may be a part of a path, so that `.` and `..` are
+ * none. */
 static bool is_name(const char *name)
 {
     size_t size = name == NULL ? 0 : strlen(name);
@@ -222,7 +233,8 @@ static bool is_address(const char *text)
            strchr(text, '@') == at;
 }
 
-/* A server: user and password have settings of their own. */
+/* Parsed as an http:// URL of the same host and port. No path, and no user:
+ * user and password have settings of their own. */
 static bool is_mail_url(const char *text)
 {
     size_t scheme = strncmp(text, "smtps://", 8) == 0  ? 8
@@ -238,6 +250,9 @@ static bool is_mail_url(const char *text)
            stg_url_parse(&url, as_http, NULL) == STG_OK && url.path.size == 0;
 }
 
+/* A password is not sent without TLS: with a login STARTTLS must be `required`,
+ * because `optional` falls back to plain text if somebody in the path removes
+ * the offer. */
 static stg_status check_mail(const place *p)
 {
     const stg_alert_receiver_options *s = p->receiver;
@@ -310,6 +325,7 @@ static stg_status check_no_mail(const place *p)
     return STG_OK;
 }
 
+/* Slack's URL is its only secret, so that it must be in a file. */
 static stg_status check_http(const place *p)
 {
     const stg_alert_receiver_options *s = p->receiver;
@@ -377,6 +393,7 @@ static stg_status check_times(const stg_alert_options *o, const place *p)
     return STG_OK;
 }
 
+/* Stops at the first flaw. */
 stg_status stg_alert_options_check(const stg_alert_options *o,
                                    stg_alert_flaw *flaw)
 {

@@ -1,3 +1,15 @@
+/* One receiver: the digest that is being sent (`current`), the one that waits,
+ * and the retries of the first.
+ *
+ * begin() moves the waiting digest to `current`; attempt() sends it;
+ * attempted() asks the policy what the outcome means; end() finishes it and
+ * begins the next one. There is one deadline, `again`: the next attempt of
+ * `current`, or, where there is no `current`, the next try of a digest that was
+ * put off.
+ *
+ * The trap: end() calls out (world->ended, world->idle), and idle() may free
+ * the receiver. Nothing follows a call of end(), attempt() or begin(), except
+ * in stg_alert_receiver_inherit(), whose s is not one that ends. */
 #include "alerts/receiver.h"
 
 #include <stdio.h>
@@ -31,6 +43,8 @@ struct stg_alert_receiver {
     uint64_t sent, failed, given_up, merged;
 };
 
+/* Retries for an hour. A redirect or a 4xx is a mistake of the settings: it is
+ * given up at once, except for 408, 425 and 429. */
 stg_policy stg_alert_policy(void)
 {
     stg_policy p = {.attempts_max = 0};
@@ -54,7 +68,9 @@ bool stg_alert_receiver_is_idle(const stg_alert_receiver *s)
     return s->current == NULL && s->waiting == NULL && !is_under_way(s);
 }
 
-/* Whether there is a later for what it could not tell. */
+/* Whether a digest that failed waits for the next one. Not in a trial (its
+ * interval is 0), and not while the hub ends or the receiver is being
+ * replaced. */
 static bool puts_off(const stg_alert_receiver *s)
 {
     return s->world->interval > 0 && !s->is_hurried;
@@ -97,7 +113,8 @@ static uint64_t random_number(stg_alert_world *w)
     return stg_rng_next(&w->rng);
 }
 
-/* False: there is no memory. */
+/* Prints once a digest, so that each attempt sends the same bytes and the same
+ * Idempotency-Key or Message-ID. False: there is no memory. */
 static bool print(stg_alert_receiver *s)
 {
     stg_mail_head head = {.from = s->o.from,
@@ -139,8 +156,9 @@ static void drop_current(stg_alert_receiver *s)
     stg_deadline_clear(s->world->deadlines, &s->again);
 }
 
-/* An alert that could not be told goes with the next digest, or by itself after
- * a while. */
+/* Keeps a digest that failed: merged into the one that waits, which is sent at
+ * once, or alone until the interval has passed. It counts as given up all the
+ * same. */
 static void put_off(stg_alert_receiver *s)
 {
     stg_digest *untold = s->current;
@@ -160,6 +178,7 @@ static void put_off(stg_alert_receiver *s)
                      stg_ns_add(stg_deadlines_now(), s->world->interval));
 }
 
+/* Ends `current`. s may be gone when this returns. */
 static void end(stg_alert_receiver *s, bool is_sent, const char *detail)
 {
     if (!is_sent && puts_off(s)) {
@@ -181,6 +200,8 @@ static void end(stg_alert_receiver *s, bool is_sent, const char *detail)
 
 /* -- attempts -------------------------------------------------------------- */
 
+/* The end of an attempt, of any type. A hurried receiver waits for no retry:
+ * what failed now has failed. */
 static void attempted(stg_alert_receiver *s, const stg_outcome *outcome,
                       const char *detail)
 {
@@ -218,6 +239,9 @@ static bool is_word(stg_span answer)
     return answer.size > 0 && answer.size <= 40;
 }
 
+/* An answer goes into the detail, for it says what is wrong ("no_service"): at
+ * most SHOWN_MAX printable bytes of it, and only a word where the URL is
+ * secret. */
 static void answered(void *ctx, const stg_reply *reply)
 {
     enum { SHOWN_MAX = 100 };
@@ -286,6 +310,7 @@ static void attempt(stg_alert_receiver *s)
         attempted(s, &none, "there is no memory for it");
 }
 
+/* Either meaning of the deadline: see the top. */
 static void again(stg_deadline *d)
 {
     stg_alert_receiver *s = STG_HEAP_HOLDER(d, stg_alert_receiver, again);
@@ -298,6 +323,8 @@ static void again(stg_deadline *d)
 
 /* -- from outside ---------------------------------------------------------- */
 
+/* What waits already is older and is merged into the new digest, so that a
+ * receiver holds two digests at most, however long its server is down. */
 void stg_alert_receiver_push(stg_alert_receiver *s, const stg_digest *d)
 {
     stg_digest *copy = malloc(sizeof *copy);
@@ -325,6 +352,9 @@ static void inherit_digest(stg_alert_receiver *s, stg_digest **from)
     *from = NULL;
 }
 
+/* What waits, or waits for a retry, is sent by s. An attempt under way cannot
+ * move: it ends with `from`, and if it fails its digest is lost, as `from` is
+ * hurried. */
 void stg_alert_receiver_inherit(stg_alert_receiver *s, stg_alert_receiver *from)
 {
     s->sent += from->sent;
@@ -340,6 +370,7 @@ void stg_alert_receiver_inherit(stg_alert_receiver *s, stg_alert_receiver *from)
     inherit_digest(s, &from->waiting);
 }
 
+/* Begins what waits for a retry or was put off now. */
 void stg_alert_receiver_end_soon(stg_alert_receiver *s)
 {
     s->is_hurried = true;
@@ -355,6 +386,8 @@ static void end_put_off(stg_alert_receiver *s)
         s->world->idle(s->world->ctx, s);
 }
 
+/* What is under way ends in its callback, within this call or later; all else
+ * ends here. */
 void stg_alert_receiver_cancel(stg_alert_receiver *s)
 {
     bool is_waiting = s->waiting != NULL;
@@ -453,6 +486,8 @@ static stg_status read_headers(const stg_alert_receiver_options *o,
     return STG_OK;
 }
 
+/* A text of the endpoint's own may repeat a URL that came from a file, which is
+ * a secret: it is replaced. */
 static stg_status make_endpoint(stg_alert_receiver *s, const char *url,
                                 const char *headers, stg_error *err)
 {
@@ -494,6 +529,8 @@ static stg_status open_http(stg_alert_receiver *s, stg_error *err)
     return status;
 }
 
+/* Copies the name, since the log needs it after the settings that o points into
+ * are gone. */
 stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
                                   stg_alert_world *w,
                                   const stg_alert_receiver_options *o,

@@ -1,3 +1,12 @@
+/* A test message through receivers made for it alone, which share the world of
+ * the real ones except for policy, log and callbacks.
+ *
+ * The real receivers cannot be used: they may wait for a retry, and what they
+ * send is merged. The trial begins and ends in a turn of the loop of its own,
+ * since `done` may free what the receivers stand on, and must not run inside
+ * one of them.
+ *
+ * under_way counts the receivers that were made and are not idle yet. */
 #include "alerts/trial.h"
 
 #include <stdlib.h>
@@ -46,6 +55,8 @@ static void free_trial(stg_alert_trial *t)
     free(t);
 }
 
+/* results are lent to done; a NULL list with a count of 0 means that there was
+ * no memory. */
 static void end(stg_alert_trial *t)
 {
     stg_alert_result *results = calloc(t->count + 1, sizeof *results);
@@ -113,7 +124,8 @@ static void receiver_is_idle(void *ctx, stg_alert_receiver *s)
         end_soon(t);
 }
 
-/* False: no memory. */
+/* A receiver that cannot be made (a secret cannot be read) is a result, not an
+ * error. False: no memory. */
 static bool add(stg_alert_trial *t, const stg_alert_receiver_options *o)
 {
     try *new = &t->tries[t->count++];
@@ -146,7 +158,8 @@ static size_t count_of(const stg_alert_trial_options *o)
     return count;
 }
 
-/* One attempt, and no log: what is wrong is the answer. */
+/* One attempt, nothing put off and nothing logged: what is wrong is the answer.
+ * is_strict: a mail that one recipient did not get counts as failed. */
 static void set_world(stg_alert_trial *t, const stg_alert_world *w)
 {
     t->world = *w;
