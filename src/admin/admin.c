@@ -1,3 +1,6 @@
+/* The admin API as a part of the hub: its table of routes, with the role that
+ * each needs, and stg_hub_calls, by which the hub opens it without including
+ * it. */
 #include "admin/admin.h"
 
 #include <stdlib.h>

@@ -1,3 +1,13 @@
+/* Changes by the API: begin, carry out, write the line of the audit log,
+ * answer.
+ *
+ * Every call that gets as far as stg_change_begin() has a line in the audit
+ * log, refused or done, and is answered after that line is durable. So each
+ * path ends with exactly one stg_change_done() or stg_change_refuse(), after
+ * which c belongs to the audit log and must not be used.
+ *
+ * The hub's callbacks come later, when targets may have been removed: a call
+ * keeps its target's name, and not a number or a pointer. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +41,8 @@ static json_t *begin_line(const char *action, const char *who, const char *from)
     return line;
 }
 
+/* NULL: there was no memory, and the request is answered. what is given: more
+ * members for the line. */
 stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
                                   const char *action, json_t *what)
 {
@@ -66,6 +78,7 @@ static void answer_errors(stg_change_call *c)
                   c->warnings));
 }
 
+/* Called by the audit log once the line is durable. */
 static void answer(void *ctx)
 {
     stg_change_call *c = ctx;
@@ -98,6 +111,7 @@ static void tell(const stg_admin *a, const json_t *line)
             stg_field_text("detail", text_in(line, "detail")));
 }
 
+/* Appends to the line's detail, with a colon after what was there. */
 void stg_change_tell(stg_change_call *c, const char *format, ...)
 {
     const char *before = text_in(c->line, "detail");
@@ -124,6 +138,8 @@ static void end(stg_change_call *c, const char *outcome)
     stg_audit_write(&c->admin->audit, line, answer, c);
 }
 
+/* json is given; NULL means that there was no memory for an answer to a change
+ * that was made. is_told: the line has the answer, too. */
 void stg_change_done(stg_change_call *c, int status, json_t *json, bool is_told)
 {
     c->status = json == NULL ? 503 : status;
@@ -175,6 +191,8 @@ static bool has_room(stg_admin *a)
     return true;
 }
 
+/* A call without a good token, or without the role. Lines that has_room() left
+ * out are counted in the next one that is written. */
 void stg_admin_note_refused(void *admin, const stg_refused_call *call)
 {
     stg_admin *a = admin;
@@ -207,6 +225,7 @@ static int status_for(stg_status status)
     return status == STG_NOT_FOUND ? 404 : status == STG_INVALID ? 409 : 503;
 }
 
+/* is_full: the change holds in memory, and a restart forgets it. */
 static void answer_target(void *ctx, bool is_full)
 {
     stg_change_call *c = ctx;
@@ -313,6 +332,7 @@ static json_t *list_diagnostics(const stg_reloaded *r, bool is_warning)
     return list;
 }
 
+/* One mistake is the detail itself; more are listed in `errors`. */
 static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
 {
     c->errors = list_diagnostics(r, false);

@@ -25,6 +25,8 @@ static bool is_asked(const follower *f, stg_log_level level, const char *event,
            (f->target[0] == '\0' || strstr(json.at, f->target) != NULL);
 }
 
+/* Called for each line of the log, within the call that logs it. It must not
+ * log itself. */
 static void hear(void *admin, stg_log_level level, const char *event,
                  stg_span json)
 {
@@ -41,6 +43,8 @@ static void hear(void *admin, stg_log_level level, const char *event,
 
 /* -- who follows ------------------------------------------------------------- */
 
+/* The stream has ended: the client has left, or the hub closes. Without
+ * followers the log does not print lines for nobody. */
 static void leave(void *ctx)
 {
     follower *f = ctx;

@@ -1,3 +1,13 @@
+/* The hub and its targets as JSON: status, targets in pages, one target, and
+ * what the caller's token may do.
+ *
+ * Everything is read on the loop and belongs to one moment, except across
+ * pages. Names of members are an interface: docs/openapi.yaml has them, and a
+ * test compares it with answers.
+ *
+ * Times inside the hub are of the loop's clock and go out as wall clock by
+ * wall_of(). URLs are masked, for they may have passwords and tokens in
+ * them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +23,8 @@
 
 /* -- pages ------------------------------------------------------------------- */
 
+/* 0: it was wrong, and the request is answered. Digits only: no sign, no blank,
+ * nothing after the number. */
 uint32_t stg_admin_limit(stg_ask *a)
 {
     enum { USUAL = 100, MOST = 1000 };
@@ -248,6 +260,8 @@ static void add_lane(json_t *json, const stg_lane_view *l)
     add_numbers(json, l);
 }
 
+/* Both the instant and the age: a client's clock may differ from the hub's. The
+ * age is at least a millionth of a millisecond, since 0 is null. */
 static void add_failure(json_t *json, const stg_target_view *v)
 {
     stg_ns ago = stg_ns_sub(stg_deadlines_now(), v->failed_at);
@@ -329,6 +343,8 @@ static bool has_state(const stg_hub *h, size_t i, size_t state)
             stg_target_state(h->targets.all[i], lane.state) == state);
 }
 
+/* `next` is the name of the last target shown. One more is looked for, so that
+ * the last page has no `next`. */
 static void answer_page(const stg_admin *a, stg_ask *ask, size_t at,
                         size_t state, uint32_t limit)
 {
