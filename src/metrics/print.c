@@ -1,4 +1,10 @@
-/* The metrics of the hub as a whole, and of its parts. */
+/* The metrics of the hub as a whole and of its parts, printed from a snapshot
+ * by a thread of the pool.
+ *
+ * Names, labels and units are an interface: docs/metrics.md, the dashboard and
+ * the rules in packaging/ use them, and a test compares them. A part that a hub
+ * does not have (no ingress, no receivers) prints no families, instead of
+ * zeros. */
 #include <stagger/policy.h>
 #include <stagger/stagger.h>
 

@@ -1,3 +1,5 @@
+/* What the system says of the process; called on the thread that prints,
+ * because it reads /proc. */
 #include "metrics/snapshot.h"
 
 #include <dirent.h>
