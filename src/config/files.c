@@ -1,8 +1,8 @@
 /* The small files that settings name: secrets, which nobody else may read,
  * certificates with their keys, and files that the hub writes. All are opened
  * while the settings are checked, so that a mistake is told before the hub
- * depends on it. A hash of what a target's files say makes a reload see that one
- * of them has changed. */
+ * depends on it. A hash of the state of a target's files makes a reload see that
+ * one of them has changed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -88,6 +88,8 @@ static size_t trim(const char *text, size_t size)
     return size;
 }
 
+/* Kept with the settings; NULL: complained. The mode is checked on the open
+ * file, so that no other file can take its place in between. */
 const char *stg_load_secret(stg_loading *l, stg_file_place place,
                             const char *name, const char *path)
 {
@@ -304,7 +306,8 @@ static void check_pair(stg_loading *l, const named *c, const named *k)
         check_files(l, c, k);
 }
 
-/* Other bytes in a file of the same name are another file. */
+/* Of time, size and inode, not of the bytes: files are not read for it. 0: the
+ * target has no files. */
 static uint64_t stamp_of(const stg_target_settings *t)
 {
     const char *const paths[] = {t->ca_file, t->certificate_file, t->key_file};

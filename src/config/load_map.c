@@ -141,6 +141,8 @@ static void refuse_value(stg_loading *l, const stg_setting *s,
                  has_suggestion ? "?" : "");
 }
 
+/* Numbers, true and false take no quotes: in YAML a text in quotes is a
+ * text. */
 static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
                         const char *text, void *base, stg_value_flaw *flaw)
 {
@@ -202,6 +204,9 @@ static void load_key(stg_loading *l, const stg_setting *s,
         load_value(l, s, value, base);
 }
 
+/* The top of the file is read in three turns, by the `turn` of each kind: first
+ * all else, then `defaults`, then `targets`, whatever their order in the file.
+ * Unknown keys are refused in the first turn only. */
 void stg_load_map(stg_loading *l, stg_setting_in in, const char *prefix,
                   const stg_yaml_node *map, void *base, stg_file_place *places)
 {

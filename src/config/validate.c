@@ -234,6 +234,8 @@ static void check_urls(stg_loading *l)
 
 /* -- alerts ---------------------------------------------------------------- */
 
+/* Where a receiver's setting was written, else the receiver: places[0] is not
+ * that of a setting. */
 static stg_file_place receiver_place(const stg_loading *l, size_t receiver,
                                      const char *path)
 {
@@ -246,7 +248,8 @@ static stg_file_place receiver_place(const stg_loading *l, size_t receiver,
     return place.line > 0 ? place : l->receivers[receiver][0];
 }
 
-/* "receivers[1].to" or "interval". */
+/* Turns the path of a flaw, "receivers[1].to" or "interval", into its place in
+ * the file. */
 static stg_file_place flaw_place(const stg_loading *l, const char *path)
 {
     static const char receivers[] = "receivers[";
@@ -342,6 +345,8 @@ static void check_receiver_egress(stg_loading *l, size_t i)
     stg_validate_egress(l, place, name, &url);
 }
 
+/* The options' own check comes last, and not without a `type`, which decides
+ * what else a receiver needs. */
 static void check_alerts(stg_loading *l)
 {
     stg_alert_flaw flaw;
@@ -372,6 +377,8 @@ static void check_alerts(stg_loading *l)
 
 /* -- all ------------------------------------------------------------------- */
 
+/* Called even if there are mistakes, so that all are told at once: each check
+ * bears values that were not read. */
 void stg_validate(stg_loading *l)
 {
     check_listen(l);

@@ -89,6 +89,7 @@ static void refuse_parts(stg_loading *l, const stg_setting *s,
         stg_load_refuse_kind(l, s, n);
 }
 
+/* What is no map is complained of, and leaves no gap in the targets. */
 static void load_targets(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n, void *base)
 {
