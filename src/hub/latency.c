@@ -15,6 +15,7 @@ static uint32_t bucket_of(stg_ns took)
     return bucket < STG_LATENCY_BUCKETS ? bucket : STG_LATENCY_BUCKETS - 1;
 }
 
+/* The longest time that a bucket has: quantiles say at most this. */
 static stg_ns end_of(uint32_t bucket)
 {
     stg_ns octave = (stg_ns)1 << (LEAST + bucket / STEPS);

@@ -1,4 +1,9 @@
-/* The facts of a hub for its metrics. */
+/* The facts of a hub for its metrics: fills in the rows and the snapshot when
+ * metrics/metrics.c asks, on the loop.
+ *
+ * Names and topics are copied, because the snapshot is printed by a thread
+ * while a reload may change them. Lags by partition are lanes times partitions,
+ * and are left out beyond LAGS_MAX. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +90,7 @@ static size_t count_partitions(const stg_source *s)
     return count;
 }
 
+/* A row has the number of its lane only once it is complete. */
 static void take_lags(stg_snapshot *p, const stg_flow *flow, size_t i,
                       uint32_t number)
 {

@@ -60,6 +60,8 @@ stg_target *stg_target_new(const char *name, const char *url)
     return NULL;
 }
 
+/* NULL: no memory. The list grows even if the target could not be made, which
+ * does no harm. */
 static stg_target *add(stg_targets *t, const char *name, const char *url)
 {
     stg_target **all = realloc(t->all, (t->count + 1) * sizeof(stg_target *));
@@ -131,6 +133,7 @@ stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
     return status;
 }
 
+/* An endpoint that stays keeps its open connections over a reload. */
 bool stg_target_keeps_endpoint(const stg_target *t,
                                const stg_target_settings *s)
 {
@@ -175,6 +178,7 @@ stg_status stg_targets_open(stg_targets *t, stg_client *client,
 
 /* -- lanes ----------------------------------------------------------------- */
 
+/* Grows by half, so that many new lanes do not copy the table each time. */
 bool stg_targets_put(stg_targets *t, stg_target *target, uint32_t lane)
 {
     target->lane = lane;
