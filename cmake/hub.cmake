@@ -156,7 +156,6 @@ add_library(stagger_hub STATIC
     hub/attempt.c
     hub/hub.c
     hub/intake.c
-    hub/latency.c
     hub/measure.c
     hub/reload.c
     hub/service.c

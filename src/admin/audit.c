@@ -28,6 +28,8 @@ struct stg_audit_line {
 
 /* -- the file, on a thread --------------------------------------------------- */
 
+/* O_NOCTTY, for the path may be a terminal; 0600, for the file says who did
+ * what from where. */
 static int open_file(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
@@ -205,6 +207,7 @@ stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
     return stg_hub_refuse(err, STG_IO, "audit: there is no memory");
 }
 
+/* Lines that were queued are written first: closed is called by worked(). */
 void stg_audit_close(stg_audit *a, void (*closed)(void *ctx), void *ctx)
 {
     if (a->writing != NULL) {

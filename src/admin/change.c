@@ -16,8 +16,7 @@
 #include "admin/internal.h"
 #include "host/wall.h"
 #include "http/response.h"
-#include "hub/reload.h"
-#include "hub/target_control.h"
+#include "hub/control.h"
 
 struct stg_change_call {
     stg_admin *admin;

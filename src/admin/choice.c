@@ -144,6 +144,7 @@ bool stg_choice_read_query(stg_choice *c, const stg_admin *a, stg_ask *ask)
 
 /* -- from a body ------------------------------------------------------------- */
 
+/* Numbers of letters, from 1; at most as many as fit into choice.ids. */
 static bool take_ids(stg_choice *c, stg_ask *ask, const json_t *value)
 {
     size_t count = json_array_size(value);

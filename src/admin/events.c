@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "admin/internal.h"
-#include "hub/target_control.h"
+#include "hub/control.h"
 #include "ingress/ask.h"
 
 /* Somebody who follows; "" or STG_LOG_DEBUG is everything. */
@@ -17,6 +17,8 @@ typedef struct follower {
     char target[STG_TARGET_NAME_MAX + 16]; /* as the line has it */
 } follower;
 
+/* A target is searched for in the printed line, as `"target":"NAME"`: names
+ * have no character that JSON escapes. */
 static bool is_asked(const follower *f, stg_log_level level, const char *event,
                      stg_span json)
 {

@@ -18,7 +18,7 @@
 #include "admin/internal.h"
 #include "host/wall.h"
 #include "http/url.h"
-#include "hub/target_control.h"
+#include "hub/control.h"
 #include "ingress/token.h"
 
 /* -- pages ------------------------------------------------------------------- */
@@ -333,6 +333,8 @@ static size_t read_state(const stg_ask *ask)
     return STATES + 1;
 }
 
+/* A state of the lane as it is shown: `orphaned` is the target's, and the lane
+ * is paused then. */
 static bool has_state(const stg_hub *h, size_t i, size_t state)
 {
     stg_lane_view lane;

@@ -92,7 +92,8 @@ static json_t *print_replay(const stg_replay *r)
     return json;
 }
 
-/* The place of the oldest is taken; those that run are fewer than there are. */
+/* The place of the oldest is taken; those that run are fewer than there are, so
+ * that the loop ends. */
 static stg_replay *new_replay(stg_admin *a, const stg_ask *ask)
 {
     stg_replay *r;
@@ -133,7 +134,8 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
     free_asked(d);
 }
 
-/* What it was asked for is counted, and told; then it goes on by itself. */
+/* The replay was counted, and its call is answered: it goes on by itself, for
+ * minutes perhaps. The client asks for it by its number. */
 static void go_on(void *ctx, const stg_letters_sum *sum)
 {
     asked *d = ctx;
@@ -219,6 +221,8 @@ static void end_dry_run(void *ctx, const stg_letters_sum *sum)
     free_asked(d);
 }
 
+/* The sample first, then the sum: each is a question to the store, and
+ * `letters` are lent. */
 static void take_sample(void *ctx, const stg_letter *letters, size_t count,
                         uint64_t next)
 {

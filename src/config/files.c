@@ -114,6 +114,7 @@ const char *stg_load_secret(stg_loading *l, stg_file_place place,
 
 /* -- what is written to ---------------------------------------------------- */
 
+/* A warning only. A store that is not there yet is fine. */
 void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
                               const char *path)
 {
@@ -129,6 +130,7 @@ void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
              path, (unsigned)(status.st_mode & 07777), path);
 }
 
+/* Whether the file can be written, or made in its folder; makes nothing. */
 void stg_load_check_output(stg_loading *l, const char *name, const char *path)
 {
     stg_file_place place = stg_load_hub_place(l, name);
@@ -246,7 +248,7 @@ static X509 *check_certificate(stg_loading *l, stg_file_place place,
     return certificate;
 }
 
-/* A file of many targets is looked at once. */
+/* Many targets may name one file: it is looked at, and complained of, once. */
 static bool is_new(stg_loading *l, const char *path)
 {
     size_t before = l->files.count;

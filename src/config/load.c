@@ -196,6 +196,8 @@ static void end(stg_loading *l)
     stg_text_table_free(&l->files);
 }
 
+/* is_exposed: others may read the settings file, so that a secret in it is
+ * warned of. */
 static bool begin(stg_loading *l, const char *path)
 {
     struct stat status;

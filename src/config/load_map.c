@@ -37,7 +37,8 @@ static size_t list_keys(stg_setting_in in, const char *prefix, bool is_default,
     return count;
 }
 
-/* Settings of that name elsewhere: `quota` for `store.quota`. */
+/* A setting whose last part is the key: `quota` for `store.quota`. A receiver's
+ * settings are left out. */
 static const stg_setting *find_elsewhere(const char *key)
 {
     const stg_setting *s;

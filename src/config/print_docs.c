@@ -151,6 +151,8 @@ static bool is_of_alerts(const stg_setting *s)
     return strncmp(s->path, "alerts.", 7) == 0;
 }
 
+/* is_alerts: only settings whose path begins with `alerts.`, which have a table
+ * of their own; else all others. */
 static void print_table(FILE *to, const char *title, stg_setting_in in,
                         bool is_alerts)
 {
@@ -244,7 +246,8 @@ static const char manual_tail[] =
     ".Xr stagger-check 1 ,\n"
     ".Xr stagger-hub 1\n";
 
-/* One sentence a line, as mdoc wants it; what is code is bold. */
+/* One sentence a line, as mdoc wants it; what is code is bold. A line must not
+ * begin with a dot or a quote, which would be a macro. */
 static void print_text(FILE *to, const char *text)
 {
     bool is_code = false;

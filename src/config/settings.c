@@ -241,7 +241,8 @@ static stg_status check_unique(stg_text_table *names, const stg_settings *s,
 
 /* -- policies -------------------------------------------------------------- */
 
-/* The text that a target's policy is made of: one with a name is looked up. */
+/* The text that a target's policy is made of: a name is looked up, and all else
+ * is a text. */
 static const char *text_of(const stg_settings *s, const char *text)
 {
     for (size_t i = 0; text != NULL && i < s->policy_count; i++)
@@ -397,6 +398,8 @@ static void take_share(stg_settings *s)
     s->target_count = count;
 }
 
+/* Once, for options of the command and for a file alike. The share of this
+ * shard is taken last, since policies depend on the number of all targets. */
 stg_status stg_settings_complete(stg_settings *s, stg_error *err)
 {
     stg_text_table names = {.at = NULL};

@@ -16,14 +16,13 @@
 
 #include "host/deadlines.h"
 #include "host/notify.h"
+#include "hub/control.h"
 #include "hub/hub.h"
 #include "hub/parts.h"
 #include "metrics/metrics.h"
 
 /* A lane that is being forgotten. */
 typedef struct stg_forgetting stg_forgetting;
-#include "config/diagnostics.h"
-#include "hub/reload.h"
 
 /* A reload that is under way. */
 typedef struct stg_reload {

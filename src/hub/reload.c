@@ -7,7 +7,7 @@
  * assigns pointers and cannot fail. It runs in a deadline of the loop, never
  * inside the call that asked for it, and `done` waits until the beginnings of
  * new lanes are durable. */
-#include "hub/reload.h"
+#include "hub/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>

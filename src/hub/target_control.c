@@ -8,7 +8,7 @@
  * To forget means that flow cancels what waits, step by step, and reports
  * STG_ACTION_REMOVED in the end. Until then the target is there, its number
  * too, and a reload that has its name again is refused. */
-#include "hub/target_control.h"
+#include "hub/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -91,6 +91,8 @@ void stg_counters_attempt(stg_counters *c, const stg_outcome *o, stg_ns took)
     stg_histogram_add(&c->took, took);
 }
 
+/* delivered, put back and parked count when they are decided; dead when it is
+ * durable, by stg_counters_dead(). */
 void stg_counters_decision(stg_counters *c, const stg_decision *d,
                            bool is_put_back)
 {
@@ -110,6 +112,7 @@ void stg_counters_dead(stg_counters *c, const stg_failure *failure)
     c->dead[failure != NULL ? why_of(failure->why) : STG_WHY_INVALID]++;
 }
 
+/* A bulk row may grow: change->added is what this change adds to it. */
 void stg_counters_shed(stg_counters *c, const stg_change *change)
 {
     c->shed[stg_shed_how_of(change)] += change->added;

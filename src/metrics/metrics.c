@@ -207,6 +207,8 @@ static void take_slice(stg_deadline *d)
 
 /* -- asking ---------------------------------------------------------------- */
 
+/* False: no memory, and done is not called. Who asks while a page is made gets
+ * that page; who asks while it is given away, the next one. */
 bool stg_metrics_ask(stg_metrics *m, stg_metrics_fn *done, void *ctx)
 {
     waiter *w = malloc(sizeof *w);

@@ -1,5 +1,5 @@
 /* A reload between two turns of the loop, and what else goes on there. */
-#include "hub/reload.h"
+#include "hub/control.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "admin/admin.h"
 #include "config/load.h"
 #include "hub/hub_internal.h"
-#include "hub/target_control.h"
 #include "tests/harness.h"
 
 enum { MANY = 600 }; /* targets: more than a turn of the metrics looks at */
