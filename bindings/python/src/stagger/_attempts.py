@@ -98,7 +98,12 @@ class Attempt:
         if not isinstance(error, Exception):
             run.cancel()
             return False
-        run.report(run.settings.outcome_of(error), error)
+        try:
+            outcome = run.settings.outcome_of(error)
+        except BaseException:  # of a predicate: nobody can say what it came to
+            run.cancel()
+            raise
+        run.report(outcome, error)
         if run.operation.is_waiting:
             return True
         run.give_up(error, is_new)
