@@ -425,6 +425,9 @@ def test_repeats_a_post_with_a_key_only(time: Any, flaky: Any) -> None:
     work = flaky(TimeoutError)
     assert stagger.retry(FIXED, method="POST", key=True)(work)() == "done"
 
+    with pytest.raises(ValueError, match="key is empty"):
+        stagger.retry(FIXED, method="POST", key="")
+
     for attempt in stagger.attempts(FIXED, method="POST", key="order-7"):
         with attempt:
             assert attempt.key == "order-7"
