@@ -28,6 +28,8 @@ void stg_write_text(stg_writer *w, const char *text)
         stg_write_char(w, *text++);
 }
 
+/* Texts of errors quote what anybody may have written: only printable ASCII
+ * goes in. */
 void stg_write_part(stg_writer *w, const char *text, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -43,6 +45,7 @@ void stg_write_word(stg_writer *w, const char *word, size_t length)
         stg_write_text(w, "...");
 }
 
+/* The end of a long path says more than its beginning. */
 void stg_write_path(stg_writer *w, const char *path)
 {
     enum { SHOWN = 100 };
@@ -83,6 +86,8 @@ void stg_write_thousandths(stg_writer *w, uint64_t thousandths)
     }
 }
 
+/* In the largest unit that divides it, so that it is read back as the same
+ * number. */
 void stg_write_duration(stg_writer *w, stg_ns ns)
 {
     static const struct {
