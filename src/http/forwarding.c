@@ -28,6 +28,7 @@ bool stg_headers_keep(const char *const *rules, stg_span name)
            !stg_header_is_never_kept(name);
 }
 
+/* A lone '*' is a rule as well: it keeps all that may be kept. */
 stg_status stg_headers_check(const char *const *rules, stg_error *err)
 {
     for (; *rules != NULL; rules++) {

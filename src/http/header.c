@@ -4,6 +4,15 @@
 #include <string.h>
 #include <strings.h>
 
+/* Names of header fields with a meaning, what bytes names and values may have,
+ * and lines of "Name: value\r\n".
+ *
+ * There are two ways to compare names. stg_header_same() takes '_' for '-',
+ * and decides who may say a header: what a gateway could turn into a header of
+ * ours is taken for it. stg_header_equal() knows case only, and reads headers
+ * as RFC 9110 has them: a request's Content_Length is no Content-Length. The
+ * wrong one of them is a hole either way. */
+
 enum { NAME_MAX_SIZE = 256 };
 
 static const char *const framing[] = {
@@ -227,6 +236,7 @@ stg_span stg_header_name(stg_span line)
     return (stg_span){line.at, colon == NULL ? 0 : (size_t)(colon - line.at)};
 }
 
+/* One digit is enough: STG_HOPS_MAX is below 10. */
 unsigned stg_header_take_hops(stg_span *headers)
 {
     static const char name[] = "Stagger-Hops: ";
@@ -259,6 +269,8 @@ static void rotate(char *from, char *mid, char *to)
     reverse(from, to);
 }
 
+/* Works in place, without memory: the value moves to the end of the earlier
+ * line by a rotation. */
 size_t stg_header_fold(char *lines, size_t size, size_t last)
 {
     enum { END = 2, COLON = 2 }; // "\r\n", ": "
