@@ -41,6 +41,8 @@ static const char *print_retry_after(const stg_caller *c, char text[24])
     return text;
 }
 
+/* 401 and 405 must name what would do (RFC 9110, sections 15.5.2 and 15.5.6);
+ * 429 and 503 say when to come again. */
 static void add_problem_lines(const stg_caller *c, lines *l)
 {
     char wait[24];
@@ -133,6 +135,8 @@ static void begin_stream(stg_caller *c)
     stg_stream_begin(c, more.text);
 }
 
+/* A problem comes before any answer that was made. Called once for a request:
+ * what follows is the next one's. */
 void stg_answer_caller(stg_caller *c)
 {
     stg_span text = {c->reply.text, c->reply.size};
@@ -161,6 +165,8 @@ void stg_answer_drop(stg_caller *c)
 
 /* -- ids --------------------------------------------------------------------- */
 
+/* The store says in which epoch a repeated message came; all others are of the
+ * one that is open. */
 static char *print_id(const stg_publication *p, const stg_append_answer *a,
                       char *out)
 {
@@ -209,6 +215,8 @@ static bool is_all_repeats(const stg_publication *p,
     return true;
 }
 
+/* Without an allocation for one message. In a batch ids stand in the order of
+ * the lines, and Stagger-Repeat is said only where all messages came before. */
 bool stg_answer_ids(stg_caller *c, const stg_publication *p,
                     const stg_append_answer *answers)
 {

@@ -55,6 +55,8 @@ static char *writable(const char *at)
 
 /* -- a line's members -------------------------------------------------------- */
 
+/* Compared as it came, with its quotes: a name with an escape in it is
+ * unknown. */
 static field find_field(stg_span name)
 {
     for (field f = BODY; f < FIELDS; f++)
@@ -223,6 +225,7 @@ static bool read_headers(line *l, stg_span *headers)
     return true;
 }
 
+/* Each of these writes over its own member only, and spoils no other. */
 static bool read_line(line *l, stg_span text, stg_append *message)
 {
     *message = (stg_append){0};
@@ -292,6 +295,7 @@ static bool read_lines(stg_batch *b, stg_span text, size_t *numbers,
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): written to, by writable()
+/* Numbers of lines lie behind the messages, in the same block. */
 bool stg_batch_parse(stg_batch *b, char *text, size_t size,
                      const stg_batch_rules *rules, stg_problem *why)
 {

@@ -73,6 +73,8 @@ static void answer_health(void *ctx, stg_ask *a)
     answer_text(a, "ok\n");
 }
 
+/* Unlike health, this is for who sends traffic: not ready is no reason for a
+ * restart. */
 static void answer_ready(void *ctx, stg_ask *a)
 {
     const stg_ingress *g = ctx;
@@ -124,6 +126,7 @@ static uint64_t file_room(const stg_ingress *g)
     return stg_files_room(g->options.files != NULL ? g->options.files : &alone);
 }
 
+/* Where files cap the connections, a client's share shrinks with them. */
 uint32_t stg_ingress_client_max(const stg_ingress *g,
                                 const stg_ingress_options *requested)
 {
@@ -172,6 +175,8 @@ static void pass_stopping(stg_deadline *d)
     stopped(g->stopped_ctx);
 }
 
+/* A head or the grace of a body never takes longer than a connection may be
+ * idle. */
 static stg_httpd_options server_options(const stg_ingress_options *o)
 {
     return (stg_httpd_options){
@@ -189,6 +194,7 @@ static stg_httpd_options server_options(const stg_ingress_options *o)
     };
 }
 
+/* The callback is kept aside, for g is freed before it is called. */
 static void close_server(void *ctx)
 {
     stg_ingress *g = ctx;
@@ -292,6 +298,8 @@ void stg_ingress_end_streams(stg_ingress *g)
     }
 }
 
+/* `stopped` is called in a turn of its own: this is called from within
+ * answers. */
 void stg_ingress_settle(stg_ingress *g)
 {
     if (g->stopped != NULL && g->server.busy == 0 &&
