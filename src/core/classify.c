@@ -1,5 +1,7 @@
 /* classify.c - codes of many sources to one taxonomy. Each table is sorted by
- * its source's own numbers; what stands in none is STG_FAULT_ERROR. */
+ * its source's own numbers; what stands in none is STG_FAULT_ERROR. One that
+ * stands in none is never taken for a success: a new code of a library is
+ * retried, or not, as an unclassified error is. */
 #include <stagger/outcome.h>
 
 #include <errno.h>

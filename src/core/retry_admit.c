@@ -1,11 +1,13 @@
 /* When an attempt may begin: budget, throttle, rate limit, bulkhead and
  * breaker. ask_all() has their order: cancel, deadline, a debt to the budget,
  * throttle, rate limit, bulkhead, breaker. The breaker comes last, so that a
- * probe that it grants goes out at once.¶What was taken stays held, by its
- * flag, while something behind it makes the operation wait: the next call does
- * not take it again. shared_at has three meanings, by flag: when the shared
- * budget is good for the payment (HELD), when the rate limit has the place
- * (PLACED), since when it waits for the bulkhead (QUEUED). */
+ * probe that it grants goes out at once.
+ *
+ * What was taken stays held, by its flag, while something behind it makes the
+ * operation wait: the next call does not take it again. shared_at has three
+ * meanings, by flag: when the shared budget is good for the payment (HELD),
+ * when the rate limit has the place (PLACED), since when it waits for the
+ * bulkhead (QUEUED). */
 #include "core/retry_internal.h"
 
 #include <stdatomic.h>

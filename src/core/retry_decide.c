@@ -1,9 +1,10 @@
 /* The decision about an attempt that has ended. The peer hears of it first
  * (breaker, throttle, bulkhead, share). Then come the questions: is it
  * settled, may it be repeated, when, and can the budget pay. The budget is
- * last, so that a retry which is refused for another reason costs
- * nothing.¶Functions are kept out of line so that a success at once, which is
- * nearly every call, saves no registers. */
+ * last, so that a retry which is refused for another reason costs nothing.
+ *
+ * Functions are kept out of line so that a success at once, which is nearly
+ * every call, saves no registers. */
 #include <stagger/cancel.h>
 
 #include <string.h>

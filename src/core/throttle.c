@@ -1,9 +1,11 @@
 /* A client that holds itself back: Google's by chance, Amazon's by a rate.
- * Neither takes a lock.¶sre: a request is dropped with the chance (requests -
- * k accepts) / (requests + 1), over the last slices of 10 s. aws: answers are
- * counted by half seconds; throttling cuts the rate to 0.7 of what it was,
- * other answers let it grow by a cubic curve, to twice the measured rate at
- * most. throttle.h has the sources. */
+ * Neither takes a lock.
+ *
+ * sre: a request is dropped with the chance (requests - k accepts) / (requests
+ * + 1), over the last slices of 10 s. aws: answers are counted by half
+ * seconds; throttling cuts the rate to 0.7 of what it was, other answers let
+ * it grow by a cubic curve, to twice the measured rate at most. throttle.h has
+ * the sources. */
 #include <stagger/throttle.h>
 
 #include <stagger/breaker.h>

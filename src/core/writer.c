@@ -1,5 +1,6 @@
 /* Text without printf, which core does not have. A text that does not fit is
- * cut, and its whole length still counted, so that a caller can tell. */
+ * cut, and its whole length still counted, so that a caller can tell. The text
+ * ends in a NUL after each piece, if it has room for one. */
 #include "core/writer.h"
 
 #include <string.h>
