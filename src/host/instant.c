@@ -34,6 +34,8 @@ static bool read_fraction(const char **text, stg_ns *fraction)
     return unit < STG_S / 10;
 }
 
+/* Only UTC: a local time has a different meaning on each machine. timegm()
+ * turns the 31st of June into the 1st of July, which is noticed by its day. */
 bool stg_instant_read(const char *text, stg_ns *wall)
 {
     struct tm t = {.tm_isdst = 0}, whole;

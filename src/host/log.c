@@ -223,7 +223,8 @@ void stg_log_event(stg_log *l, stg_log_level level, const char *event,
 
 /* -- series ------------------------------------------------------------------ */
 
-/* Of what was hashed before, and the bytes. */
+/* Of what was hashed before, and the bytes. What was hashed before becomes a
+ * part of the seed. */
 static uint64_t hash_on(const stg_log *l, uint64_t hash, const void *bytes,
                         size_t size)
 {
@@ -247,6 +248,8 @@ static uint64_t hash_event(const stg_log *l, const char *event,
     return hash;
 }
 
+/* By the hash alone: 64 bits under a secret seed. From the newest on, for what
+ * repeats has mostly come just now. */
 static series *find_series(const stg_log *l, uint64_t hash)
 {
     for (stg_link *at = stg_list_last(&l->series); at != NULL;
@@ -310,7 +313,9 @@ static size_t keep_fields(const stg_log *l, form f, char *text, size_t room,
     return line.size;
 }
 
-/* Without memory there is no series, and every event is printed. */
+/* Without memory there is no series, and every event is printed. Where there
+ * are too many, the one that was silent for longest ends early, and its count
+ * is told. */
 static void begin_series(stg_log *l, stg_log_now now, uint64_t hash,
                          stg_log_level level, const char *event,
                          const stg_field *fields, size_t same)
@@ -337,6 +342,8 @@ static void begin_series(stg_log *l, stg_log_now now, uint64_t hash,
     l->series_count++;
 }
 
+/* The window is looked at when the event comes, too: a tick that is late loses
+ * no count. */
 void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
                     const stg_field *fields, size_t count, size_t same)
 {
@@ -412,6 +419,7 @@ void stg_log_set_least(stg_log *l, stg_log_level least)
         l->options.least = least;
 }
 
+/* What was counted and not told is told now. */
 void stg_log_free(stg_log *l)
 {
     stg_log_now now;

@@ -48,6 +48,7 @@ void stg_log_line_init(stg_log_line *l, const stg_log_options *o, size_t room)
 
 /* -- bytes; a line without room for them is cut ----------------------------- */
 
+/* Leaves TAIL bytes free, so that the end of the line always fits. */
 void stg_log_line_raw(stg_log_line *l, const char *text, size_t size)
 {
     if (l->is_cut || size > l->room - TAIL - l->size) {
@@ -91,6 +92,7 @@ static size_t escape(const stg_log_line *l, stg_span text, char step[STEP_MAX])
     return c.size;
 }
 
+/* A long value is cut between characters, never inside of an escape. */
 static void add_escaped(stg_log_line *l, stg_span text)
 {
     char step[STEP_MAX];
@@ -129,6 +131,7 @@ static void add_text(stg_log_line *l, stg_span text)
 
 /* -- fields ------------------------------------------------------------------ */
 
+/* In JSON the unit is a part of the name, so that a number stays a number. */
 static void add_name(stg_log_line *l, const char *name, const char *unit)
 {
     char text[128];

@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+/* In the loop's own turn, and not in a signal handler: anything may be
+ * called. */
 static void pass_on(uv_signal_t *handle, int signal)
 {
     stg_signals *s = handle->data;
