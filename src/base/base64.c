@@ -51,5 +51,7 @@ bool stg_base64_read(char *to, stg_span text, size_t *size)
             *to++ = (char)(group >> (6 - 2 * (i % 4)));
     }
     *size = text.size / 4 * 3 - pads;
+    // Bits that stand for nothing must be 0: else several texts would be the
+    // same bytes.
     return pads == 0 || (group & (pads == 1 ? 3U : 15U)) == 0;
 }

@@ -50,6 +50,7 @@ static stg_node *meld_all(stg_node *first)
     return top;
 }
 
+/* Its children become one tree, which takes its place or goes below the top. */
 static void cut(stg_heap *h, stg_node *node)
 {
     stg_node *below = meld_all(node->child);

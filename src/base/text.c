@@ -5,6 +5,8 @@
 
 enum { FIRST_ROOM = 1024 };
 
+/* A text that was short once stays short: a later, smaller piece must not
+ * stand behind a gap. */
 char *stg_text_reserve(stg_text *t, size_t more)
 {
     size_t room = t->room == 0 ? FIRST_ROOM : t->room;

@@ -13,7 +13,8 @@ static stg_text_place *place_of(const stg_text_table *t, const char *text)
     return &t->at[at];
 }
 
-/* Half of the places at least are free. */
+/* Half of the places at least are free. So a search ends at a free place after
+ * few steps. */
 static bool make_room(stg_text_table *t)
 {
     stg_text_table grown = {.room = t->room > 0 ? 2 * t->room : 16,
