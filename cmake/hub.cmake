@@ -89,12 +89,10 @@ add_library(stagger_hub STATIC
     alerts/tally.c
     alerts/text.c
     alerts/trial.c
-    base/base64.c
     base/hash.c
     base/histogram.c
     base/refuse.c
     base/text.c
-    base/text_table.c
     base/visible.c
     config/diagnostics.c
     config/diff.c

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
-
 typedef struct span {
     uint32_t first, last;
 } span;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "http/forwarding.h"
 #include "http/header.h"
 #include "ingress/scan.h"

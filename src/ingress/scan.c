@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/digits.h"
-#include "base/utf8.h"
+#include "base/visible.h"
 
 stg_scan stg_scan_of(stg_span text)
 {

@@ -7,8 +7,8 @@
 
 #include <openssl/evp.h>
 
-#include "base/base64.h"
-#include "base/utf8.h"
+#include "base/text.h"
+#include "base/visible.h"
 #include "http/forwarding.h"
 #include "http/header.h"
 #include "kafka/internal.h"
