@@ -121,12 +121,11 @@ add_library(stagger_hub STATIC
     config/yaml_tree.c
     host/deadlines.c
     host/files.c
-    host/instant.c
     host/log.c
     host/log_line.c
     host/notify.c
-    host/private_file.c
-    host/signals.c
+    host/process.c
+    host/wall.c
     http/answer.c
     http/client.c
     http/connection.c
@@ -194,7 +193,6 @@ add_library(stagger_hub STATIC
     metrics/print.c
     metrics/print_source.c
     metrics/print_targets.c
-    metrics/process.c
     sources/queue.c
     store/appends.c
     store/arena.c

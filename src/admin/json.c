@@ -6,7 +6,7 @@
 #include "admin/internal.h"
 #include "base/text.h"
 #include "base/visible.h"
-#include "host/log_line.h"
+#include "host/wall.h"
 
 json_t *stg_json_span(const char *at, size_t size)
 {

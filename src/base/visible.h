@@ -6,7 +6,7 @@
  * (also the C1 controls, U+0080 to U+009F); a bidirectional override shows a
  * text in another order than it has; an invisible character makes two names
  * look the same. All that is printed for people goes through here: commands by
- * cli/say.h, the hub's log by host/log_line.h. */
+ * cli/say.h, the hub's log by host/log.h. */
 #ifndef STAGGER_BASE_VISIBLE_H
 #define STAGGER_BASE_VISIBLE_H
 

@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 #include "base/list.h"
-#include "host/log_line.h"
+#include "host/wall.h"
 
 enum {
     SERIES_MAX = 256,

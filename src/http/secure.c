@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/refuse.h"
-#include "host/private_file.h"
+#include "host/process.h"
 #include "host/wall.h"
 #include "http/server.h"
 

@@ -21,7 +21,7 @@
 #include <openssl/rand.h>
 
 #include "base/digits.h"
-#include "host/private_file.h"
+#include "host/process.h"
 
 enum {
     HASH_SIZE = 32,

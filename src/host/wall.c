@@ -1,7 +1,22 @@
-#include "host/instant.h"
+#include "host/wall.h"
 
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+const char *stg_utc_text(uint64_t utc, char text[STG_UTC_TEXT_MAX])
+{
+    time_t seconds = (time_t)(utc / STG_S);
+    struct tm tm;
+    size_t length;
+
+    gmtime_r(&seconds, &tm);
+    length = strftime(text, STG_UTC_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text + length, STG_UTC_TEXT_MAX - length, ".%03uZ",
+             (unsigned)(utc / STG_MS % 1000));
+    return text;
+}
+
+/* -- reading ---------------------------------------------------------------- */
 
 /* A number of exactly so many digits, at the start of *text, which moves. */
 static bool read_digits(const char **text, int digits, int *number)
