@@ -133,7 +133,6 @@ add_library(stagger_hub STATIC
     http/dial.c
     http/egress.c
     http/endpoint.c
-    http/forwarding.c
     http/framing.c
     http/header.c
     http/inbound.c
@@ -170,7 +169,6 @@ add_library(stagger_hub STATIC
     ingress/ingress.c
     ingress/message.c
     ingress/options.c
-    ingress/problem.c
     ingress/publish.c
     ingress/request.c
     ingress/route.c

@@ -1,4 +1,4 @@
-#include "http/response.h"
+#include "http/server.h"
 
 #include <string.h>
 

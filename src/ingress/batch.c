@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "http/forwarding.h"
 #include "http/header.h"
 #include "ingress/scan.h"
 

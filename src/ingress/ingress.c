@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "ingress/internal.h"
 
 stg_ingress_options stg_ingress_options_default(void)

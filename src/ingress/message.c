@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/forwarding.h"
 #include "http/header.h"
 #include "ingress/internal.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "ingress/internal.h"
 
 /* The ingress's options: their check, and what is made of them in memory

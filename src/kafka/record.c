@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "base/visible.h"
-#include "http/forwarding.h"
 #include "http/header.h"
 #include "kafka/internal.h"
 #include "store/parcel.h"
