@@ -7,7 +7,6 @@
 
 #include "core/retry_internal.h"
 #include "core/rule.h"
-#include "core/wait.h"
 #include "core/writer.h"
 
 stg_status stg_hedge_check(const stg_hedge_options *o, stg_error *err)

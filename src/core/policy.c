@@ -8,7 +8,6 @@
 #include "core/options.h"
 #include "core/rule.h"
 #include "core/text_internal.h"
-#include "core/wait.h"
 #include "core/writer.h"
 
 stg_policy stg_policy_default(void)

@@ -12,7 +12,6 @@
 #include "core/backoff_draw.h"
 #include "core/retry_internal.h"
 #include "core/rule.h"
-#include "core/wait.h"
 
 bool stg_retry_is_cancelled(const stg_retry *r)
 {

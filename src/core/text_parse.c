@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "core/rule.h"
 #include "core/text_internal.h"
-#include "core/wait.h"
 #include "core/writer.h"
 
 /* Reads a policy's text word by word: a growth, settings `key=value`

@@ -10,7 +10,6 @@
 #include "core/backoff_draw.h"
 #include "core/options.h"
 #include "core/rule.h"
-#include "core/wait.h"
 #include "core/writer.h"
 
 /* The growth stands before the first key. */

@@ -1,5 +1,5 @@
 /* The end of an attempt, and what follows for its delivery. */
-#include "core/wait.h"
+#include "core/rule.h"
 #include "flow/state.h"
 
 /* The hub's messages have an idempotency key: they may be repeated. */
