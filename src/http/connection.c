@@ -94,6 +94,8 @@ static void forget_headers(stg_connection *c)
     c->exchange.kept = NULL;
 }
 
+/* Nothing points to c any more: its sockets are closed, and its exchange was
+ * told. */
 static void release(stg_connection *c)
 {
     stg_client *client = c->client;
@@ -492,6 +494,8 @@ bool stg_connection_keep_headers(stg_connection *c)
     return true;
 }
 
+/* done is never called from within: what fails here at once is told in the
+ * loop's next turn. */
 void stg_connection_start(stg_connection *c, stg_span headers, stg_span body,
                           stg_ns timeout, stg_reply_fn *done, void *ctx,
                           stg_ns now)

@@ -395,6 +395,7 @@ static stg_connection *take(stg_endpoint *e, stg_ns now)
     return stg_connection_new(e, now);
 }
 
+/* NULL: there is no memory, and done is not called. */
 stg_exchange *stg_endpoint_send(stg_endpoint *e, stg_span headers,
                                 stg_span body, stg_ns timeout,
                                 stg_reply_fn *done, void *ctx)

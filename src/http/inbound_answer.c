@@ -89,6 +89,8 @@ static void send_securely(stg_inbound *c, uv_buf_t parts[2], bool is_given)
         stg_inbound_close(c);
 }
 
+/* A given body is freed once: by written() where some of the answer was
+ * queued, here in all other cases. */
 static void send_answer(stg_inbound *c, uv_buf_t parts[2], bool is_given)
 {
     int sent;

@@ -147,6 +147,7 @@ void stg_name_add(stg_name *n, const struct sockaddr *address)
     n->count++;
 }
 
+/* May free n, where nobody but the question held it. */
 static void end_question(stg_name *n)
 {
     stg_names *all = n->names;

@@ -206,7 +206,9 @@ static int put_off(stg_inbound *c, const char *bytes, size_t size)
     return error;
 }
 
-/* Sends the records that were made. Returns an error of libuv, or 0. */
+/* Sends the records that were made. Returns an error of libuv, or 0. What is
+ * not taken is copied, for the buffer is shared by all sessions of the
+ * context. */
 static int flush(stg_inbound *c)
 {
     stg_tls *session = c->secure->session;

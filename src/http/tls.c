@@ -358,6 +358,8 @@ stg_status stg_tls_context_take(stg_tls_context **context, stg_list *contexts,
     return STG_OK;
 }
 
+/* Sessions are users, too: a context that was replaced lives as long as the
+ * last connection that it has made. */
 void stg_tls_context_release(stg_tls_context *c)
 {
     if (--c->users > 0)
