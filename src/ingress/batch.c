@@ -81,6 +81,7 @@ static bool keep_member(line *l, stg_span name, stg_span value)
     return true;
 }
 
+/* Positions in errors count bytes of the line, from 1. */
 static bool read_members(line *l, stg_span text)
 {
     stg_scan s = stg_scan_of(text);
@@ -132,6 +133,8 @@ static bool read_content_type(line *l, stg_span *type)
            REFUSE(l, 400, "\"%s\" is no media type", field_names[CONTENT_TYPE]);
 }
 
+/* The size is checked when it is decoded: Base64 and escapes are longer than
+ * what they stand for. */
 static bool read_body(line *l, stg_parcel *p)
 {
     int forms = (l->raw[BODY].at != NULL) + (l->raw[BODY_BASE64].at != NULL) +

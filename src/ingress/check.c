@@ -66,6 +66,8 @@ static bool has_zero(stg_span text)
     return false;
 }
 
+/* Decodes into a buffer of the ingress, which check_value() uses again: who needs
+ * the path later decodes it anew. */
 static bool check_path(stg_caller *c)
 {
     if (has_zero(part_of(c, STG_PART_PATH)) ||
@@ -96,6 +98,8 @@ static bool check_route(stg_caller *c, const char *method)
                            "/v1/messages");
 }
 
+/* An empty part, as in `a=1&&b=2`, is skipped. value.at is NULL where there is
+ * no '='. */
 bool stg_query_take(stg_span *query, stg_span *name, stg_span *value)
 {
     while (query->size > 0) {

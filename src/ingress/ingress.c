@@ -104,6 +104,8 @@ static const stg_route own[] = {
      true},
 };
 
+/* A table too many is ignored: their number is a matter of the code, and not
+ * of the settings. */
 void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
                        void *ctx)
 {
@@ -307,6 +309,8 @@ void stg_ingress_settle(stg_ingress *g)
         stg_deadline_set(&g->server.deadlines, &g->stopping, 0);
 }
 
+/* Handlers are not waited for, streams end, publications are waited for: each
+ * of their producers learns whether its message is stored. */
 void stg_ingress_stop(stg_ingress *g, void (*stopped)(void *ctx), void *ctx)
 {
     g->view.is_stopping = true;

@@ -29,6 +29,7 @@ static void write_bytes(char **out, const char *at, size_t size)
     *out += size;
 }
 
+/* Headers that Connection names end at this hop (RFC 9110, section 7.6.1). */
 static bool is_kept(const letterhead *l, stg_span name)
 {
     return stg_headers_keep((const char *const *)l->ingress->headers, name) &&
@@ -133,6 +134,8 @@ static bool check_names(stg_caller *c, const letterhead *l)
     return true;
 }
 
+/* Two values for a header that stands once are refused: the hub would have to
+ * choose one. */
 static bool check_letterhead(stg_caller *c, letterhead *l)
 {
     unquote(&l->idempotency_key);

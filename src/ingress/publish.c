@@ -22,6 +22,8 @@ static void count_messages(stg_ingress_view *v, const stg_publication *p,
             v->accepted++;
 }
 
+/* Without memory for the ids the message is stored all the same: a 503 has the
+ * producer send it again, and its key makes that a repeat. */
 static void tell_accepted(const stg_publication *p,
                           const stg_append_answer *answers)
 {

@@ -48,6 +48,7 @@ static size_t next_room(const stg_caller *c, size_t size)
     return room < most ? room : most;
 }
 
+/* Bytes are counted against what may be pending before they are allocated. */
 static bool make_room(stg_caller *c, size_t size)
 {
     size_t room = next_room(c, size);
@@ -67,6 +68,8 @@ static bool make_room(stg_caller *c, size_t size)
     return true;
 }
 
+/* A body in chunks has no length in advance, so its limit is looked at for
+ * each piece. */
 static bool keep_piece(stg_caller *c, stg_span piece)
 {
     if (piece.size > stg_request_body_max(c) - c->size)
@@ -167,6 +170,8 @@ static void finish(stg_inbound *in)
         stg_ask_begin(c);
 }
 
+/* What the server refuses before there is a request: the head has no route,
+ * and nobody is asked who it is. */
 static void refuse(stg_inbound *in, int status, const char *why)
 {
     stg_caller *c = caller_of(in);

@@ -338,6 +338,7 @@ static void print_hex(const unsigned char *bytes, size_t size, char *text)
         sprintf(text + 2 * i, "%02x", bytes[i]);
 }
 
+/* 256 random bits, in hexadecimal. */
 stg_status stg_token_make(char token[STG_TOKEN_TEXT_MAX], stg_error *err)
 {
     static const char prefix[] = "stagger_";
