@@ -78,6 +78,8 @@ void stg_heap_remove(stg_heap *h, stg_node *node)
         cut(h, node);
 }
 
+/* A node that is in already is taken out first: its new key may be either
+ * way. */
 void stg_heap_put(stg_heap *h, stg_node *node, uint64_t key)
 {
     stg_heap_remove(h, node);

@@ -52,6 +52,8 @@ static void close_timer(uv_handle_t *handle)
     all->closed(all->ctx);
 }
 
+/* A deadline that is still set must not be cleared behind this: its node
+ * points into the heap that is forgotten here. */
 void stg_deadlines_close(stg_deadlines *all, void (*closed)(void *ctx),
                          void *ctx)
 {

@@ -81,6 +81,7 @@ static stg_log_now read_clocks(void *ctx)
                          read_clock(CLOCK_REALTIME)};
 }
 
+/* NO_COLOR counts only where it has a value (no-color.org). */
 stg_log_options stg_log_options_default(void)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -196,6 +197,8 @@ static void tell_dropped(stg_log *l, uint64_t utc)
     l->dropped = 0;
 }
 
+/* While the count of dropped lines cannot be written, no line is: a reader
+ * sees where they are missing. */
 static void tell(stg_log *l, const news *n)
 {
     stg_log_line line;

@@ -72,6 +72,7 @@ static stg_ns time_of(const uv_timeval_t *t)
     return (stg_ns)t->tv_sec * STG_S + (stg_ns)t->tv_usec * STG_US;
 }
 
+/* Of /proc, which other systems do not have: 0 there. */
 static uint64_t count_files(void)
 {
     enum { NOT_FILES = 3 }; // ".", "..", and the directory itself
