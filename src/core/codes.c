@@ -353,6 +353,7 @@ static const table tables[] = {
     [STG_CODE_KAFKA] = {"kafka", "KAFKA_", ROWS(kafka)},
 };
 
+/* A kind out of range has no names and no prefix. */
 static const table *table_of(stg_code_kind kind)
 {
     static const table none = {.prefix = "", .cause = ""};

@@ -54,6 +54,7 @@ static stg_ns find_delay(const stg_retry *r)
                                           o->percentile);
 }
 
+/* Without hedges the round has one attempt, and no further moment. */
 void stg_hedge_begin(stg_hedge *h, const stg_retry *r, stg_ns now)
 {
     if (h == NULL)

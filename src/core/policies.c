@@ -72,6 +72,8 @@ static uint32_t find_line(const stg_policies *walk, const stg_reader *name,
     return 0;
 }
 
+/* A preset's name is refused: a text that begins with it would mean two
+ * policies. */
 static bool check_name(const stg_policies *walk, const stg_parser *at,
                        const stg_reader *name, const stg_reader *rest)
 {

@@ -181,6 +181,8 @@ stg_progress stg_progress_begin(const stg_policy *policy)
     return (stg_progress){.last = policy == NULL ? 0 : policy->backoff.base};
 }
 
+/* What the policy's next decision depends on, and no instants: those of
+ * another start of the machine mean nothing. */
 void stg_retry_save(const stg_retry *r, stg_progress *progress)
 {
     if (progress == NULL)

@@ -224,6 +224,7 @@ static bool refuse_word(const stg_parser *p, const stg_reader *word)
     return stg_parser_refuse_word(p, word, s.name, expected_word);
 }
 
+/* A growth is a word by itself; all others have a '='. */
 static bool read_word(stg_parser *p, const stg_reader *word)
 {
     bool is_one;
