@@ -8,7 +8,7 @@
  * Breaker, limit, budget and gate each hear of the end, with one exception: what
  * the hub's own network or its stop caused is no fault of the target, and the
  * delivery is put back as it was (is_ours, is_as_before). */
-#include "core/wait.h"
+#include "core/rule.h"
 #include "flow/state.h"
 
 /* The hub's messages have an idempotency key: they may be repeated. */
