@@ -15,7 +15,7 @@
 
 #include "admin/internal.h"
 #include "host/wall.h"
-#include "http/response.h"
+#include "http/server.h"
 #include "hub/control.h"
 
 struct stg_change_call {

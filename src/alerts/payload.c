@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "host/log_line.h"
+#include "host/wall.h"
 
 /* Takes the reference. NULL: there is no memory. */
 static char *print(json_t *json)
