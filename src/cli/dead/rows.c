@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "cli/dead/dead.h"
 #include "cli/options.h"
 #include "cli/say.h"
