@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+/* A page that stands alone: no script, no font and no picture from elsewhere,
+ * and a Content-Security-Policy that forbids them. Each chart is in the page
+ * twice, wide and narrow, and the style shows one of them: SVG text does not
+ * wrap by itself. Text of the user must pass through %e or put_escaped(). */
+
 enum { WIDE = 760, NARROW = 360 };
 
 static const char head[] =

@@ -3,6 +3,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* From numbers to places on an axis: the range, its ticks, and their text. The
+ * logarithm is our own, as charts are drawn without a C library too, and the
+ * same bytes are wanted everywhere. Ticks are compared with a slack of 1e-9,
+ * since a step such as 0.1 is no exact double: without it the last tick of a
+ * range comes and goes.
+ *
+ * A tight scale ends where the range does; else it is widened to whole ticks.
+ * No more than STG_TICKS_MAX are kept, the first ones. */
+
 /* -- the logarithm */
 
 /* ln(m) = 2 (t + t^3/3 + t^5/5 + ...), t = (m - 1) / (m + 1), for m from

@@ -2,6 +2,16 @@
 
 #include "chart/svg_internal.h"
 
+/* A chart as SVG: extents of the points, then scales, then panels from top to
+ * bottom. It is drawn twice, first into a buffer that takes nothing, as the
+ * height in the first line is known only after the legends have been wrapped.
+ * Both passes must do the same: drawing may not depend on what the buffer
+ * holds.
+ *
+ * The left edge depends on the widest tick label, and so on the y scales, which
+ * do not depend on the width of the plot: plot_of() may be called before
+ * lay_out() has set the edges. */
+
 enum { EDGE = 14, INSET = 1, EDGE_LEAST = 6, NARROWEST = 280, WIDEST = 2000 };
 
 stg_svg_options stg_svg_options_default(void)

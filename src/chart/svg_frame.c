@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+/* Text, axes and the frame of a panel. What stg_svg_axis_title() and
+ * stg_svg_tick() return lies in the picture's one scratch buffer: it is good
+ * until that buffer is used again, so measure or draw it first. */
+
 void stg_svg_text(const stg_picture *pic, double x, double y,
                   const char *anchor, const char *class_names, const char *text)
 {

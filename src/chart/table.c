@@ -2,6 +2,14 @@
 
 #include <string.h>
 
+/* Tables for programs: JSON and CSV of the same cells. A column without a key
+ * is for people and is left out of both.
+ *
+ * A key "group.name" becomes an object in JSON and group_name in CSV. Columns
+ * of one group must be neighbours: a group that comes twice would be written as
+ * two members of one name. A column with an estimate in any row is two columns
+ * of CSV in all rows, so that rows keep their length. */
+
 static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
 {
     return &t->cells[row * t->column_count + column];

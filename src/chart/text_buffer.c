@@ -3,6 +3,14 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* A text that grows, and numbers in it. Numbers become an integer of the digits
+ * wanted, rounded half up, and are printed from that: goldens compare the
+ * bytes, so a change of how a number is scaled may change them.
+ *
+ * Without memory the buffer is short from then on and takes nothing more, not
+ * even what would fit: a text with a hole would look whole. Callers check
+ * is_short once, at the end. */
+
 enum { FIRST_SIZE = 4096 };
 
 stg_text_buffer stg_text_buffer_on(const stg_memory *memory)
@@ -131,7 +139,8 @@ void stg_text_buffer_put_count(stg_text_buffer *p, uint64_t number)
     put_digits(p, number, 0, false);
 }
 
-/* Writes what is no number, and the sign, and takes it away. */
+/* Writes "none" for an infinite number or NaN and returns false; else writes
+ * the sign and makes *number positive. x - x is 0 for finite numbers only. */
 static bool put_sign(stg_text_buffer *p, double *number)
 {
     if (!(*number - *number == 0)) {
@@ -181,6 +190,8 @@ static uint64_t round_up_at_half(double number)
     return (uint64_t)(number + 0.5);
 }
 
+/* Numbers of 9.2e18 and more after scaling print as 9.2e18: the digits are a
+ * uint64_t. stg_text_buffer_put_rounded() takes the exponent form before. */
 static void put_fixed(stg_text_buffer *p, double number, int places,
                       bool is_grouped)
 {
@@ -245,6 +256,8 @@ void stg_text_buffer_put_rounded(stg_text_buffer *p, double number)
         put_fixed(p, number, exponent >= 2 ? 0 : 2 - exponent, true);
 }
 
+/* Chooses the largest unit that is not longer than the time, then rounds: a
+ * time just below a unit may print as 1,000 ms or 60 s. */
 void stg_text_buffer_put_time(stg_text_buffer *p, double ms)
 {
     static const struct {

@@ -4,6 +4,15 @@
 
 #include "core/writer.h"
 
+/* From a question to a model, to candidates, to a verdict. The model is the
+ * user's service made smaller by stg_question_scale(): rate, capacity,
+ * processes and an explicit queue shrink together, times do not, so that a run
+ * stays near OPERATIONS_MAX operations. A budget's rate and capacity are scaled
+ * too, as one process of the model may stand for several.
+ *
+ * A candidate is in the user's numbers, which are what is pasted. The model
+ * runs what stg_question_policy() makes of it. */
+
 enum {
     OPERATIONS_MAX = 40000, // of a run: what takes some ten milliseconds
     BEFORE = 10,            // seconds until the trouble begins, at least
@@ -143,8 +152,9 @@ static uint32_t processes_of(const stg_question *q)
     return processes < 1 ? 1 : processes > 1000000 ? 1000000 : processes;
 }
 
-/* Few services bound their queue by what their clients wait for. So it has
- * places for twice that, which is where a storm may stay. */
+/* The queue where the question names none. Few services bound their queue by
+ * what their clients wait for. So it has places for twice that, which is where
+ * a storm may stay. */
 static uint32_t usual_queue(const stg_question *q, uint64_t capacity)
 {
     double places = 2 * (double)timeout_of(q) / 1e9 * (double)capacity / 1000;
@@ -330,6 +340,10 @@ static void set_breaker(stg_policy *p, const stg_question *q)
         .open_max = stg_ns_max(open, round_down(q->patience / 10))};
 }
 
+/* Numbers 0 and 1 are for comparison: no retries, and retries without a budget.
+ * The rest is one number in mixed radix, the base its lowest digit, then
+ * attempts, budget and breaker. Budget and breaker together are the family.
+ * Returns false for the first number that is too large. */
 bool stg_candidate_make(const stg_question *q, size_t i, stg_candidate *c)
 {
     stg_policy p = common_policy(q);
@@ -424,7 +438,9 @@ int stg_verdict_compare(const stg_advice_verdict *a,
     return score(a) < score(b) ? -1 : 1;
 }
 
-/* Of the runs of a scenario. */
+/* The mean difference of success in a scenario, run by run: a run has the same
+ * seed with both policies, so most of the noise cancels. Both summaries must
+ * have the same number of runs, in the same order. */
 static stg_estimate gain_in(const stg_overload_summary *with,
                             const stg_overload_summary *without)
 {
@@ -445,6 +461,7 @@ static stg_estimate gain_in(const stg_overload_summary *with,
     return e;
 }
 
+/* Scenarios weigh the same. They are independent, so their variances add up. */
 stg_estimate stg_verdict_gain(const stg_overload_summary *const *with,
                               const stg_overload_summary *const *without,
                               size_t scenarios)

@@ -6,6 +6,17 @@
 #include "sim/random.h"
 #include "sim/statistics.h"
 
+/* Clients that begin at once and compete for one resource, each with a retry of
+ * the core. A client has one event in the queue at most: the arrival of its
+ * next call. The answer is worked out when the call arrives, and the client's
+ * decision with it, at the later time at which the answer is received. So an
+ * attempt costs one event, and events_max counts calls.
+ *
+ * Clients share no peer: budget, breaker and rate belong to each. Network,
+ * service and backoff draw from streams of their own, so that a change of the
+ * policy leaves the sequence of the service as it was. All clients share the
+ * streams, in the order of calls: a change of that order changes results. */
+
 enum {
     LINE = 64,     /* bytes that come from memory at once */
     STATE = 80,    /* bytes of a client's own: a retry, and the time it read */
@@ -242,7 +253,8 @@ static void note_wait(stg_contention *c, const stg_retry *r, stg_ns wait)
         c->is_lost = true;
 }
 
-/* The client hears at `at` what its call came to. */
+/* The client learns the outcome of its call at `at`, which lies ahead of the
+ * engine's clock by the way back. */
 static void hear(stg_contention *c, uint32_t id, const stg_outcome *o,
                  stg_ns at)
 {
@@ -281,7 +293,9 @@ static void count_call(stg_contention *c, uint32_t id, bool is_success)
     }
 }
 
-/* The client has not waited for the answer: it stopped at *at. */
+/* Whether the answer at *at comes after the attempt's timeout; *at becomes the
+ * moment at which the client stopped. That is never before now: the call has
+ * arrived, and a later attempt cannot be pushed into the past. */
 static bool is_too_late(const stg_contention *c, uint32_t id, stg_ns *at)
 {
     const stg_retry *r = &c->retries[id];

@@ -4,6 +4,16 @@
 
 #include "sim/statistics.h"
 
+/* What many repetitions of a contention add up to. A series counts calls by
+ * slice of time. The run under way is counted in `now`, and moves to the sums
+ * when it is finished: the square of a whole run's count is needed for the
+ * standard error, and a stopped run can be dropped (only `beyond` keeps
+ * its calls).
+ *
+ * Sums are integers, so that merging the totals of threads gives the same
+ * numbers in any order. Only a finished series may be merged or joined: both
+ * leave `now` out. */
+
 void stg_sim_series_init(stg_sim_series *s, stg_ns width, size_t room,
                          const stg_memory *memory)
 {
@@ -111,6 +121,9 @@ void stg_sim_series_drop(stg_sim_series *s)
         s->now[i] = 0;
 }
 
+/* The squares of wider slices cannot be had from those of narrow ones, as
+ * counts of neighbours are not independent. The square of the sum is right for
+ * a single run only. */
 void stg_sim_series_join(stg_sim_series *s, size_t of)
 {
     size_t used = (s->used + of - 1) / of;
@@ -145,6 +158,8 @@ bool stg_sim_series_merge(stg_sim_series *s, const stg_sim_series *other)
     return true;
 }
 
+/* The variance is (sum of squares - mean * sum) / (runs - 1), and the error of
+ * the mean its root over runs. Rounding can make it less than 0: that is 0. */
 double stg_sim_series_mean(const stg_sim_series *s, size_t slice, double *se)
 {
     double runs = (double)s->runs, mean, spread;

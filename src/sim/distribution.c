@@ -5,6 +5,14 @@
 #include "core/reader.h"
 #include "core/writer.h"
 
+/* Times that are drawn, and their text. The table `kinds` has the name and the
+ * number of times of each kind for reader and writer, so that what is printed
+ * can be read back. `count` has two meanings: stages of an Erlang distribution
+ * (1 to 1000), and the share of the first mean of a mix, in thousandths.
+ *
+ * How many random numbers a draw takes belongs to the results: one more or
+ * less changes every run after it with the same seed. */
+
 static const struct {
     const char *name; /* "" for a bare time */
     int times;
@@ -26,6 +34,7 @@ static stg_ns round_ns(double x)
     return x < 0x1p62 ? (stg_ns)(x + 0.5) : (stg_ns)1 << 62;
 }
 
+/* Erlang: the sum of `count` exponential stages, scaled to the mean a. */
 static double draw_stages(const stg_distribution *distribution, stg_rng *rng)
 {
     double sum = 0;
@@ -35,6 +44,8 @@ static double draw_stages(const stg_distribution *distribution, stg_rng *rng)
     return sum * ((double)distribution->a / distribution->count);
 }
 
+/* Hyperexponential: mean a with a chance of count / 1000, else mean b. The
+ * choice is drawn first. */
 static double draw_mix(const stg_distribution *distribution, stg_rng *rng)
 {
     stg_ns mean = stg_rng_upto(rng, 999) < distribution->count

@@ -4,6 +4,15 @@
 
 #include <string.h>
 
+/* The results of overloads as a table, and their series as JSON. One list of
+ * columns serves terminal, CSV and JSON: a column without a key is for people
+ * only, one without a title for programs only. The figures are the columns from
+ * COLUMN_FIGURES on, in the order of stg_figure, so a new figure needs a row
+ * here. A figure that no run has is an empty cell, not 0.
+ *
+ * Cells, rows and words of a table share one allocation, in this order; cells
+ * point into rows and words, so it must not move. */
+
 enum {
     COLUMN_POLICY,
     COLUMN_TEXT,
@@ -71,6 +80,8 @@ typedef struct row {
     char text[STG_POLICY_TEXT_MAX];
 } row;
 
+/* The mean goodput of the bins, in CURVE parts. A part without a bin stays 0,
+ * as it does where there are fewer bins than parts. */
 static void draw_curve(const stg_overload_summary *s, row *r)
 {
     for (uint32_t i = 0; i < CURVE; i++) {

@@ -2,6 +2,14 @@
 
 #include <string.h>
 
+/* A queue has two parts: packed 64-bit keys before the horizon, in a heap or a
+ * ladder, and events with their full time beyond it. The origin moves only
+ * when nothing is left before the horizon, so every event beyond it is later
+ * than every event before it, and the two parts are never compared.
+ *
+ * An event before the origin would wrap to a huge distance and be put beyond
+ * the horizon: callers must not push a time before the last one popped. */
+
 enum {
     /* From so many ids on the ladder is faster than the heap. Measured. */
     LADDER_FROM = 64,
@@ -120,12 +128,17 @@ static stg_sim_far pop_far(stg_sim_queue *q)
 
 /* -- before it */
 
+/* The ladder's count includes its buckets: "near" means before the horizon
+ * here, and the sorted keys in queue_ladder.c. */
 static size_t count_near(const stg_sim_queue *q)
 {
     return q->kind == STG_SIM_QUEUE_HEAP ? q->heap.count : q->ladder.count;
 }
 
-/* Nothing is left before the horizon: the origin moves to the next event. */
+/* Moves the origin to the next event, when nothing is left before the horizon.
+ * Each event is pushed before it is popped from beyond the horizon: without
+ * memory for the push it is still there, and the count stays true. The ladder
+ * is cleared because its floor is a key of the old origin. */
 static bool move_origin(stg_sim_queue *q)
 {
     if (q->far_count == 0)

@@ -2,6 +2,16 @@
 
 #include <string.h>
 
+/* The radix queue that queue.h describes. Three facts hold between calls: keys
+ * up to the floor are in `near` or in `late`; a bucket's keys are all above the
+ * floor; and buckets are in order of their place, so the first one used has the
+ * least key. The floor never goes down, except by a clear.
+ *
+ * Whoever changes the floor must empty the first bucket in the same step: keys
+ * that stay in a bucket are found by their difference to the old floor. All
+ * other buckets keep their place, because they differ from the old and from the
+ * new floor in the same highest digit. */
+
 void stg_sim_ladder_init(stg_sim_ladder *l, const stg_memory *memory)
 {
     *l = (stg_sim_ladder){.memory = memory};
@@ -81,7 +91,8 @@ static size_t first_place(const stg_sim_ladder *l)
     return (size_t)level << STG_LADDER_BITS | lowest_bit(l->used[level]);
 }
 
-/* The first bucket, which is not in the ladder any more. */
+/* Unlinks and returns the first bucket. `x & (x - 1)` clears the lowest bit,
+ * which is the one that first_place() found. */
 static stg_ladder_chunk *take_bucket(stg_sim_ladder *l, unsigned *level)
 {
     size_t place = first_place(l);
@@ -110,11 +121,13 @@ void stg_sim_ladder_clear(stg_sim_ladder *l)
 /* -- few keys: they are sorted */
 
 /* How many keys have each digit, a byte each; and then, how many have it or a
- * lesser one. */
+ * lesser one. A byte is enough, as STG_LADDER_FEW is below 256. */
 typedef struct digits {
     uint64_t counts[STG_LADDER_DIGITS / 8];
 } digits;
 
+/* Prefix sums of the eight bytes of each word at once: a multiplication by
+ * 0x0101... adds to each byte all those below it. */
 static void add_up(digits *d)
 {
     const uint64_t each = 0x0101010101010101;

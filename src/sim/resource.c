@@ -1,5 +1,13 @@
 #include "sim/resource.h"
 
+/* What clients contend for, as one call in and one answer out. Calls come in
+ * the order of time, so the answer to a call, and when it comes, is known at
+ * its arrival: a lock is the time until which it is held, workers are a heap
+ * of the times at which each is free, a rate is a counter of one window.
+ *
+ * A call out of order would be answered from a later state. The optimistic
+ * resource is inline, in the header; it is the hot one. */
+
 const stg_outcome stg_server_success = {.fault = STG_FAULT_NONE};
 
 bool stg_server_init(stg_server *s, const stg_resource *resource,
@@ -63,6 +71,8 @@ static stg_resource_answer take_lock(stg_server *s, stg_ns at)
     return succeed(s->changed_at);
 }
 
+/* Windows are fixed and begin at multiples of the width, so twice the count may
+ * pass around a border. Retry-After (says_when) is the rest of the window. */
 static stg_resource_answer count_call(stg_server *s, stg_ns at)
 {
     uint64_t window = at / s->resource.width;
@@ -101,7 +111,10 @@ static void join_queue(stg_server *s, stg_ns start_at)
     s->waiting++;
 }
 
-/* In the order of arrival, so each one's start is known when it comes. */
+/* Service is first come, first served, so the start of each is known when it
+ * comes: the earliest time at which a worker is free. Without a bound of the
+ * queue nobody is counted; with one, the ring holds the starts of those that
+ * wait, which never go down. */
 static stg_resource_answer work(stg_server *s, stg_ns at)
 {
     stg_ns free_at = s->free_at.keys[0], end_at;

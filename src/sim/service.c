@@ -4,6 +4,17 @@
 
 #include "core/writer.h"
 
+/* Workers and a queue, as lists through arrays: a request is in one list at
+ * most (free, or queued), a worker is busy or in the list of the free.
+ *
+ * Every function that changes `queued` or `busy` calls stg_sim_service_count()
+ * first: `present` and `queued` are integrals over time, and the time since the
+ * last change counts with the old numbers. `present` and `stay_inside` measure
+ * the same thing from two sides (Little's law); tests compare them.
+ *
+ * A stall does not take back the events that on_start asked for. They come, and
+ * stg_sim_service_is_due() tells them from those that a resume asked for. */
+
 enum { NORMAL = 1000 }; // thousandths of the usual time
 enum { REQUESTS_FIRST = 1024 };
 
@@ -125,6 +136,7 @@ void stg_sim_service_count_from(stg_sim_service *s, stg_ns now)
     s->counted_from_at = s->counted_at = now;
 }
 
+/* The part of a request's stay that lies in the time that is counted. */
 static void count_stay(stg_sim_service *s, const stg_sim_request *q, stg_ns now)
 {
     stg_ns from_at = stg_ns_max(q->reached_at, s->counted_from_at);
@@ -177,7 +189,8 @@ static void take_out(stg_sim_service *s, uint32_t id)
 
 /* -- workers --------------------------------------------------------------- */
 
-/* ns times thousandths. */
+/* ns times thousandths. The division comes first, as ns * factor may overflow;
+ * the remainder is scaled apart, so that nothing is lost but a fraction. */
 static stg_ns scale(stg_ns ns, uint32_t factor)
 {
     return stg_ns_add(stg_ns_mul(ns / 1000, factor), ns % 1000 * factor / 1000);
