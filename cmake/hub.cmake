@@ -72,6 +72,7 @@ add_library(stagger_hub STATIC
     admin/change.c
     admin/choice.c
     admin/events.c
+    admin/history.c
     admin/json.c
     admin/letters.c
     admin/look.c
@@ -153,10 +154,12 @@ add_library(stagger_hub STATIC
     http/url.c
     http/wire.c
     hub/attempt.c
+    hub/history.c
     hub/hub.c
     hub/intake.c
     hub/latency.c
     hub/measure.c
+    hub/recent.c
     hub/reload.c
     hub/service.c
     hub/shell.c

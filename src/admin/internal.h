@@ -2,6 +2,7 @@
  *
  *     admin.c    the table of routes; open and close
  *     look.c     the hub, its targets
+ *     history.c  what targets did in the last hour
  *     letters.c  dead letters and messages, to look at
  *     choice.c   which dead letters
  *     change.c   changes, from the request to the audit log; a test of the sinks
@@ -69,11 +70,20 @@ void stg_admin_token(void *admin, stg_ask *a);
 void stg_admin_targets(void *admin, stg_ask *a);
 void stg_admin_target(void *admin, stg_ask *a);
 
+/* An instant of the loop's clock as one of the wall's; 0: none. */
+stg_ns stg_admin_wall_of(stg_ns at);
+
 /* NULL: no memory. */
 json_t *stg_admin_print_target(const stg_admin *a, size_t i);
 
 /* ?limit= of a page; 0: it was wrong, and the request is answered. */
 uint32_t stg_admin_limit(stg_ask *a);
+
+/* -- history.c --------------------------------------------------------- */
+
+void stg_admin_target_history(void *admin, stg_ask *a);
+void stg_admin_history(void *admin, stg_ask *a);
+void stg_admin_attempts(void *admin, stg_ask *a);
 
 /* -- letters.c --------------------------------------------------------- */
 

@@ -31,6 +31,15 @@ uint32_t stg_admin_limit(stg_ask *a)
     return 0;
 }
 
+stg_ns stg_admin_wall_of(stg_ns at)
+{
+    stg_ns now = stg_deadlines_now(), wall = stg_wall_now();
+
+    if (at == 0 || at == STG_NEVER)
+        return 0;
+    return at < now ? stg_ns_sub(wall, now - at) : stg_ns_add(wall, at - now);
+}
+
 /* -- the hub ----------------------------------------------------------------- */
 
 enum { STATES = STG_TARGET_STATES };
@@ -108,21 +117,12 @@ static json_t *print_source(const stg_hub *h)
                      (int)s->is_away, "partitions", partitions);
 }
 
-/* An instant of the loop's clock as one of the wall's; 0: none. */
-static stg_ns wall_of(stg_ns at)
-{
-    stg_ns now = stg_deadlines_now(), wall = stg_wall_now();
-
-    if (at == 0 || at == STG_NEVER)
-        return 0;
-    return at < now ? stg_ns_sub(wall, now - at) : stg_ns_add(wall, at - now);
-}
-
 /* Our own network; see flow/uplink.h. */
 static json_t *print_uplink(const stg_flow_view *v)
 {
     return json_pack("{s:b,s:o,s:o}", "is_down", (int)v->is_uplink_down,
-                     "down_since", stg_json_time(wall_of(v->uplink_down_at)),
+                     "down_since",
+                     stg_json_time(stg_admin_wall_of(v->uplink_down_at)),
                      "waiting_targets", stg_json_count(v->uplink_lanes));
 }
 
@@ -230,7 +230,7 @@ static void add_lane(json_t *json, const stg_lane_view *l)
     stg_ns wall = stg_wall_now();
 
     json_object_set_new(json, "gate_until",
-                        stg_json_time(wall_of(l->gate_until)));
+                        stg_json_time(stg_admin_wall_of(l->gate_until)));
     json_object_set_new(json, "is_catching_up",
                         json_boolean(l->is_catching_up));
     json_object_set_new(json, "is_slow_start", json_boolean(l->is_slow_start));
@@ -240,7 +240,8 @@ static void add_lane(json_t *json, const stg_lane_view *l)
                                           : stg_json_milliseconds(stg_ns_sub(
                                                 wall, l->oldest_at)));
     json_object_set_new(json, "breaker", json_string(breakers[l->breaker]));
-    json_object_set_new(json, "probe_at", stg_json_time(wall_of(l->probe_at)));
+    json_object_set_new(json, "probe_at",
+                        stg_json_time(stg_admin_wall_of(l->probe_at)));
     json_object_set_new(json, "budget_left",
                         l->budget_left == UINT64_MAX
                             ? json_null()
@@ -255,7 +256,7 @@ static void add_failure(json_t *json, const stg_target_view *v)
     json_object_set_new(json, "last_cause",
                         stg_json_text(*v->fault == '\0' ? NULL : v->fault));
     json_object_set_new(json, "last_failure_at",
-                        stg_json_time(wall_of(v->failed_at)));
+                        stg_json_time(stg_admin_wall_of(v->failed_at)));
     json_object_set_new(
         json, "last_failure_ms_ago",
         stg_json_milliseconds(v->failed_at == 0 ? 0 : stg_ns_max(ago, 1)));
@@ -283,7 +284,7 @@ static json_t *print_policy(const stg_target *t)
 
 json_t *stg_admin_print_target(const stg_admin *a, size_t i)
 {
-    const stg_target *t = a->hub->targets.all[i];
+    stg_target *t = a->hub->targets.all[i];
     stg_target_view v;
     json_t *json;
 
@@ -293,9 +294,13 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
                      print_url(v.url), "is_known", (int)v.is_known,
                      "is_paused_by_call", (int)t->is_paused_by_call);
     json_object_set_new(json, "policy", print_policy(t));
-    json_object_set_new(
-        json, "state",
-        json_string(stg_target_state_name(stg_target_state(t, v.lane.state))));
+    json_object_set_new(json, "state",
+                        json_string(stg_target_state_name(stg_target_note_state(
+                            t, v.lane.state, stg_deadlines_now()))));
+    json_object_set_new(json, "state_since",
+                        stg_json_time(stg_admin_wall_of(t->state_since)));
+    json_object_set_new(json, "failing_since",
+                        stg_json_time(stg_admin_wall_of(t->failing_since)));
     add_lane(json, &v.lane);
     json_object_set_new(json, "attempts", stg_json_count(v.attempts));
     json_object_set_new(json, "failures", stg_json_count(v.failures));

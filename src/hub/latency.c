@@ -15,11 +15,12 @@ static uint32_t bucket_of(stg_ns took)
     return bucket < STG_LATENCY_BUCKETS ? bucket : STG_LATENCY_BUCKETS - 1;
 }
 
-static stg_ns end_of(uint32_t bucket)
+stg_ns stg_latency_end(uint32_t place)
 {
+    uint32_t bucket = place > 0 ? place - 1 : 0;
     stg_ns octave = (stg_ns)1 << (LEAST + bucket / STEPS);
 
-    return octave + octave / STEPS * (bucket % STEPS + 1);
+    return place == 0 ? 0 : octave + octave / STEPS * (bucket % STEPS + 1);
 }
 
 void stg_latency_add(stg_latency *l, stg_ns took)
@@ -29,7 +30,7 @@ void stg_latency_add(stg_latency *l, stg_ns took)
     *count += *count < UINT32_MAX;
 }
 
-stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
+uint32_t stg_latency_find(const stg_latency *l, uint32_t permille)
 {
     uint64_t all = 0, below = 0, needed;
 
@@ -41,7 +42,12 @@ stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
     for (uint32_t i = 0; i < STG_LATENCY_BUCKETS; i++) {
         below += l->counts[i];
         if (below >= needed && below > 0)
-            return end_of(i);
+            return i + 1;
     }
-    return end_of(STG_LATENCY_BUCKETS - 1);
+    return STG_LATENCY_BUCKETS;
+}
+
+stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
+{
+    return stg_latency_end(stg_latency_find(l, permille));
 }

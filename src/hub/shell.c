@@ -247,6 +247,7 @@ static void ask_flow(stg_hub *h)
         return;
     set_wake(h);
     stg_watch_note(&h->watch, now);
+    stg_recorder_note(&h->recorder, now);
 }
 
 void stg_shell_ended(stg_hub *h)

@@ -13,6 +13,7 @@
 #include "base/refuse.h"
 #include "config/targets.h"
 #include "http/url.h"
+#include "hub/history.h"
 
 static stg_status fail(stg_error *err, stg_status status, const char *what,
                        const char *words)
@@ -34,6 +35,16 @@ unsigned stg_target_state(const stg_target *t, stg_lane_state lane)
                : (unsigned)lane;
 }
 
+unsigned stg_target_note_state(stg_target *t, stg_lane_state lane, stg_ns now)
+{
+    unsigned state = stg_target_state(t, lane);
+
+    if (state != t->state)
+        t->state_since = now;
+    t->state = state;
+    return state;
+}
+
 /* -- targets --------------------------------------------------------------- */
 
 void stg_target_free(stg_target *t)
@@ -41,6 +52,8 @@ void stg_target_free(stg_target *t)
     free(t->name);
     free(t->url);
     free(t->latency);
+    free(t->history);
+    stg_recent_free(t->recent);
     free(t->meter.counters);
     free(t->topics_known);
     free(t);

@@ -363,6 +363,54 @@ class Looking(Api):
                    "five dead")
 
 
+    def test_what_a_target_did(self):
+        answers = iter([(200, (), b"thanks"), (503, (), b"no <b>room</b>"),
+                        (400, (), b"\xff\0")])
+        leaf = self.leaf(lambda r: next(answers))
+        hub = self.hub("--to", f"a={leaf.url()}", "--to",
+                       f"b={self.leaf().url()}", "--policy",
+                       "attempts=1 breaker=none")
+        ids = []
+        for i in range(3):
+            ids.append(hub.post(b"x"))
+            leaf.wait(i + 1)
+        last = self.until(lambda: len((found := self.good(
+            hub, "listLastAttempts", name="a"))["attempts"]) == 3 and found,
+            "three attempts")["attempts"]
+        self.assertEqual([(r["message_id"], r["http_status"], r["cause"])
+                          for r in last],
+                         [(ids[2], 400, "HTTP_400"), (ids[1], 503, "HTTP_503"),
+                          (ids[0], 200, None)])
+        self.assertEqual([r.get("answer", r.get("answer_base64"))
+                          for r in last], ["/wA=", "no <b>room</b>", "thanks"])
+        self.assertIsNotNone(
+            self.good(hub, "getTarget", name="a")["failing_since"])
+
+        def looked():
+            h = self.good(hub, "getTargetHistory", name="a")
+            return sum(h["delivered"]) == 1 and sum(h["failed"]) == 2 and h
+        hour = self.until(looked, "a bucket")
+        for series in (hour["delivered"], hour["failed"], hour["p50_ms"],
+                       hour["p99_ms"], *(c["failed"] for c in hour["causes"])):
+            self.assertEqual(len(series), 360)
+        self.assertEqual({(c["cause"], sum(c["failed"]))
+                          for c in hour["causes"]},
+                         {("HTTP_503", 1), ("HTTP_400", 1)})
+        self.assertEqual(sum(t is not None for t in hour["p99_ms"]), 1)
+        first = self.good(hub, "getHistory", query="?limit=1")
+        second = self.good(hub, "getHistory",
+                           query=f"?limit=1&cursor={first['next']}")
+        self.assertEqual([(t["name"], sum(t["delivered"]), sum(t["failed"]))
+                          for t in first["targets"] + second["targets"]],
+                         [("a", 1, 2), ("b", 3, 0)])
+        self.assertEqual(len(first["targets"][0]["delivered"]), 60)
+        self.assertIsNone(second["next"])
+        self.problem(400, "that target is gone", hub, "getHistory",
+                     query="?cursor=none")
+        for name in ("getTargetHistory", "listLastAttempts"):
+            self.problem(404, "no target", hub, name, name="c")
+
+
 class Following(Api):
     """A stream of events."""
 
