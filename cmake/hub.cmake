@@ -75,6 +75,7 @@ add_library(stagger_hub STATIC
     admin/history.c
     admin/json.c
     admin/letters.c
+    admin/live.c
     admin/look.c
     admin/replay.c
     alerts/alerts.c

@@ -9,6 +9,7 @@
  *                of alerts
  *     replay.c   replay and drop
  *     events.c   what happens, as it happens
+ *     live.c     what changes, once a second
  *     json.c     values of JSON */
 #ifndef STAGGER_ADMIN_INTERNAL_H
 #define STAGGER_ADMIN_INTERNAL_H
@@ -23,6 +24,7 @@
 enum { STG_REPLAYS_MAX = 100, STG_REPLAYS_RUNNING_MAX = 8 };
 
 typedef struct stg_admin stg_admin;
+typedef struct stg_live stg_live;
 
 typedef struct stg_replay {
     uint64_t id; /* 0: none */
@@ -44,6 +46,7 @@ struct stg_admin {
                                 that were refused is whole again */
     uint64_t refusals_untold;
     stg_list followers; /* of events */
+    stg_live *live;
 };
 
 /* A stg_refused_fn, of an admin: its line in the audit log. */
@@ -69,6 +72,12 @@ void stg_admin_status(void *admin, stg_ask *a);
 void stg_admin_token(void *admin, stg_ask *a);
 void stg_admin_targets(void *admin, stg_ask *a);
 void stg_admin_target(void *admin, stg_ask *a);
+
+/* The answer of /v1/status. NULL: no memory. */
+json_t *stg_admin_print_status(const stg_admin *a);
+
+/* "half-open" */
+const char *stg_admin_breaker_name(stg_breaker_state state);
 
 /* An instant of the loop's clock as one of the wall's; 0: none. */
 stg_ns stg_admin_wall_of(stg_ns at);
@@ -146,6 +155,13 @@ void stg_admin_test_alerts(void *admin, stg_ask *a);
 /* -- events.c ---------------------------------------------------------- */
 
 void stg_admin_events(void *admin, stg_ask *a);
+
+/* -- live.c ------------------------------------------------------------ */
+
+void stg_admin_live(void *admin, stg_ask *a);
+
+/* To be freed by free(), once nobody watches. NULL: no memory. */
+stg_live *stg_live_new(stg_admin *a);
 
 /* -- replay.c ---------------------------------------------------------- */
 

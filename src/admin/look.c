@@ -126,9 +126,8 @@ static json_t *print_uplink(const stg_flow_view *v)
                      "waiting_targets", stg_json_count(v->uplink_lanes));
 }
 
-void stg_admin_status(void *admin, stg_ask *ask)
+json_t *stg_admin_print_status(const stg_admin *a)
 {
-    const stg_admin *a = admin;
     const stg_hub *h = a->hub;
     const char *state = h->is_broken     ? "broken"
                         : h->is_stopping ? "stopping"
@@ -138,22 +137,25 @@ void stg_admin_status(void *admin, stg_ask *ask)
 
     stg_hub_look(h, &v);
     snprintf(epoch, sizeof epoch, "%016" PRIx64, h->attempts.epoch);
-    stg_ask_answer_json(
-        ask, 200,
-        json_pack(
-            "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
-            "s:i,s:o}",
-            "version", STG_VERSION, "epoch", epoch, "started_at",
-            stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
-            "state", state, "missing", stg_json_text(stg_intake_missing(h)),
-            "accepted", stg_json_count(v.accepted), "in_flight",
-            stg_json_count(v.flow.in_flight), "window_messages",
-            stg_json_count(v.flow.window), "memory", "held_bytes",
-            stg_json_count(v.flow.held), "max_bytes",
-            stg_json_count(h->settings->memory_max), "targets",
-            print_target_counts(h), "store", print_store(h), "ingress",
-            print_ingress(h), "source", print_source(h), "replays_running",
-            (int)a->replays_running, "uplink", print_uplink(&v.flow)));
+    return json_pack(
+        "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
+        "s:i,s:o}",
+        "version", STG_VERSION, "epoch", epoch, "started_at",
+        stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
+        "state", state, "missing", stg_json_text(stg_intake_missing(h)),
+        "accepted", stg_json_count(v.accepted), "in_flight",
+        stg_json_count(v.flow.in_flight), "window_messages",
+        stg_json_count(v.flow.window), "memory", "held_bytes",
+        stg_json_count(v.flow.held), "max_bytes",
+        stg_json_count(h->settings->memory_max), "targets",
+        print_target_counts(h), "store", print_store(h), "ingress",
+        print_ingress(h), "source", print_source(h), "replays_running",
+        (int)a->replays_running, "uplink", print_uplink(&v.flow));
+}
+
+void stg_admin_status(void *admin, stg_ask *ask)
+{
+    stg_ask_answer_json(ask, 200, stg_admin_print_status(admin));
 }
 
 /* Who asks, and what it may: a page has no other way to know which buttons
@@ -195,6 +197,11 @@ static const char *const breakers[] = {
     [STG_BREAKER_OPEN] = "open",
     [STG_BREAKER_HALF_OPEN] = "half-open",
 };
+
+const char *stg_admin_breaker_name(stg_breaker_state state)
+{
+    return breakers[state];
+}
 
 static void add_numbers(json_t *json, const stg_lane_view *l)
 {
@@ -239,7 +246,8 @@ static void add_lane(json_t *json, const stg_lane_view *l)
                         l->oldest_at == 0 ? json_null()
                                           : stg_json_milliseconds(stg_ns_sub(
                                                 wall, l->oldest_at)));
-    json_object_set_new(json, "breaker", json_string(breakers[l->breaker]));
+    json_object_set_new(json, "breaker",
+                        json_string(stg_admin_breaker_name(l->breaker)));
     json_object_set_new(json, "probe_at",
                         stg_json_time(stg_admin_wall_of(l->probe_at)));
     json_object_set_new(json, "budget_left",

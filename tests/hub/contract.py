@@ -414,17 +414,18 @@ class Looking(Api):
 class Following(Api):
     """A stream of events."""
 
-    def follow(self, hub, query="", token=None):
+    def follow(self, hub, query="", token=None, which="followEvents"):
         """The events as they come; asked for again when it has ended."""
         connection = http.client.HTTPConnection("127.0.0.1", hub.port,
                                                 timeout=PATIENCE)
         self.addCleanup(connection.close)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        connection.request("GET", "/v1/events" + query, headers=headers)
+        connection.request("GET", SPEC.operations[which]["path"] + query,
+                           headers=headers)
         answer = connection.getresponse()
         self.assertEqual(answer.status, 200)
         self.assertEqual(answer.headers["Content-Type"], "text/event-stream")
-        Api.called.setdefault("followEvents", set()).add(200)
+        Api.called.setdefault(which, set()).add(200)
         self.assertRegex(answer.readline(), rb"^retry: [1-4]\d{3}\n$")
         self.assertEqual(answer.readline(), b"\n")
         return self.events(answer)
@@ -456,6 +457,46 @@ class Following(Api):
         self.assertEqual(list(everything)[-1]["event"], "stopping")
         self.assertEqual(list(failures), [])
         self.assertEqual(list(warnings_of_b), [])
+
+    def test_live_is_what_changes(self):
+        names = [f"t{i}" for i in range(250)]
+        refused = self.refused()
+        hub = self.hub(*(w for name in names for w in
+                         ("--to", f"{name}={refused}/{name}")),
+                       "--to", f"a={self.leaf().url()}",
+                       "--policy", "attempts=1 breaker=none")
+        live = self.follow(hub, which="followLive")
+        schema = SPEC.text["components"]["schemas"]
+        self.assertTrue(self.good(hub, "listTargets")["targets"])
+        next(live)
+        hub.post(b"x")
+        seen, rounds = {}, 0
+        while not (seen.get("a", {}).get("delivered") == 1 and all(
+                seen.get(name, {}).get("dead") == 1 for name in names)):
+            event = next(live)
+            if "status" in event:
+                SPEC.check(schema["Status"], event["status"])
+                rounds += 1
+                self.assertLess(rounds, 30)
+            for t in event.get("targets", ()):
+                fields = schema["Target"]["properties"]
+                for field, value in t.items():
+                    SPEC.check(fields[field], value)
+                seen.setdefault(t["name"], {}).update(t)
+        self.assertEqual(seen["t7"]["last_cause"], "CONNECTION_REFUSED")
+        self.assertIsNotNone(seen["t7"]["failing_since"])
+        self.good(hub, "pauseTarget", name="a")
+        while True:
+            now = [t for t in next(live).get("targets", ()) if t["name"] == "a"]
+            if now and now[0].get("state") == "paused":
+                self.assertTrue(now[0]["is_paused_by_call"])
+                break
+        others = [self.follow(hub, which="followLive") for _ in range(15)]
+        self.problem(429, "16 streams", hub, "followLive")
+        for each in others:
+            self.assertEqual(next(each)["status"]["state"], "ready")
+        self.assertEqual(hub.stop(), 0)
+        list(live)
 
     def test_what_is_wrong_is_refused(self):
         hub = self.hub("--to", f"a={self.leaf().url()}")
@@ -744,7 +785,7 @@ class Changing(Api):
             if operation["path"].startswith("/v1/targets") or \
                     operation["path"] in ("/v1/reload", "/v1/alerts/test"):
                 more = {}
-            if operation["path"] == "/v1/events":
+            if operation["path"] in ("/v1/events", "/v1/live"):
                 more = {"query": "?level=none"}  # and not a stream of them
             with self.subTest(operation=name):
                 answers = {role: self.ask(hub, name, token=token, **more,
