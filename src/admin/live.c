@@ -5,8 +5,12 @@
  * the hub's status, and then the targets in events of TARGETS_MAX at most, one a
  * turn of the loop: of each target those fields that are not as they were in
  * the round before, and nothing of a target with no such field. Each target is
- * told whole once in WHOLE_EVERY rounds, so that a page that has missed
- * something is right again after that time. */
+ * told whole once in WHOLE_EVERY rounds.
+ *
+ * Who comes reads the targets by another call, between two rounds: what it reads
+ * may be a moment that no round has seen, as with a message that came and went.
+ * So in the rounds after somebody came, or targets did, each target is told whole
+ * sooner, WHOLES_MAX of them a round. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +23,9 @@
 
 enum {
     TARGETS_MAX = 200, /* looked at in a turn: some 100 us */
-    WHOLE_EVERY = 60
+    WHOLE_EVERY = 60,
+    WHOLES_MAX = 500,
+    READING = 3 /* rounds in which who came may still read */
 };
 
 static const stg_ns EVERY = STG_S, TURN_PAUSE = 10 * STG_MS;
@@ -89,9 +95,11 @@ struct stg_live {
     stg_deadline due;
     stg_ns began_at; /* the round */
     uint64_t round;
-    uint64_t changes; /* of the targets, when the round began */
-    size_t at;        /* the next target of it */
-    told *told;       /* by lane */
+    uint64_t whole_every; /* in this round */
+    uint64_t soon_until;  /* the round from which on it is WHOLE_EVERY again */
+    uint64_t changes;     /* of the targets, when the round began */
+    size_t at;            /* the next target of it */
+    told *told;           /* by lane */
     size_t lanes;
     stg_text text; /* of the event that is being made */
 };
@@ -200,14 +208,13 @@ static void tell_target(stg_live *l, size_t i)
 {
     const stg_hub *h = l->admin->hub;
     const stg_target *t = h->targets.all[i];
-    bool is_whole = (l->round + i) % WHOLE_EVERY == 0;
+    bool is_whole = (l->round + i) % l->whole_every == 0;
     uint64_t numbers[FIELDS];
     told *before;
 
     if (t->lane >= l->lanes || !look(h, i, numbers))
         return;
     before = &l->told[t->lane];
-    // What the first round finds was just read by whoever watches.
     if (before->is_known &&
         (is_whole || memcmp(numbers, before->numbers, sizeof numbers) != 0))
         put_target(l, t, before, numbers, is_whole);
@@ -250,6 +257,17 @@ static bool make_room(stg_live *l)
     return true;
 }
 
+/* So many rounds it takes to tell WHOLES_MAX targets a round. */
+static uint64_t find_soon(const stg_live *l)
+{
+    return l->admin->hub->targets.count / WHOLES_MAX + 1;
+}
+
+static void tell_whole_soon(stg_live *l)
+{
+    l->soon_until = l->round + 1 + READING + find_soon(l);
+}
+
 static void begin_round(stg_live *l, stg_ns now)
 {
     json_t *json = json_pack("{s:o,s:o}", "status",
@@ -261,6 +279,9 @@ static void begin_round(stg_live *l, stg_ns now)
 
     l->began_at = now;
     l->round++;
+    if (l->changes != l->admin->hub->targets.changes)
+        tell_whole_soon(l);
+    l->whole_every = l->round < l->soon_until ? find_soon(l) : WHOLE_EVERY;
     l->changes = l->admin->hub->targets.changes;
     if (text != NULL)
         send_all(l, (stg_span){text, strlen(text)});
@@ -330,6 +351,7 @@ void stg_admin_live(void *admin, stg_ask *ask)
         return;
     }
     stg_list_push(&a->live->watchers, &w->link);
+    tell_whole_soon(a->live);
     if (stg_deadline_at(&a->live->due) == STG_NEVER)
         stg_deadline_set(&a->hub->deadlines, &a->live->due,
                          stg_deadlines_now());

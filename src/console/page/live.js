@@ -32,6 +32,7 @@ export class Live {
   #rates = new Map();
   #changes = null;
   #seriesAt = -Infinity;
+  #settledAt = 0;
   #signal;
 
   constructor(signal) {
@@ -41,6 +42,12 @@ export class Live {
   /* Deliveries and failures a second. */
   rateOf(name) {
     return this.#rates.get(name);
+  }
+
+  /* Whether all numbers of a target are of one moment. At first they may not be:
+   * the stream has told each target whole after this time. */
+  isSettled() {
+    return performance.now() >= this.#settledAt;
   }
 
   async #read() {
@@ -92,6 +99,7 @@ export class Live {
       isRead = false;
       reading = this.#read().then((status) => {
         isRead = true;
+        this.#settledAt = performance.now() + 5000 + 2 * this.targets.size;
         waiting.splice(0).forEach((event) => this.#apply(event.targets));
         show(status);
       });
@@ -136,6 +144,7 @@ export class Live {
       if (!document.hidden)
         try {
           this.#take(await this.#read());
+          this.#settledAt = 0;
           await this.#readSeries();
           told();
         } catch (error) {

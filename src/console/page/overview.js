@@ -6,7 +6,7 @@ import {backlog, booksBalance, kindOfState, sortTargets, trouble} from "./state.
 
 const PAGE = 50; /* rows */
 
-function factsOf(status, targets) {
+function factsOf(status, targets, isSettled) {
   const unbalanced = targets.filter((t) => !booksBalance(t)).length;
   const sum = (pick) => targets.reduce((all, t) => all + pick(t), 0);
   const store = status.store;
@@ -18,7 +18,7 @@ function factsOf(status, targets) {
     ["Waiting", count(sum(backlog))],
     ["Delivered", count(sum((t) => t.delivered))],
     ["Dead", count(sum((t) => t.dead))],
-    ["Books", unbalanced === 0 ? "balance" : make("span", {class: "trouble"}, `${unbalanced} targets do not balance`)],
+    ["Books", unbalanced === 0 ? "balance" : !isSettled ? null : make("span", {class: "trouble"}, `${unbalanced} targets do not balance`)],
     ["Store", store === null ? null : `${bytes(store.used_bytes)} of ${bytes(store.quota_bytes)}`],
     ["Network", status.uplink.is_down ? make("span", {class: "trouble"}, "down: no target can be reached") : null],
   ]);
@@ -114,7 +114,7 @@ export function showOverview(context) {
     const found = sortTargets(all.filter(matches), live.status.now);
 
     first = Math.max(0, Math.min(first, Math.floor((found.length - 1) / PAGE) * PAGE));
-    facts.replaceChildren(factsOf(live.status, all));
+    facts.replaceChildren(factsOf(live.status, all, live.isSettled()));
     drawRows(found.slice(first, first + PAGE));
     none.hidden = found.length > 0;
     pages.hidden = found.length <= PAGE;
