@@ -37,6 +37,7 @@ static const stg_route routes[] = {
     LOOK("/v1/history", page, stg_admin_history),
     CHANGE("/v1/targets/{name}/pause", STG_BODY_NONE, stg_admin_pause),
     CHANGE("/v1/targets/{name}/resume", STG_BODY_NONE, stg_admin_resume),
+    CHANGE("/v1/targets/{name}/probe", STG_BODY_NONE, stg_admin_probe),
     CHANGE("/v1/targets/{name}/forget", STG_BODY_NONE, stg_admin_forget),
     LOOK("/v1/dead-letters", letters, stg_admin_letters),
     LOOK("/v1/dead-letters/{id}", NULL, stg_admin_letter),

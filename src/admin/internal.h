@@ -148,6 +148,7 @@ stg_change_refuse(stg_change_call *c, int status, const char *format, ...);
 
 void stg_admin_pause(void *admin, stg_ask *a);
 void stg_admin_resume(void *admin, stg_ask *a);
+void stg_admin_probe(void *admin, stg_ask *a);
 void stg_admin_forget(void *admin, stg_ask *a);
 void stg_admin_reload(void *admin, stg_ask *a);
 void stg_admin_test_alerts(void *admin, stg_ask *a);

@@ -1,5 +1,5 @@
 /* target_control.h - what people do to a hub while it runs: pause, resume,
- * forget.
+ * probe, forget.
  *
  * On the loop's thread; names are those of targets. A call that is refused
  * returns at once, with words; else done is called, once, when it is durable
@@ -22,6 +22,10 @@ stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i);
 stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                          stg_target_control_fn *done, void *ctx,
                          stg_error *err);
+
+/* The next probe of a target whose circuit is open starts at once. STG_INVALID:
+ * its circuit is not open, or it is paused. Nothing is stored. */
+stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err);
 
 /* False: the hub stops first. What was cancelled until then stays so, and the
  * next hub has the target again, to be forgotten anew. */

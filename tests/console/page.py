@@ -125,6 +125,23 @@ class Console(case.Case):
         self.press(page, "Resume")
         page.wait("document.querySelector('.state')?.textContent === 'live'")
 
+    def test_an_open_circuit_is_probed(self):
+        self.answer = 503
+        ill = self.leaf(lambda r: self.answer)
+        hub = self.hub("--to", f"ill={ill.url()}", "--policy", "base=10m jitter=none breaker=3:1h-1h")
+        producer = self.kept(hub.producer())
+        for _ in range(3):
+            producer.post(b"x")
+        page = self.open(hub, "targets/ill", dark=True)
+        page.wait("document.querySelector('.state')?.textContent === 'circuit-open'")
+        self.assertIn("Its circuit is open for", page.evaluate("document.querySelector('main .trouble').textContent"))
+        self.look(page, "target-open-dark")
+        self.answer = 200
+        producer.post(b"x")  # the others are not due yet
+        self.press(page, "Probe now")
+        page.wait("document.querySelector('.state')?.textContent === 'live'")
+        self.assertEqual(self.count_buttons(page, "Probe"), 0)
+
     def test_a_message_is_found_by_its_id(self):
         hub, well, _ = self.begin()
         id = self.kept(hub.producer()).post(b"hello")

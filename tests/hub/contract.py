@@ -483,6 +483,10 @@ class Following(Api):
                 for field, value in t.items():
                     SPEC.check(fields[field], value)
                 seen.setdefault(t["name"], {}).update(t)
+        self.assertTrue(all(
+            t["routed"] == t["delivered"] + t["dead"] + t["cancelled"]
+            + t["parked"] + t["waiting"] + t["in_flight"]
+            for t in seen.values()))
         self.assertEqual(seen["t7"]["last_cause"], "CONNECTION_REFUSED")
         self.assertIsNotNone(seen["t7"]["failing_since"])
         self.good(hub, "pauseTarget", name="a")
@@ -834,6 +838,23 @@ class Changing(Api):
              ("forget", "anna", "b", "refused"),
              ("forget", "anna", "a", "refused")])
         self.assertNotIn(token, json.dumps(hub.lines), "I23")
+
+    def test_a_probe_that_is_asked_for(self):
+        answers = iter([503] * 3)
+        leaf = self.leaf(lambda r: next(answers, 200))
+        hub = self.hub("--to", f"a={leaf.url()}", "--policy",
+                       "attempts=9 base=10m jitter=none breaker=3:1h-1h")
+        self.problem(409, "not open", hub, "probeTarget", name="a")
+        for _ in range(3):
+            hub.post(b"x")
+        self.until(lambda: self.good(hub, "getTarget", name="a")["state"]
+                   == "circuit-open", "an open circuit")
+        hub.post(b"x")  # the others are not due yet
+        self.good(hub, "probeTarget", name="a")
+        leaf.wait(4)
+        self.until(lambda: self.good(hub, "getTarget", name="a")["breaker"]
+                   == "closed", "a closed one")
+        self.problem(404, "no target", hub, "probeTarget", name="b")
 
     def test_a_pause_survives_a_restart(self):
         leaf = self.leaf()

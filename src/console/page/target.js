@@ -87,11 +87,11 @@ function attemptsOf({attempts}) {
 
 function makeButtons(t, context, again) {
   const path = `/v1/targets/${encodeURIComponent(t.name)}`;
-  const act = (name, label) => make("button", {click: () => context.act(async () => {
+  const act = (name, label, words) => make("button", {click: () => context.act(async () => {
     await post(`${path}/${name}`);
     context.say(`${t.name}: ${label}`);
     again();
-  })}, name[0].toUpperCase() + name.slice(1));
+  })}, words ?? name[0].toUpperCase() + name.slice(1));
   const forget = make("button", {click: () => context.act(async () => {
     if (!await context.confirm(`Forget ${t.name}?`, `${count(backlog(t))} messages wait for it: they are cancelled.`,
                                "Forget"))
@@ -103,6 +103,7 @@ function makeButtons(t, context, again) {
   if (!context.may("operate"))
     return null;
   return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed") : act("pause", "paused"),
+              ["circuit-open", "shedding"].includes(t.state) ? act("probe", "a probe is sent", "Probe now") : null,
               t.state === "orphaned" ? forget : null);
 }
 
