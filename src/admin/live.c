@@ -17,7 +17,6 @@
 
 #include "admin/internal.h"
 #include "base/text.h"
-#include "host/log_line.h"
 #include "host/wall.h"
 #include "ingress/ask.h"
 
