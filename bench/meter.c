@@ -52,7 +52,7 @@ void meter_begin(const char *title)
            "bare", "goal");
 }
 
-static const char *judge(bool is_met)
+static const char *mark(bool is_met)
 {
     return is_met ? "ok" : "missed";
 }
@@ -78,7 +78,7 @@ void meter_compare(const char *name, unsigned goal, meter_work *bare,
     printf("%-46s %6.1f  %6.1f - %-6.1f %6.1f", name, cost, costs[ROUNDS / 4],
            costs[3 * ROUNDS / 4], bares[ROUNDS / 2]);
     if (goal > 0)
-        printf("  %u %s", goal, judge(cost <= goal));
+        printf("  %u %s", goal, mark(cost <= goal));
     printf("\n");
     fflush(stdout);
 }
@@ -88,7 +88,7 @@ void meter_number(const char *name, unsigned long number, const char *unit,
 {
     printf("%-46s %6lu %-24s", name, number, unit);
     if (goal > 0)
-        printf("  %lu %s", goal, judge(number <= goal));
+        printf("  %lu %s", goal, mark(number <= goal));
     printf("\n");
 }
 

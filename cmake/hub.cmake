@@ -86,8 +86,9 @@ add_library(stagger_hub STATIC
     alerts/mailer.c
     alerts/options.c
     alerts/payload.c
+    alerts/receiver.c
+    alerts/receivers.c
     alerts/secret.c
-    alerts/sink.c
     alerts/tally.c
     alerts/text.c
     alerts/trial.c
@@ -154,7 +155,6 @@ add_library(stagger_hub STATIC
     hub/history.c
     hub/hub.c
     hub/intake.c
-    hub/latency.c
     hub/measure.c
     hub/recent.c
     hub/reload.c

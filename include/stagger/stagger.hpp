@@ -238,8 +238,9 @@ inline outcome classify(const std::exception_ptr &error)
     return detail::delayed(s.of, s);
 }
 
-/* A failure that may pass: what `true` means as an answer of a classifier or
- * of a judge. Policies call it `transient`, and retry it by default. */
+/* A failure that may pass: what `true` means as an answer of a classifier,
+ * of exceptions or of values. Policies call it `transient`, and retry it by
+ * default. */
 inline outcome again() noexcept
 {
     return stg_failed(STG_FAULT_TRANSIENT);
@@ -875,7 +876,8 @@ template <> struct slot<void> {
     }
 };
 
-/* No judge: outcomes and error codes speak for themselves, all else is good. */
+/* No classifier of values: outcomes and error codes speak for themselves, all
+ * else is good. */
 struct natural {
     template <class T> outcome operator()(const T &value) const noexcept
     {
@@ -886,13 +888,14 @@ struct natural {
     }
 };
 
-/* A judge answers whether the value is a failure, or what outcome it is. */
-inline outcome judged(bool is_failure)
+/* A classifier of values answers whether the value is a failure, or what
+ * outcome it is. */
+inline outcome classified(bool is_failure)
 {
     return is_failure ? again() : outcome();
 }
 
-inline outcome judged(const outcome &o)
+inline outcome classified(const outcome &o)
 {
     return o;
 }
@@ -906,12 +909,13 @@ template <class F, class Attempt> decltype(auto) invoke(F &f, Attempt &a)
 }
 
 /* The outcome of an attempt that threw nothing. */
-template <class T, class Judge>
-outcome verdict(const attempt &a, const slot<T> &returned, Judge &judge)
+template <class T, class ClassifyValue>
+outcome verdict(const attempt &a, const slot<T> &returned,
+                ClassifyValue &classify_value)
 {
     if constexpr (!std::is_void_v<T>)
         if (a.said().is_ok())
-            return judged(judge(std::as_const(*returned.value)));
+            return classified(classify_value(std::as_const(*returned.value)));
     return a.said();
 }
 
@@ -957,7 +961,7 @@ std::exception_ptr fill_by(Fallback &other, slot<T> &answer, const record &r,
     }
 }
 
-template <class F, class Judge, class Fallback> class call
+template <class F, class ClassifyValue, class Fallback> class call
 {
     using value_type =
         decltype(invoke(std::declval<F &>(), std::declval<attempt &>()));
@@ -965,8 +969,8 @@ template <class F, class Judge, class Fallback> class call
         is_fallback<std::remove_cv_t<Fallback>>::value;
 
   public:
-    call(const options &o, F &f, Judge &judge, Fallback &other)
-        : record_(o), f_(f), judge_(judge), fallback_(other)
+    call(const options &o, F &f, ClassifyValue &classify_value, Fallback &other)
+        : record_(o), f_(f), classify_value_(classify_value), fallback_(other)
     {
     }
 
@@ -1018,7 +1022,7 @@ template <class F, class Judge, class Fallback> class call
         slot_ = {};
         try {
             slot_.fill([&]() -> value_type { return invoke(f_, a); });
-            return record_.note(a, verdict(a, slot_, judge_));
+            return record_.note(a, verdict(a, slot_, classify_value_));
 #ifdef __GLIBCXX__
         } catch (abi::__forced_unwind &) {
             throw; // the thread is cancelled: that is no failure
@@ -1030,23 +1034,25 @@ template <class F, class Judge, class Fallback> class call
 
     record record_;
     F &f_;
-    Judge &judge_;
+    ClassifyValue &classify_value_;
     Fallback &fallback_;
     slot<value_type> slot_;
     std::exception_ptr unanswered_; // thrown by the fallback
 };
 
-/* A fallback may stand in the place of the judge. */
-template <class F, class Judge, class Fallback>
+/* A fallback may stand in the place of the classifier of values. */
+template <class F, class ClassifyValue, class Fallback>
 decltype(auto) run(const policy &p, peer *with_peer, const options &o, F &f,
-                   Judge &judge, Fallback &other)
+                   ClassifyValue &classify_value, Fallback &other)
 {
-    if constexpr (is_fallback<std::remove_cv_t<Judge>>::value) {
+    if constexpr (is_fallback<std::remove_cv_t<ClassifyValue>>::value) {
         natural none;
 
-        return call<F, natural, Judge>(o, f, none, judge).run(p, with_peer);
+        return call<F, natural, ClassifyValue>(o, f, none, classify_value)
+            .run(p, with_peer);
     } else {
-        return call<F, Judge, Fallback>(o, f, judge, other).run(p, with_peer);
+        return call<F, ClassifyValue, Fallback>(o, f, classify_value, other)
+            .run(p, with_peer);
     }
 }
 
@@ -1061,44 +1067,45 @@ using if_function = std::enable_if_t<std::is_invocable_v<F &, attempt &> ||
  * failure, and what it returns a success, unless
  *
  *   - it is an stg_outcome or a std::error_code, which speak for themselves;
- *   - judge, asked about it, says otherwise: it answers true for a failure that
+ *   - classify_value says otherwise: it answers true for a failure that
  *     is worth another attempt, or an outcome;
  *   - f has said so by attempt::fail().
  *
  * Throws gave_up, or what options.rethrow_last says, when the policy gives up,
- * unless a stagger::fallback, behind the judge or in its place, answers instead;
+ * unless a stagger::fallback, behind that or in its place, answers instead;
  * std::invalid_argument for a call that is wrong, such as a policy with a
  * budget and no peer. A call inside f, on its thread, is nested in this one. */
-template <class F, class Judge = detail::natural,
+template <class F, class ClassifyValue = detail::natural,
           class Fallback = detail::no_fallback, class = detail::if_function<F>>
 decltype(auto) retry(const policy &p, const options &o, F &&f,
-                     Judge &&judge = {}, Fallback &&other = {})
+                     ClassifyValue &&classify_value = {}, Fallback &&other = {})
 {
-    return detail::run(p, nullptr, o, f, judge, other);
+    return detail::run(p, nullptr, o, f, classify_value, other);
 }
 
-template <class F, class Judge = detail::natural,
+template <class F, class ClassifyValue = detail::natural,
           class Fallback = detail::no_fallback, class = detail::if_function<F>>
-decltype(auto) retry(const policy &p, F &&f, Judge &&judge = {},
-                     Fallback &&other = {})
+decltype(auto) retry(const policy &p, F &&f,
+                     ClassifyValue &&classify_value = {}, Fallback &&other = {})
 {
-    return retry(p, detail::record::none(), f, judge, other);
+    return retry(p, detail::record::none(), f, classify_value, other);
 }
 
 /* By the policy of a peer, and on it. */
-template <class F, class Judge = detail::natural,
+template <class F, class ClassifyValue = detail::natural,
           class Fallback = detail::no_fallback, class = detail::if_function<F>>
-decltype(auto) retry(peer &p, const options &o, F &&f, Judge &&judge = {},
-                     Fallback &&other = {})
+decltype(auto) retry(peer &p, const options &o, F &&f,
+                     ClassifyValue &&classify_value = {}, Fallback &&other = {})
 {
-    return detail::run(p.policy(), &p, o, f, judge, other);
+    return detail::run(p.policy(), &p, o, f, classify_value, other);
 }
 
-template <class F, class Judge = detail::natural,
+template <class F, class ClassifyValue = detail::natural,
           class Fallback = detail::no_fallback, class = detail::if_function<F>>
-decltype(auto) retry(peer &p, F &&f, Judge &&judge = {}, Fallback &&other = {})
+decltype(auto) retry(peer &p, F &&f, ClassifyValue &&classify_value = {},
+                     Fallback &&other = {})
 {
-    return retry(p, detail::record::none(), f, judge, other);
+    return retry(p, detail::record::none(), f, classify_value, other);
 }
 
 } // namespace stagger

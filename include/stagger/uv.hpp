@@ -124,16 +124,18 @@ struct detached {
 
 /* The result of retry(): to be awaited, once. The coroutine that awaits it is
  * not destroyed before it goes on. */
-template <class F, class Judge, class Fallback> class [[nodiscard]] operation
+template <class F, class ClassifyValue, class Fallback>
+class [[nodiscard]] operation
 {
     using value_type = detail::value_of<F>;
     static constexpr bool can_fall_back = detail::is_fallback<Fallback>::value;
 
   public:
     operation(uv_loop_t *loop, const stagger::policy &p, const options &o,
-              peer *with_peer, F f, Judge judge, Fallback other)
+              peer *with_peer, F f, ClassifyValue classify_value,
+              Fallback other)
         : loop_(loop), policy_(p), options_(o), peer_(with_peer),
-          f_(std::move(f)), judge_(std::move(judge)),
+          f_(std::move(f)), classify_value_(std::move(classify_value)),
           fallback_(std::move(other)), record_(options_)
     {
     }
@@ -226,7 +228,7 @@ template <class F, class Judge, class Fallback> class [[nodiscard]] operation
                         return static_cast<value_type &&>(v);
                     });
                 }
-                o = detail::verdict(a, value, judge_);
+                o = detail::verdict(a, value, classify_value_);
             } catch (...) {
                 error = std::current_exception();
             }
@@ -303,7 +305,7 @@ template <class F, class Judge, class Fallback> class [[nodiscard]] operation
     options options_;
     peer *peer_;
     F f_;
-    Judge judge_;
+    ClassifyValue classify_value_;
     Fallback fallback_;
     detail::record record_;
     detail::slot<value_type> slot_;
@@ -323,18 +325,18 @@ template <class F, class Judge, class Fallback> class [[nodiscard]] operation
 namespace detail
 {
 
-/* A fallback may stand in the place of the judge. */
-template <class F, class Judge, class Fallback>
+/* A fallback may stand in the place of the classifier of values. */
+template <class F, class ClassifyValue, class Fallback>
 auto operate(uv_loop_t *loop, const policy &p, const options &o,
-             peer *with_peer, F f, Judge judge, Fallback other)
+             peer *with_peer, F f, ClassifyValue classify_value, Fallback other)
 {
-    if constexpr (is_fallback<Judge>::value)
-        return operation<F, natural, Judge>(loop, p, o, with_peer, std::move(f),
-                                            {}, std::move(judge));
+    if constexpr (is_fallback<ClassifyValue>::value)
+        return operation<F, natural, ClassifyValue>(
+            loop, p, o, with_peer, std::move(f), {}, std::move(classify_value));
     else
-        return operation<F, Judge, Fallback>(loop, p, o, with_peer,
-                                             std::move(f), std::move(judge),
-                                             std::move(other));
+        return operation<F, ClassifyValue, Fallback>(
+            loop, p, o, with_peer, std::move(f), std::move(classify_value),
+            std::move(other));
 }
 
 } // namespace detail
@@ -344,44 +346,43 @@ auto operate(uv_loop_t *loop, const policy &p, const options &o,
  * stagger::retry() has it, a stagger::fallback included (its function returns
  * the value, and is not awaited); attempts are ended when their time is over
  * (attempt::on_abandon()). Policy and options are copied. */
-template <class F, class Judge = detail::natural,
+template <class F, class ClassifyValue = detail::natural,
           class Fallback = detail::no_fallback>
 auto retry(uv_loop_t *loop, const policy &p, const options &o, F f,
-           Judge judge = {}, Fallback other = {})
+           ClassifyValue classify_value = {}, Fallback other = {})
 {
-    return detail::operate(loop, p, o, nullptr, std::move(f), std::move(judge),
-                           std::move(other));
+    return detail::operate(loop, p, o, nullptr, std::move(f),
+                           std::move(classify_value), std::move(other));
 }
 
-template <class F, class Judge = detail::natural,
+template <class F, class ClassifyValue = detail::natural,
           class Fallback = detail::no_fallback>
-requires(!std::is_same_v<F, options>) auto retry(uv_loop_t *loop,
-                                                 const policy &p, F f,
-                                                 Judge judge = {},
-                                                 Fallback other = {})
+requires(!std::is_same_v<F, options>) auto retry(
+    uv_loop_t *loop, const policy &p, F f, ClassifyValue classify_value = {},
+    Fallback other = {})
 {
-    return detail::operate(loop, p, {}, nullptr, std::move(f), std::move(judge),
-                           std::move(other));
+    return detail::operate(loop, p, {}, nullptr, std::move(f),
+                           std::move(classify_value), std::move(other));
 }
 
 /* By the policy of a peer, and on it. */
-template <class F, class Judge = detail::natural,
+template <class F, class ClassifyValue = detail::natural,
           class Fallback = detail::no_fallback>
-auto retry(uv_loop_t *loop, peer &p, const options &o, F f, Judge judge = {},
-           Fallback other = {})
+auto retry(uv_loop_t *loop, peer &p, const options &o, F f,
+           ClassifyValue classify_value = {}, Fallback other = {})
 {
     return detail::operate(loop, p.policy(), o, &p, std::move(f),
-                           std::move(judge), std::move(other));
+                           std::move(classify_value), std::move(other));
 }
 
-template <class F, class Judge = detail::natural,
+template <class F, class ClassifyValue = detail::natural,
           class Fallback = detail::no_fallback>
-requires(!std::is_same_v<F, options>) auto retry(uv_loop_t *loop, peer &p, F f,
-                                                 Judge judge = {},
-                                                 Fallback other = {})
+requires(!std::is_same_v<F, options>) auto retry(
+    uv_loop_t *loop, peer &p, F f, ClassifyValue classify_value = {},
+    Fallback other = {})
 {
     return detail::operate(loop, p.policy(), {}, &p, std::move(f),
-                           std::move(judge), std::move(other));
+                           std::move(classify_value), std::move(other));
 }
 
 } // namespace stagger::uv

@@ -1,3 +1,6 @@
+/* The admin API as a part of the hub: its table of routes, with the role that
+ * each needs, and stg_hub_calls, by which the hub opens it without including
+ * it. */
 #include "admin/admin.h"
 
 #include <stdlib.h>
@@ -23,7 +26,7 @@ static const char *const letters[] = {"target", "cause", "category", "state",
         "POST", path, STG_ROLE_OPERATE, body, NULL, handle, false \
     }
 
-static const char *const alerts[] = {"sink", NULL};
+static const char *const alerts[] = {"receiver", NULL};
 
 static const stg_route routes[] = {
     LOOK("/v1/status", NULL, stg_admin_status),

@@ -1,3 +1,14 @@
+/* The audit log: lines are queued on the loop and written by a thread of the
+ * pool, one batch at a time, so that they keep their order.
+ *
+ * `done` is called after fsync, and it answers the call: who has the answer
+ * finds the line in the file, even after a crash. If the line cannot be
+ * written, the change stays done, the call is answered, and `audit-failed` goes
+ * to the hub's log.
+ *
+ * The file is opened anew for each batch, so that it may be rotated by
+ * renaming. Without a file lines take the same way, and only the answers are
+ * late by a turn. */
 #include "admin/audit.h"
 #include "base/refuse.h"
 
@@ -17,6 +28,8 @@ struct stg_audit_line {
 
 /* -- the file, on a thread --------------------------------------------------- */
 
+/* O_NOCTTY, for the path may be a terminal; 0600, for the file says who did
+ * what from where. */
 static int open_file(const char *path)
 {
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
@@ -57,6 +70,8 @@ static bool write_text(int fd, const char *text)
     return false;
 }
 
+/* Returns an errno, or 0. After the first error nothing of the batch is written
+ * any more, so that no line is missing in the middle. */
 static int write_lines(const char *path, const stg_audit_line *line)
 {
     int fd = open_file(path), error = 0;
@@ -134,6 +149,8 @@ static void begin(stg_audit *a)
     (void)uv_queue_work(a->loop, &a->work, work, worked); // cannot fail
 }
 
+/* Takes the reference of json, which may be NULL (no memory): then the write
+ * fails with ENOMEM, and is logged. */
 void stg_audit_write(stg_audit *a, json_t *json, void (*done)(void *ctx),
                      void *ctx)
 {
@@ -161,6 +178,8 @@ void stg_audit_write(stg_audit *a, json_t *json, void (*done)(void *ctx),
 
 /* -- open and close ---------------------------------------------------------- */
 
+/* Makes the file when the hub starts, so that a wrong path is a mistake of the
+ * settings and not of the first call. */
 static stg_status check(const char *path, stg_error *err)
 {
     int fd = open_file(path), error = fd < 0 ? errno : 0;
@@ -188,6 +207,7 @@ stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
     return stg_hub_refuse(err, STG_IO, "audit: there is no memory");
 }
 
+/* Lines that were queued are written first: closed is called by worked(). */
 void stg_audit_close(stg_audit *a, void (*closed)(void *ctx), void *ctx)
 {
     if (a->writing != NULL) {

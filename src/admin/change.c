@@ -1,3 +1,13 @@
+/* Changes by the API: begin, carry out, write the line of the audit log,
+ * answer.
+ *
+ * Every call that gets as far as stg_change_begin() has a line in the audit
+ * log, refused or done, and is answered after that line is durable. So each
+ * path ends with exactly one stg_change_done() or stg_change_refuse(), after
+ * which c belongs to the audit log and must not be used.
+ *
+ * The hub's callbacks come later, when targets may have been removed: a call
+ * keeps its target's name, and not a number or a pointer. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,8 +16,7 @@
 #include "admin/internal.h"
 #include "host/wall.h"
 #include "http/server.h"
-#include "hub/reload.h"
-#include "hub/target_control.h"
+#include "hub/control.h"
 
 struct stg_change_call {
     stg_admin *admin;
@@ -31,6 +40,8 @@ static json_t *begin_line(const char *action, const char *who, const char *from)
     return line;
 }
 
+/* NULL: there was no memory, and the request is answered. what is given: more
+ * members for the line. */
 stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
                                   const char *action, json_t *what)
 {
@@ -66,6 +77,7 @@ static void answer_errors(stg_change_call *c)
                   c->warnings));
 }
 
+/* Called by the audit log once the line is durable. */
 static void answer(void *ctx)
 {
     stg_change_call *c = ctx;
@@ -98,6 +110,7 @@ static void tell(const stg_admin *a, const json_t *line)
             stg_field_text("detail", text_in(line, "detail")));
 }
 
+/* Appends to the line's detail, with a colon after what was there. */
 void stg_change_tell(stg_change_call *c, const char *format, ...)
 {
     const char *before = text_in(c->line, "detail");
@@ -124,6 +137,8 @@ static void end(stg_change_call *c, const char *outcome)
     stg_audit_write(&c->admin->audit, line, answer, c);
 }
 
+/* json is given; NULL means that there was no memory for an answer to a change
+ * that was made. is_told: the line has the answer, too. */
 void stg_change_done(stg_change_call *c, int status, json_t *json, bool is_told)
 {
     c->status = json == NULL ? 503 : status;
@@ -175,6 +190,8 @@ static bool has_room(stg_admin *a)
     return true;
 }
 
+/* A call without a good token, or without the role. Lines that has_room() left
+ * out are counted in the next one that is written. */
 void stg_admin_note_refused(void *admin, const stg_refused_call *call)
 {
     stg_admin *a = admin;
@@ -200,13 +217,14 @@ void stg_admin_note_refused(void *admin, const stg_refused_call *call)
     stg_audit_write(&a->audit, line, NULL, NULL);
 }
 
-/* -- pause, resume, forget --------------------------------------------------- */
+/* -- pause, resume, forget ------------------------------------------------- */
 
 static int status_for(stg_status status)
 {
     return status == STG_NOT_FOUND ? 404 : status == STG_INVALID ? 409 : 503;
 }
 
+/* is_full: the change holds in memory, and a restart forgets it. */
 static void answer_target(void *ctx, bool is_full)
 {
     stg_change_call *c = ctx;
@@ -298,7 +316,7 @@ void stg_admin_forget(void *admin, stg_ask *ask)
         stg_change_refuse(c, status_for(status), "%s", err.text);
 }
 
-/* -- reload ------------------------------------------------------------------ */
+/* -- reload ---------------------------------------------------------------- */
 
 /* NULL: no memory. */
 static json_t *print_diagnostic(const stg_diagnostic *one, const char *file)
@@ -329,6 +347,7 @@ static json_t *list_diagnostics(const stg_reloaded *r, bool is_warning)
     return list;
 }
 
+/* One mistake is the detail itself; more are listed in `errors`. */
 static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
 {
     c->errors = list_diagnostics(r, false);
@@ -372,7 +391,7 @@ void stg_admin_reload(void *admin, stg_ask *ask)
         stg_change_refuse(c, 409, "%s", err.text);
 }
 
-/* -- a test message to the sinks of alerts --------------------------------- */
+/* -- a test message to the receivers of alerts ----------------------------- */
 
 static json_t *result_of(const stg_alert_result *r)
 {
@@ -384,19 +403,20 @@ static json_t *result_of(const stg_alert_result *r)
 static void tried(void *ctx, const stg_alert_result *results, size_t count)
 {
     stg_change_call *c = ctx;
-    json_t *sinks = json_array();
+    json_t *receivers = json_array();
 
     for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(sinks, result_of(&results[i]));
-    stg_change_done(c, 200, json_pack("{s:o}", "sinks", sinks), true);
+        (void)json_array_append_new(receivers, result_of(&results[i]));
+    stg_change_done(c, 200, json_pack("{s:o}", "receivers", receivers), true);
 }
 
 void stg_admin_test_alerts(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;
-    const char *sink = stg_ask_option(ask, "sink");
+    const char *receiver = stg_ask_option(ask, "receiver");
     stg_change_call *c = stg_change_begin(
-        a, ask, "alerts-test", json_pack("{s:o}", "sink", stg_json_text(sink)));
+        a, ask, "alerts-test",
+        json_pack("{s:o}", "receiver", stg_json_text(receiver)));
     stg_status status;
 
     if (c == NULL)
@@ -405,11 +425,11 @@ void stg_admin_test_alerts(void *admin, stg_ask *ask)
         stg_change_refuse(c, 503, "the hub is stopping");
         return;
     }
-    status = stg_alerts_try(a->hub->watch.alerts, sink, tried, c);
-    if (status == STG_NOT_FOUND && sink != NULL)
-        stg_change_refuse(c, 404, "no sink of the settings has this name");
+    status = stg_alerts_try(a->hub->watch.alerts, receiver, tried, c);
+    if (status == STG_NOT_FOUND && receiver != NULL)
+        stg_change_refuse(c, 404, "no receiver of the settings has this name");
     else if (status == STG_NOT_FOUND)
-        stg_change_refuse(c, 409, "the settings have no sink to try");
+        stg_change_refuse(c, 409, "the settings have no receiver to try");
     else if (status == STG_INVALID)
         stg_change_refuse(c, 409, "another test is under way");
     else if (status != STG_OK)

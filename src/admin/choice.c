@@ -1,3 +1,12 @@
+/* Which dead letters are meant: a filter, read from the query of a list or from
+ * the body of a change.
+ *
+ * Both go through one table of texts, so that a name means the same in each.
+ * What reads well but can fit nothing (an id that this hub never gave, a cause
+ * against a category) is no error: is_impossible is set, and callers answer
+ * with nothing found, without asking the store.
+ *
+ * The filter points into the request's JSON: choice.json must live as long. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,6 +99,8 @@ static bool take_until(const given *g)
     return take_time(g, &g->choice->filter.until);
 }
 
+/* An id of the right shape that the store does not know is impossible; a text
+ * of another shape is refused. */
 static bool take_message(const given *g)
 {
     stg_letter_filter *f = &g->choice->filter;
@@ -133,6 +144,7 @@ bool stg_choice_read_query(stg_choice *c, const stg_admin *a, stg_ask *ask)
 
 /* -- from a body ------------------------------------------------------------- */
 
+/* Numbers of letters, from 1; at most as many as fit into choice.ids. */
 static bool take_ids(stg_choice *c, stg_ask *ask, const json_t *value)
 {
     size_t count = json_array_size(value);
@@ -193,7 +205,9 @@ static bool take_field(stg_choice *c, const stg_admin *a, stg_ask *ask,
     return take_text(c, a, ask, name, value);
 }
 
-/* An object that chooses something. */
+/* An object that chooses something. `{}` is refused, and so is dry_run alone: a
+ * change of everything needs `"all": true`, so that a field that a client
+ * forgot does not replay or drop all. */
 static bool parse(stg_choice *c, stg_ask *ask)
 {
     stg_span body = stg_ask_body(ask);
@@ -269,6 +283,7 @@ static void add_ids(words *w, const stg_letter_filter *f)
         add(w, " and %zu more", f->id_count - FEW);
 }
 
+/* For the audit log: in the order of the request, cut at size. */
 void stg_choice_print(const stg_choice *c, char *text, size_t size)
 {
     words w = {.text = text, .size = size};

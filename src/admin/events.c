@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "admin/internal.h"
-#include "hub/target_control.h"
+#include "hub/control.h"
 #include "ingress/ask.h"
 
 /* Somebody who follows; "" or STG_LOG_DEBUG is everything. */
@@ -17,6 +17,8 @@ typedef struct follower {
     char target[STG_TARGET_NAME_MAX + 16]; /* as the line has it */
 } follower;
 
+/* A target is searched for in the printed line, as `"target":"NAME"`: names
+ * have no character that JSON escapes. */
 static bool is_asked(const follower *f, stg_log_level level, const char *event,
                      stg_span json)
 {
@@ -25,6 +27,8 @@ static bool is_asked(const follower *f, stg_log_level level, const char *event,
            (f->target[0] == '\0' || strstr(json.at, f->target) != NULL);
 }
 
+/* Called for each line of the log, within the call that logs it. It must not
+ * log itself. */
 static void hear(void *admin, stg_log_level level, const char *event,
                  stg_span json)
 {
@@ -41,6 +45,8 @@ static void hear(void *admin, stg_log_level level, const char *event,
 
 /* -- who follows ------------------------------------------------------------- */
 
+/* The stream has ended: the client has left, or the hub closes. Without
+ * followers the log does not print lines for nobody. */
 static void leave(void *ctx)
 {
     follower *f = ctx;

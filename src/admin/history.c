@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "admin/internal.h"
-#include "hub/target_control.h"
 #include "store/message_id.h"
 
 enum {

@@ -5,8 +5,8 @@
  *     history.c  what targets did in the last hour
  *     letters.c  dead letters and messages, to look at
  *     choice.c   which dead letters
- *     change.c   changes, from the request to the audit log; a test of the sinks
- *                of alerts
+ *     change.c   changes, from the request to the audit log; a test of the
+ *                receivers of alerts
  *     replay.c   replay and drop
  *     events.c   what happens, as it happens
  *     live.c     what changes, once a second

@@ -1,3 +1,12 @@
+/* Dead letters and messages to look at: a page of letters, one letter with its
+ * body, and what became of a message at each target.
+ *
+ * The store answers later, on the loop. The columns of a letter are the store's
+ * table (store/letter.h), so that a new column appears here without a change.
+ *
+ * A cursor of letters is the number of the last one shown, so that letters that
+ * come or go meanwhile move nothing; a cursor of a message's targets is how
+ * many were shown. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +19,7 @@
 /* -- a letter ----------------------------------------------------------------
  * */
 
+/* Bytes that are not UTF-8 get another name, NAME_base64. */
 static void add_column(json_t *json, const stg_letter *l, stg_letter_column c)
 {
     const char *name = stg_letter_name(c);
@@ -64,7 +74,7 @@ static void answer_letters(void *ctx, const stg_letter *letters, size_t count,
         json_pack("{s:o,s:o}", "dead_letters", list, "next", print_next(next)));
 }
 
-/* A whole number from 1; 0: it is none. */
+/* A whole number from 1 that a signed 64-bit column can hold; 0: it is none. */
 static uint64_t read_number(const char *text)
 {
     uint64_t number = 0;

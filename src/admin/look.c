@@ -1,3 +1,13 @@
+/* The hub and its targets as JSON: status, targets in pages, one target, and
+ * what the caller's token may do.
+ *
+ * Everything is read on the loop and belongs to one moment, except across
+ * pages. Names of members are an interface: docs/openapi.yaml has them, and a
+ * test compares it with answers.
+ *
+ * Times inside the hub are of the loop's clock and go out as wall clock by
+ * wall_of(). URLs are masked, for they may have passwords and tokens in
+ * them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +18,13 @@
 #include "admin/internal.h"
 #include "host/wall.h"
 #include "http/url.h"
-#include "hub/target_control.h"
+#include "hub/control.h"
 #include "ingress/token.h"
 
 /* -- pages ------------------------------------------------------------------- */
 
+/* 0: it was wrong, and the request is answered. Digits only: no sign, no blank,
+ * nothing after the number. */
 uint32_t stg_admin_limit(stg_ask *a)
 {
     enum { USUAL = 100, MOST = 1000 };
@@ -257,6 +269,8 @@ static void add_lane(json_t *json, const stg_lane_view *l)
     add_numbers(json, l);
 }
 
+/* Both the instant and the age: a client's clock may differ from the hub's. The
+ * age is at least a millionth of a millisecond, since 0 is null. */
 static void add_failure(json_t *json, const stg_target_view *v)
 {
     stg_ns ago = stg_ns_sub(stg_deadlines_now(), v->failed_at);
@@ -332,6 +346,8 @@ static size_t read_state(const stg_ask *ask)
     return STATES + 1;
 }
 
+/* A state of the lane as it is shown: `orphaned` is the target's, and the lane
+ * is paused then. */
 static bool has_state(const stg_hub *h, size_t i, size_t state)
 {
     stg_lane_view lane;
@@ -342,6 +358,8 @@ static bool has_state(const stg_hub *h, size_t i, size_t state)
             stg_target_state(h->targets.all[i], lane.state) == state);
 }
 
+/* `next` is the name of the last target shown. One more is looked for, so that
+ * the last page has no `next`. */
 static void answer_page(const stg_admin *a, stg_ask *ask, size_t at,
                         size_t state, uint32_t limit)
 {

@@ -1,3 +1,13 @@
+/* Replay and drop: dry runs, and the replays that run beside the calls that
+ * began them.
+ *
+ * A replay first counts what it will send and answers 202 with its number; then
+ * it runs by itself, and its record is kept in a ring of STG_REPLAYS_MAX. A
+ * drop is answered when it is done. A dry run is no change: it has no line in
+ * the audit log.
+ *
+ * The store may be closed between two steps, which is why each step asks for it
+ * again. With is_impossible the store is never asked. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +53,7 @@ static void tell_messages(stg_change_call *call, uint64_t count)
 
 /* -- replays ----------------------------------------------------------------- */
 
+/* NULL: the place of this number has another replay now, or none. */
 static stg_replay *find_replay(stg_admin *a, uint64_t id)
 {
     stg_replay *r = &a->replays[id % STG_REPLAYS_MAX];
@@ -61,6 +72,7 @@ static const char *state_of(const stg_replay *r)
     return r->is_running ? "running" : states[r->sum.end];
 }
 
+/* Sums of one that runs are null, not 0: they are not known until its end. */
 static json_t *print_replay(const stg_replay *r)
 {
     json_t *json = json_pack(
@@ -80,7 +92,8 @@ static json_t *print_replay(const stg_replay *r)
     return json;
 }
 
-/* The place of the oldest is taken; those that run are fewer than there are. */
+/* The place of the oldest is taken; those that run are fewer than there are, so
+ * that the loop ends. */
 static stg_replay *new_replay(stg_admin *a, const stg_ask *ask)
 {
     stg_replay *r;
@@ -95,6 +108,7 @@ static stg_replay *new_replay(stg_admin *a, const stg_ask *ask)
     return r;
 }
 
+/* sum->held is lent: the target's name is copied. */
 static void end_replay(void *ctx, const stg_letters_sum *sum)
 {
     asked *d = ctx;
@@ -120,7 +134,8 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
     free_asked(d);
 }
 
-/* What it was asked for is counted, and told; then it goes on by itself. */
+/* The replay was counted, and its call is answered: it goes on by itself, for
+ * minutes perhaps. The client asks for it by its number. */
 static void go_on(void *ctx, const stg_letters_sum *sum)
 {
     asked *d = ctx;
@@ -181,6 +196,7 @@ static void end_drop(void *ctx, const stg_letters_sum *sum)
     free_asked(d);
 }
 
+/* The call has the request from here on. */
 static void begin_drop(asked *d)
 {
     const stg_letters_sum nothing = {.end = STG_LETTERS_DONE};
@@ -205,6 +221,8 @@ static void end_dry_run(void *ctx, const stg_letters_sum *sum)
     free_asked(d);
 }
 
+/* The sample first, then the sum: each is a question to the store, and
+ * `letters` are lent. */
 static void take_sample(void *ctx, const stg_letter *letters, size_t count,
                         uint64_t next)
 {
@@ -227,6 +245,7 @@ static void take_sample(void *ctx, const stg_letter *letters, size_t count,
     }
 }
 
+/* The sample has only what is dead now, as the change itself would. */
 static void begin_dry_run(asked *d)
 {
     enum { SAMPLE = 10 };

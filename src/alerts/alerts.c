@@ -1,3 +1,13 @@
+/* The alerts of a hub: facts go to the engine, and what the engine has gathered
+ * goes as a digest to each receiver that wants it.
+ *
+ * Without receivers there is no engine, and facts are dropped by
+ * stg_alerts_are_on(). After every fact the deadline `wake` is set to what the
+ * engine asks for, since one fact may bring the next digest forward.
+ *
+ * The trap is the end: finish() frees everything, and is called from callbacks
+ * of receivers and of the trial, so that nothing may be touched after a call
+ * that could be the last one. */
 #include "alerts/alerts.h"
 
 #include <stdlib.h>
@@ -13,15 +23,12 @@ struct stg_alerts {
     stg_alert_options o;
     stg_alert_world world;
     stg_alert_engine *engine; /* NULL: nobody listens */
-    stg_alert_sink **sinks;   /* as many as the options have */
-    stg_alert_sink **ending;  /* of options that were before */
-    size_t ending_count;
+    stg_alert_receivers receivers;
     char hub[STG_DIGEST_NAME_MAX];
     stg_deadline wake; /* when the engine may have something */
-    stg_deadline last; /* when sinks have had their time */
+    stg_deadline last; /* when receivers have had their time */
     uint64_t digests, unkept;
-    stg_alert_sink_view gone; /* what sinks did that are no more */
-    stg_alert_trial *trial;   /* NULL: none is under way */
+    stg_alert_trial *trial; /* NULL: none is under way */
     stg_alert_trial_fn *tried;
     void *tried_ctx;
     bool is_closing;
@@ -41,58 +48,36 @@ static stg_status fail_memory(stg_error *err)
 
 /* -- the end --------------------------------------------------------------- */
 
-static void add_counts(stg_alert_sink_view *to, const stg_alert_sink *s)
-{
-    stg_alert_sink_view v;
-
-    stg_alert_sink_look(s, &v);
-    to->sent += v.sent;
-    to->failed += v.failed;
-    to->given_up += v.given_up;
-    to->merged += v.merged;
-    to->waiting += v.waiting;
-}
-
 static void free_all(stg_alerts *a)
 {
     stg_deadline_clear(a->place.deadlines, &a->wake);
     stg_deadline_clear(a->place.deadlines, &a->last);
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        stg_alert_sink_free(a->sinks[i]);
-    free(a->sinks);
-    free(a->ending);
+    stg_alert_receivers_free(&a->receivers);
     stg_mailer_free(a->world.mailer);
     stg_alert_engine_free(a->engine);
     free(a);
 }
 
+/* Frees all and reports the end, once no receiver has anything under way and no
+ * trial runs. Only called while is_closing is true; a is gone afterwards. */
 static void finish(stg_alerts *a)
 {
     void (*closed)(void *ctx) = a->closed;
     void *ctx = a->closed_ctx;
 
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        if (!stg_alert_sink_is_idle(a->sinks[i]))
-            return;
-    if (a->ending_count > 0 || a->trial != NULL)
+    if (!stg_alert_receivers_are_idle(&a->receivers) || a->trial != NULL)
         return;
     free_all(a);
     if (closed != NULL)
         closed(ctx);
 }
 
-/* One that ends is gone when it is idle. */
-static void sink_is_idle(void *ctx, stg_alert_sink *s)
+/* For stg_alert_world: s may be freed here, and so may all alerts. */
+static void receiver_is_idle(void *ctx, stg_alert_receiver *s)
 {
     stg_alerts *a = ctx;
 
-    for (size_t i = 0; i < a->ending_count; i++)
-        if (a->ending[i] == s) {
-            add_counts(&a->gone, s);
-            stg_alert_sink_free(s);
-            a->ending[i] = a->ending[--a->ending_count];
-            break;
-        }
+    stg_alert_receivers_note_idle(&a->receivers, s);
     if (a->is_closing)
         finish(a);
 }
@@ -107,7 +92,9 @@ static const char *name_of(const stg_alerts *a, uint32_t lane)
     return t.name;
 }
 
-static bool is_named(const stg_alerts *a, const stg_alert_sink_options *s,
+/* With `targets`, a lane without a name (its target was forgotten) is not
+ * wanted. */
+static bool is_named(const stg_alerts *a, const stg_alert_receiver_options *s,
                      uint32_t lane)
 {
     const char *name = s->target_count > 0 ? name_of(a, lane) : NULL;
@@ -118,7 +105,7 @@ static bool is_named(const stg_alerts *a, const stg_alert_sink_options *s,
     return s->target_count == 0;
 }
 
-static bool is_tagged(const stg_alerts *a, const stg_alert_sink_options *s,
+static bool is_tagged(const stg_alerts *a, const stg_alert_receiver_options *s,
                       uint32_t lane)
 {
     for (size_t i = 0; i < s->tag_count; i++)
@@ -131,17 +118,21 @@ static bool is_tagged(const stg_alerts *a, const stg_alert_sink_options *s,
 /* For whom a digest is made. */
 typedef struct reader {
     const stg_alerts *alerts;
-    const stg_alert_sink_options *sink;
+    const stg_alert_receiver_options *receiver;
 } reader;
 
+/* Whether the digest of this receiver has the alert. `targets` and `tags` must
+ * both agree; neither applies to what has no target of its own (the store, all
+ * targets together). */
 static bool wants(void *ctx, stg_alert alert, uint32_t lane)
 {
     const reader *r = ctx;
 
-    if ((r->sink->alerts & STG_ALERT_BIT(alert)) == 0)
+    if ((r->receiver->alerts & STG_ALERT_BIT(alert)) == 0)
         return false;
-    return !stg_alert_is_lane(lane) || (is_named(r->alerts, r->sink, lane) &&
-                                        is_tagged(r->alerts, r->sink, lane));
+    return !stg_alert_is_lane(lane) ||
+           (is_named(r->alerts, r->receiver, lane) &&
+            is_tagged(r->alerts, r->receiver, lane));
 }
 
 static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
@@ -152,20 +143,23 @@ static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
 }
 
 static void log_digest(const stg_alerts *a, const stg_digest *d,
-                       const char *sink)
+                       const char *receiver)
 {
     char subject[STG_ALERT_SUBJECT_MAX];
 
     stg_alert_subject(d, subject);
-    STG_LOG(a->place.log, STG_LOG_INFO, "alert", stg_field_text("sink", sink),
+    STG_LOG(a->place.log, STG_LOG_INFO, "alert",
+            stg_field_text("receiver", receiver),
             stg_field_text("subject", subject),
             stg_field_number("alerts", stg_digest_total(d)));
 }
 
-static void tell_one(stg_alerts *a, stg_alert_sink *s, uint64_t unkept,
+/* Makes the digest of one receiver: each has its own, for they want different
+ * alerts. unkept: events without a key since the digest before this one. */
+static void tell_one(stg_alerts *a, stg_alert_receiver *s, uint64_t unkept,
                      stg_ns now)
 {
-    reader r = {a, stg_alert_sink_options_of(s)};
+    reader r = {a, stg_alert_receiver_options_of(s)};
     stg_digest_source source = {.wants = wants,
                                 .describe = describe,
                                 .ctx = &r,
@@ -177,10 +171,13 @@ static void tell_one(stg_alerts *a, stg_alert_sink *s, uint64_t unkept,
         return;
     memcpy(d.hub, a->hub, sizeof d.hub);
     d.unkept = unkept;
-    log_digest(a, &d, r.sink->name);
-    stg_alert_sink_push(s, &d);
+    log_digest(a, &d, r.receiver->name);
+    stg_alert_receiver_push(s, &d);
 }
 
+/* Sends what is due, to all receivers at once. It counts as told even where no
+ * receiver wants it, since the engine knows of no receivers. is_last: nothing
+ * waits for `group-wait` or `min-interval`. */
 static void tell(stg_alerts *a, bool is_last)
 {
     stg_ns now = stg_deadlines_now();
@@ -189,8 +186,8 @@ static void tell(stg_alerts *a, bool is_last)
     if (!stg_alert_engine_gather(a->engine, is_last, now))
         return;
     stg_alert_engine_look(a->engine, &v);
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        tell_one(a, a->sinks[i], v.unkept - a->unkept, now);
+    for (size_t i = 0; i < a->receivers.count; i++)
+        tell_one(a, a->receivers.all[i], v.unkept - a->unkept, now);
     a->unkept = v.unkept;
     a->digests++;
     stg_alert_engine_settle(a->engine, now);
@@ -254,6 +251,8 @@ void stg_alerts_forget(stg_alerts *a, uint32_t lane)
     set_wake(a);
 }
 
+/* Raised at either limit and cleared at half of both, so that a lag near the
+ * limit does not begin and end by turns. lag_messages 0 is no limit. */
 void stg_alerts_lag(stg_alerts *a, uint32_t lane, uint64_t messages, stg_ns age,
                     stg_ns now)
 {
@@ -269,6 +268,8 @@ void stg_alerts_lag(stg_alerts *a, uint32_t lane, uint64_t messages, stg_ns age,
         stg_alerts_clear(a, STG_ALERT_LAG, lane, now);
 }
 
+/* until 0: the endpoint shows no certificate (any more), so that none can run
+ * out. */
 void stg_alerts_certificate(stg_alerts *a, uint32_t lane, uint64_t until,
                             uint64_t utc, stg_ns now)
 {
@@ -282,6 +283,7 @@ void stg_alerts_certificate(stg_alerts *a, uint32_t lane, uint64_t until,
         stg_alerts_clear(a, STG_ALERT_CERTIFICATE, lane, now);
 }
 
+/* Two limits, for the same reason as in stg_alerts_lag(). */
 void stg_alerts_retention(stg_alerts *a, uint32_t lane, uint64_t percent,
                           stg_ns now)
 {
@@ -306,11 +308,11 @@ static void tried(void *ctx, const stg_alert_result *results, size_t count)
         finish(a);
 }
 
-stg_status stg_alerts_try(stg_alerts *a, const char *sink,
+stg_status stg_alerts_try(stg_alerts *a, const char *receiver,
                           stg_alert_trial_fn *done, void *ctx)
 {
     stg_alert_trial_options o = {
-        .alerts = &a->o, .sink = sink, .world = &a->world};
+        .alerts = &a->o, .receiver = receiver, .world = &a->world};
 
     if (a->trial != NULL || a->is_closing)
         return STG_INVALID;
@@ -319,107 +321,23 @@ stg_status stg_alerts_try(stg_alerts *a, const char *sink,
     return stg_alert_trial_start(&a->trial, &o, tried, a);
 }
 
-/* -- sinks of other options ------------------------------------------------ */
-
-static void free_sinks(stg_alert_sink **sinks, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        stg_alert_sink_free(sinks[i]);
-    free(sinks);
-}
-
-/* All of them, or none. */
-static stg_status make_sinks(stg_alerts *a, const stg_alert_options *o,
-                             stg_alert_sink ***sinks, stg_error *err)
-{
-    stg_alert_sink **made = calloc(o->sink_count + 1, sizeof(stg_alert_sink *));
-    stg_status status = made != NULL ? STG_OK : fail_memory(err);
-    size_t i = 0;
-
-    for (; i < o->sink_count && status == STG_OK; i++)
-        status = stg_alert_sink_new(&made[i], &a->world, &o->sinks[i], err);
-    if (status != STG_OK && made != NULL) {
-        free_sinks(made, o->sink_count);
-        return status;
-    }
-    *sinks = made;
-    return status;
-}
-
-static stg_alert_sink *heir_of(stg_alert_sink **sinks, size_t count,
-                               const stg_alert_sink *s)
-{
-    const stg_alert_sink_options *o = stg_alert_sink_options_of(s);
-
-    for (size_t i = 0; i < count; i++) {
-        const stg_alert_sink_options *other =
-            stg_alert_sink_options_of(sinks[i]);
-
-        if (strcmp(other->name, o->name) == 0)
-            return sinks[i];
-    }
-    return NULL;
-}
-
-/* It is among those that end, until it is idle. There is room. */
-static void retire(stg_alerts *a, stg_alert_sink *s)
-{
-    if (stg_alert_sink_is_idle(s)) {
-        add_counts(&a->gone, s);
-        stg_alert_sink_free(s);
-        return;
-    }
-    a->ending[a->ending_count++] = s;
-}
-
-static void replace_sinks(stg_alerts *a, const stg_alert_options *o,
-                          stg_alert_sink **new)
-{
-    stg_alert_sink **old = a->sinks;
-    size_t count = a->o.sink_count;
-
-    a->sinks = new;
-    a->o = *o;
-    for (size_t i = 0; i < count; i++) {
-        stg_alert_sink *heir = heir_of(new, o->sink_count, old[i]);
-
-        if (heir != NULL) {
-            stg_alert_sink_inherit(heir, old[i]);
-            retire(a, old[i]);
-            continue;
-        }
-        retire(a, old[i]);
-        if (a->ending_count > 0 && a->ending[a->ending_count - 1] == old[i])
-            stg_alert_sink_cancel(old[i]);
-    }
-    free(old);
-}
+/* -- other options --------------------------------------------------------- */
 
 static stg_status make_engine(stg_alerts *a, const stg_alert_options *o,
                               stg_alert_engine **engine, stg_error *err)
 {
     *engine = NULL;
-    if (o->sink_count == 0 || a->engine != NULL)
+    if (o->receiver_count == 0 || a->engine != NULL)
         return STG_OK;
     *engine = stg_alert_engine_new(o);
     return *engine != NULL ? STG_OK : fail_memory(err);
 }
 
-static bool make_room(stg_alerts *a)
-{
-    stg_alert_sink **ending =
-        realloc(a->ending, (a->ending_count + a->o.sink_count + 1) *
-                               sizeof(stg_alert_sink *));
-
-    if (ending != NULL)
-        a->ending = ending;
-    return ending != NULL;
-}
-
-/* Nobody listens any more: what is known is of no use. */
+/* The engine for the new receivers; without receivers it is freed with all that
+ * is known. engine: made beforehand, or NULL if there is one already. */
 static void use_engine(stg_alerts *a, stg_alert_engine *engine)
 {
-    if (a->o.sink_count == 0) {
+    if (a->o.receiver_count == 0) {
         stg_alert_engine_free(a->engine);
         a->engine = NULL;
         a->unkept = 0;
@@ -444,27 +362,29 @@ void stg_alerts_hub_name(const stg_alert_options *o,
                          o->hub_name != NULL ? o->hub_name : host);
 }
 
+/* All that can fail comes first: an engine if there was none, then the new
+ * receivers with their secrets. On an error the options, engine and receivers
+ * are as they were. */
 stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
                              stg_error *err)
 {
     stg_alert_engine *engine;
-    stg_alert_sink **sinks;
-    stg_status status;
+    stg_alert_receiver **receivers;
+    stg_status status = make_engine(a, o, &engine, err);
 
-    if (!make_room(a))
-        return fail_memory(err);
-    status = make_engine(a, o, &engine, err);
     if (status != STG_OK)
         return status;
-    status = make_sinks(a, o, &sinks, err);
+    status =
+        stg_alert_receivers_make(&a->receivers, &a->world, o, &receivers, err);
     if (status != STG_OK) {
         stg_alert_engine_free(engine);
         return status;
     }
-    if (a->trial != NULL) // of sinks that are no more
+    if (a->trial != NULL) // of receivers that are no more
         stg_alert_trial_cancel(a->trial);
     a->world.interval = o->interval;
-    replace_sinks(a, o, sinks);
+    a->o = *o;
+    stg_alert_receivers_replace(&a->receivers, receivers, o->receiver_count);
     stg_alerts_hub_name(o, a->hub);
     use_engine(a, engine);
     return STG_OK;
@@ -489,7 +409,7 @@ static stg_alerts *make(const stg_alerts_place *place)
         .log = place->log,
         .policy = stg_alert_policy(),
         .rng = stg_rng_seed(seed),
-        .idle = sink_is_idle,
+        .idle = receiver_is_idle,
         .ctx = a,
         .mailer = stg_mailer_new(place->loop, place->egress),
     };
@@ -523,28 +443,22 @@ stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
                                                           : fail_memory(err);
 }
 
-/* What a sink says of it may end another one, and all. */
-static void cancel_all(stg_alerts *a)
-{
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        if (!stg_alert_sink_is_idle(a->sinks[i]))
-            stg_alert_sink_cancel(a->sinks[i]);
-    for (size_t i = a->ending_count; i-- > 0;)
-        stg_alert_sink_cancel(a->ending[i]);
-    if (a->trial != NULL)
-        stg_alert_trial_cancel(a->trial);
-}
-
+/* The receivers have had STG_ALERTS_LAST: what is still under way is
+ * cancelled. */
 static void last_passed(stg_deadline *d)
 {
     stg_alerts *a = STG_HEAP_HOLDER(d, stg_alerts, last);
 
     a->is_closing = false; // all is cancelled before one of them ends it
-    cancel_all(a);
+    stg_alert_receivers_cancel(&a->receivers);
+    if (a->trial != NULL)
+        stg_alert_trial_cancel(a->trial);
     a->is_closing = true;
     finish(a);
 }
 
+/* Sends a last digest and hurries the receivers: no retry waits, and nothing is
+ * put off. a may be gone when this returns. */
 void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
 {
     if (a == NULL) {
@@ -554,8 +468,8 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
     stg_deadline_clear(a->place.deadlines, &a->wake);
     if (a->engine != NULL)
         tell(a, true);
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        stg_alert_sink_end_soon(a->sinks[i]);
+    for (size_t i = 0; i < a->receivers.count; i++)
+        stg_alert_receiver_end_soon(a->receivers.all[i]);
     a->is_closing = true;
     a->closed = closed;
     a->closed_ctx = ctx;
@@ -567,34 +481,33 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
 
 /* -- a look ---------------------------------------------------------------- */
 
+/* Walks all keys of the engine: for metrics and status, not for every event. */
 void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view)
 {
     stg_alert_engine_view v = {.keys = 0};
-    stg_alert_sink_view all;
+    stg_alert_receiver_view all;
 
-    *view = (stg_alerts_view){.sinks = 0};
+    *view = (stg_alerts_view){.receivers = 0};
     if (a == NULL)
         return;
-    all = a->gone;
+    stg_alert_receivers_look(&a->receivers, &all);
     if (a->engine != NULL)
         stg_alert_engine_look(a->engine, &v);
     memcpy(view->firing, v.firing, sizeof view->firing);
-    for (size_t i = 0; i < a->o.sink_count; i++)
-        add_counts(&all, a->sinks[i]);
     view->digests = a->digests;
     view->sent = all.sent;
     view->failed = all.failed;
     view->given_up = all.given_up;
     view->merged = all.merged;
     view->waiting = all.waiting;
-    view->sinks = a->o.sink_count;
+    view->receivers = a->receivers.count;
 }
 
-stg_status stg_alerts_look_sink(const stg_alerts *a, size_t i,
-                                stg_alert_sink_view *view)
+stg_status stg_alerts_look_receiver(const stg_alerts *a, size_t i,
+                                    stg_alert_receiver_view *view)
 {
-    if (a == NULL || i >= a->o.sink_count)
+    if (a == NULL || i >= a->receivers.count)
         return STG_NOT_FOUND;
-    stg_alert_sink_look(a->sinks[i], view);
+    stg_alert_receiver_look(a->receivers.all[i], view);
     return STG_OK;
 }

@@ -1,12 +1,12 @@
-/* alerts.h - people are told: the engine that decides when, and the sinks.
+/* alerts.h - the engine that decides when to alert, and the receivers.
  *
  *     stg_alerts_open(&a, &options, &world, &err);
  *     stg_alerts_dead(a, lane, cause, 1, now);        // facts, cheap
  *     stg_alerts_close(a, closed, ctx);
  *
- * Where there is no sink nothing is counted, and a fact costs a comparison; else
- * some 50 ns. No call waits for a sink. A NULL stg_alerts takes facts, and
- * ignores them. All on the loop's thread. */
+ * Where there is no receiver nothing is counted, and a fact costs a comparison;
+ * else some 50 ns. No call waits for a receiver. A NULL stg_alerts takes facts,
+ * and ignores them. All on the loop's thread. */
 #ifndef STAGGER_ALERTS_ALERTS_H
 #define STAGGER_ALERTS_ALERTS_H
 
@@ -28,13 +28,13 @@ typedef struct stg_alerts_place {
 } stg_alerts_place;
 
 /* o has been checked. What it points to is kept, until stg_alerts_change() or
- * the close. Returns STG_INVALID or STG_IO with words that name the sink: a
+ * the close. Returns STG_INVALID or STG_IO with words that name the receiver: a
  * secret or a certificate that cannot be read, no memory. */
 stg_status stg_alerts_open(stg_alerts **a, const stg_alert_options *o,
                            const stg_alerts_place *place, stg_error *err);
 
 /* Other options from now on, all or nothing. What is known is kept, and what
- * waits in a sink goes on in the one of the same name. */
+ * waits in a receiver goes on in the one of the same name. */
 stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
                              stg_error *err);
 
@@ -42,17 +42,17 @@ stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
 stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
                                  stg_error *err);
 
-/* What is known is told at once, and sinks have STG_ALERTS_LAST for it; then
- * closed is called, perhaps from within this call, and a is gone. NULL is closed
- * at once. */
+/* What is known is told at once, and receivers have STG_ALERTS_LAST for it;
+ * then closed is called, perhaps from within this call, and a is gone. NULL is
+ * closed at once. */
 #define STG_ALERTS_LAST (5 * STG_S)
 void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx);
 
-/* Sends a test message through each sink, or one (its name): see trial.h. One
- * trial at a time. Returns STG_NOT_FOUND if there is no such sink, or none at
- * all; STG_INVALID while another one is under way; STG_IO when there is no
- * memory. */
-stg_status stg_alerts_try(stg_alerts *a, const char *sink,
+/* Sends a test message through each receiver, or one (its name): see trial.h.
+ * One trial at a time. Returns STG_NOT_FOUND if there is no such receiver, or
+ * none at all; STG_INVALID while another one is under way; STG_IO when there is
+ * no memory. */
+stg_status stg_alerts_try(stg_alerts *a, const char *receiver,
                           stg_alert_trial_fn *done, void *ctx);
 
 /* What a hub is called in messages. */
@@ -93,16 +93,15 @@ typedef struct stg_alerts_view {
     uint32_t firing[STG_ALERT_COUNT]; /* what holds now */
     uint64_t digests;                 /* since the start */
     uint64_t sent, failed, given_up,
-        merged;       /* of all sinks, with those that are no
-                                            more: see stg_alert_sink_view */
-    uint32_t waiting; /* of all sinks */
-    size_t sinks;
+        merged;       /* of all receivers, with those that are no more */
+    uint32_t waiting; /* of all receivers */
+    size_t receivers;
 } stg_alerts_view;
 
 void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view);
 
-/* The sink number i from 0. STG_NOT_FOUND: there are no more. */
-stg_status stg_alerts_look_sink(const stg_alerts *a, size_t i,
-                                stg_alert_sink_view *view);
+/* The receiver number i from 0. STG_NOT_FOUND: there are no more. */
+stg_status stg_alerts_look_receiver(const stg_alerts *a, size_t i,
+                                    stg_alert_receiver_view *view);
 
 #endif

@@ -1,3 +1,13 @@
+/* A digest: the worst items of a batch, in order, and the number of those that
+ * found no place.
+ *
+ * An item is worse by its kind (a broken store before a slow target), what
+ * holds before what is over, then by its numbers. Two lists are kept this way:
+ * the news of the engine while a digest is made, and the items of a digest into
+ * which another one is merged.
+ *
+ * A digest must not point into anything: it may wait for its receiver while
+ * targets and settings go. */
 #include "alerts/digest.h"
 
 #include <string.h>
@@ -57,6 +67,7 @@ typedef struct weight {
     uint64_t count;
 } weight;
 
+/* Everything that is over comes after everything that holds. */
 static weight weight_of(stg_alert alert, stg_alert_phase phase, uint64_t fresh,
                         uint64_t number)
 {
@@ -89,6 +100,8 @@ typedef struct picking {
     size_t count;
 } picking;
 
+/* Inserts the news in order. With no room the last one drops out, and is
+ * counted in `left` by its alert. */
 static void pick(void *ctx, const stg_alert_news *n)
 {
     picking *p = ctx;
@@ -112,6 +125,7 @@ static void pick(void *ctx, const stg_alert_news *n)
     p->worst[i] = *n;
 }
 
+/* The engine has the monotonic clock; people read UTC. */
 static uint64_t to_utc(const stg_digest_source *s, stg_ns at)
 {
     return stg_ns_sub(s->utc, stg_ns_sub(s->now, at));
@@ -132,6 +146,7 @@ static void describe(stg_digest_item *i, const stg_digest_source *s,
     i->gate_until = t.gate_until;
 }
 
+/* The lane of a trouble of the store counts down from STG_ALERT_LANE_OF(0). */
 static void fill(stg_digest_item *i, const stg_alert_news *n,
                  const stg_digest_source *s)
 {
@@ -216,7 +231,8 @@ static stg_digest_item *find(stg_digest *d, const stg_digest_item *like)
     return NULL;
 }
 
-/* What was said of one thing, said at once. */
+/* older is about the same alert and target. i is newer, so that its state and
+ * phase hold; counts of what is still untold are added. */
 static void merge_item(stg_digest_item *i, const stg_digest_item *older)
 {
     bool was_told = older->phase == STG_ALERT_MORE ||
@@ -255,6 +271,7 @@ static void add_item(stg_digest *d, const stg_digest_item *item)
     d->items[i] = *item;
 }
 
+/* d is the newer one. Its shares hold, if it has any. */
 void stg_digest_merge(stg_digest *d, const stg_digest *older)
 {
     for (size_t i = 0; i < older->item_count; i++) {

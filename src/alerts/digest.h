@@ -1,9 +1,9 @@
 /* digest.h - what is told in one message: the worst of it, and a count of the
  * rest.
  *
- * Plain data, whole: it can wait for its sink while what it tells of changes.
- * Times are nanoseconds since 1970. Texts are valid UTF-8 without control
- * bytes. */
+ * Plain data, whole: it can wait for its receiver while what it tells of
+ * changes. Times are nanoseconds since 1970. Texts are valid UTF-8 without
+ * control bytes. */
 #ifndef STAGGER_ALERTS_DIGEST_H
 #define STAGGER_ALERTS_DIGEST_H
 
@@ -60,8 +60,8 @@ typedef struct stg_digest {
     uint64_t merged; /* digests that are in this one, besides itself */
 } stg_digest;
 
-/* Whole characters of text, which may be NULL, as many as fit; what is none, and
- * a control byte, is '?'. */
+/* Whole characters of text, which may be NULL, as many as fit; what is none,
+ * and a control byte, is '?'. */
 void stg_digest_take_text(char *to, size_t room, const char *text);
 
 /* The items, with those that have no place. */
@@ -82,7 +82,7 @@ typedef struct stg_digest_source {
 bool stg_digest_make(stg_digest *d, const stg_alert_engine *e,
                      const stg_digest_source *source);
 
-/* A digest to try a sink with. */
+/* A digest to try a receiver with. */
 void stg_digest_make_test(stg_digest *d, uint64_t utc);
 
 /* What `older` has into d, which is the later one: one item for each alert of

@@ -1,3 +1,13 @@
+/* All keys, the two heaps that say when something is to be done, and the batch
+ * that is being told.
+ *
+ * A key is in `due` at the time when it is to be told, and in `looks` when time
+ * alone changes it (letters leave the window, a calm has lasted). Every change
+ * of a key is followed by arrange(), which puts it into both heaps or frees it.
+ * A caller must not use a key after arrange().
+ *
+ * `all` is the key of dead letters of all targets together: never freed, in no
+ * list, and counted only with what no target's own key tells. */
 #include "alerts/engine.h"
 
 #include <stdlib.h>
@@ -56,7 +66,8 @@ static stg_alert_key *find(const stg_alert_engine *e, stg_alert alert,
     return k;
 }
 
-/* False: there is no memory. */
+/* Lanes are small numbers, so that they index a table. False: there is no
+ * memory. */
 static bool make_room(stg_alert_engine *e, uint32_t lane)
 {
     size_t lanes = e->lanes == 0 ? 64 : e->lanes;
@@ -73,6 +84,8 @@ static bool make_room(stg_alert_engine *e, uint32_t lane)
     return true;
 }
 
+/* NULL: there is no memory, or STG_ALERT_KEYS_MAX keys. The event is counted in
+ * `unkept`, which the next digest states. */
 static stg_alert_key *add(stg_alert_engine *e, stg_alert alert, uint32_t lane)
 {
     stg_alert_key **first = first_of(e, lane), *k = NULL;
@@ -104,6 +117,7 @@ static void remove_key(stg_alert_engine *e, stg_alert_key *k)
     e->keys--;
 }
 
+/* Does nothing where the time is the same: a dead letter rarely changes it. */
 static void put(stg_heap *heap, stg_node *node, stg_ns at)
 {
     if (at == STG_NEVER)
@@ -112,7 +126,8 @@ static void put(stg_heap *heap, stg_node *node, stg_ns at)
         stg_heap_put(heap, node, at);
 }
 
-/* Into the heaps, after a change. It may be gone then. */
+/* After each change of a key: updates its places in the heaps. A key that is
+ * idle is freed, except for `all`. */
 static void arrange(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
 {
     stg_alert_rules r = rules_of(e, k);
@@ -129,7 +144,7 @@ static void arrange(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
 
 /* -- the engine ------------------------------------------------------------ */
 
-/* A window to count in, even where nothing is. */
+/* A threshold that is off still needs a window, since tallies divide by it. */
 static void take_options(stg_alert_engine *e, const stg_alert_options *o)
 {
     e->o = *o;
@@ -194,7 +209,9 @@ void stg_alert_engine_free(stg_alert_engine *e)
 
 /* -- other options --------------------------------------------------------- */
 
-/* What is in the window is in the other one's newest slice. */
+/* Another window means other slices: the old total goes into the newest one, so
+ * that it stays in the window for its whole length. Slightly too long is better
+ * than an alert that ends because of a reload. */
 static void move_tally(stg_alert_key *k, const stg_alert_threshold *to,
                        stg_ns now)
 {
@@ -213,7 +230,8 @@ static void move_key(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
         move_tally(k, &e->o.threshold, now);
 }
 
-/* What is not told at all any more is not known either. */
+/* An alert that the options leave out now is forgotten, without a message that
+ * it has ended. */
 static void change_key(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
 {
     if (is_told_at_all(e, (stg_alert)k->alert))
@@ -249,8 +267,9 @@ void stg_alert_engine_change(stg_alert_engine *e, const stg_alert_options *o,
 
 /* -- facts ----------------------------------------------------------------- */
 
-/* What was counted for all together, and is told for its target from now on.
- * The last ones, with which that fires, were not. */
+/* A target's own key has just fired: what it had counted before is taken from
+ * `all`, so that one bad target is not told twice. The last `count` letters are
+ * still in k only, and `all` never had them. */
 static void take_from_all(stg_alert_engine *e, const stg_alert_key *k,
                           stg_alert_cause cause, uint64_t count, stg_ns now)
 {
@@ -276,6 +295,9 @@ static void count_for_all(stg_alert_engine *e, stg_alert_cause cause,
     arrange(e, e->all, now);
 }
 
+/* Letters count for their target, and for all together while the target's own
+ * key does not fire. Without a key (no memory, or too many) they count for all
+ * only. */
 void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
                            stg_alert_cause cause, uint64_t count, stg_ns now)
 {
@@ -335,6 +357,8 @@ bool stg_alert_engine_is_raised(const stg_alert_engine *e, stg_alert alert,
     return k != NULL && k->is_on;
 }
 
+/* Frees the keys of a lane, told or not: nobody hears of a target that is no
+ * more. */
 void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane)
 {
     while (lane < e->lanes && e->by_lane[lane] != NULL)
@@ -343,7 +367,8 @@ void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane)
 
 /* -- what is to be told ---------------------------------------------------- */
 
-/* When the next digest may go, with what is due now. */
+/* `group-wait` lets what comes at the same time go in the same digest, and
+ * `min-interval` bounds digests whatever happens. */
 static stg_ns digest_at(const stg_alert_engine *e)
 {
     stg_ns at;
@@ -374,6 +399,8 @@ static void look(stg_alert_engine *e, stg_ns now)
     }
 }
 
+/* Fills the batch, which holds until stg_alert_engine_settle(). Keys in it are
+ * in no `due` heap. */
 bool stg_alert_engine_gather(stg_alert_engine *e, bool is_last, stg_ns now)
 {
     look(e, now);
@@ -436,6 +463,7 @@ static size_t insert_share(stg_alert_share *shares, size_t count, size_t room,
     return count;
 }
 
+/* Visits every lane: called only for a digest that has `all` in it. */
 size_t stg_alert_engine_shares(const stg_alert_engine *e,
                                stg_alert_share *shares, size_t room)
 {
@@ -451,6 +479,8 @@ size_t stg_alert_engine_shares(const stg_alert_engine *e,
     return count;
 }
 
+/* The batch was told. arrange() may free a key, so that the next one is read
+ * before. */
 void stg_alert_engine_settle(stg_alert_engine *e, stg_ns now)
 {
     stg_alert_key *next;

@@ -58,7 +58,7 @@ static inline bool stg_alert_is_lane(uint32_t lane)
 
 enum { STG_ALERT_KEYS_MAX = 32768 };
 
-/* Of o, which has been checked, the plain values are copied; sinks are not
+/* Of o, which has been checked, the plain values are copied; receivers are not
  * looked at. NULL: there is no memory. */
 stg_alert_engine *stg_alert_engine_new(const stg_alert_options *o);
 void stg_alert_engine_free(stg_alert_engine *e);

@@ -1,3 +1,13 @@
+/* The life of one key: quiet, live, told, over; key.h has the picture.
+ *
+ * is_on says whether the condition holds; is_live whether the alert has begun
+ * and has not been ended by finish(). Between the two lies the calm: a
+ * condition that comes back within `resolve-after` is the same alert, with a
+ * higher count.
+ *
+ * A key decides by times alone: stg_alert_key_due_at() and
+ * stg_alert_key_look_at() must change whenever anything they read does, and the
+ * engine asks for both after each call. */
 #include "alerts/key.h"
 
 #include <stdlib.h>
@@ -24,6 +34,8 @@ void stg_alert_key_free(stg_alert_key *k)
 
 /* -- it fires, and is over ------------------------------------------------- */
 
+/* A new alert: counts begin at 0, but has_been_told and told_at stay, for
+ * `interval` holds over several alerts of one key. */
 static void begin(stg_alert_key *k, stg_ns now)
 {
     k->is_live = true;
@@ -33,6 +45,8 @@ static void begin(stg_alert_key *k, stg_ns now)
     k->number_told = 0;
 }
 
+/* news_at is the first news that was not told, so that `group-wait` is not put
+ * off by those that follow. */
 static void note_news(stg_alert_key *k, stg_ns now)
 {
     if (!k->has_news)
@@ -46,7 +60,8 @@ static void turn_off(stg_alert_key *k, stg_ns now)
     k->off_at = now;
 }
 
-/* The window of dead letters is calm enough. */
+/* Dead letters are over when the window has fallen below half of the threshold,
+ * which is calm enough; a condition needs `resolve-after`. */
 static stg_ns calm_of(const stg_alert_key *k, const stg_alert_options *o)
 {
     return k->alert == STG_ALERT_DEAD ? 0 : o->resolve_after;
@@ -71,7 +86,8 @@ static void finish(stg_alert_key *k)
 
 /* -- dead letters ---------------------------------------------------------- */
 
-/* What has left the window, before it fired, is no part of it. */
+/* Letters that left the window before the key fired are no part of the alert:
+ * their causes go, and it begins with the oldest that is left. */
 static void pass(stg_alert_key *k, stg_ns window, stg_ns now)
 {
     uint64_t passed = stg_tally_pass(k->tally, window, now);
@@ -94,6 +110,8 @@ static void fire(stg_alert_key *k, stg_ns now)
     k->is_on = true;
 }
 
+/* count and fresh of a live key grow with every letter; those of a quiet key
+ * are set from the window when it fires. */
 bool stg_alert_key_count(stg_alert_key *k, const stg_alert_rules *r,
                          stg_alert_cause cause, uint64_t count, stg_ns now)
 {
@@ -135,7 +153,8 @@ static bool is_other_text(const stg_alert_key *k, const char *text)
     return text != NULL && (k->text == NULL || strcmp(k->text, text) != 0);
 }
 
-/* Enough to be told of what was told already. */
+/* A condition that holds is news again when its number has doubled since it was
+ * told, or when its text is another. */
 static bool is_worse(const stg_alert_key *k, const stg_alert_detail *d)
 {
     return (k->number_told > 0 && d->number / 2 >= k->number_told) ||
@@ -158,6 +177,8 @@ static void take_detail(stg_alert_key *k, const stg_alert_detail *d)
     }
 }
 
+/* Raising what holds already updates its details and is no news, unless it is
+ * worse. */
 void stg_alert_key_raise(stg_alert_key *k, const stg_alert_detail *detail,
                          stg_ns now)
 {
@@ -205,12 +226,16 @@ static stg_ns remind_after(const stg_alert_key *k, const stg_alert_options *o)
                : o->repeat_interval;
 }
 
-/* When it may be told that it fires. */
+/* When the key may be told again: `interval` after the last time. Ends are not
+ * bound by it. */
 static stg_ns free_at(const stg_alert_key *k, const stg_alert_options *o)
 {
     return k->has_been_told ? stg_ns_add(k->told_at, o->interval) : 0;
 }
 
+/* News waits for free_at(), and what goes on for `repeat-interval`. An end
+ * comes after its calm, if its beginning was told and `send-resolved` says
+ * so. */
 stg_ns stg_alert_key_due_at(const stg_alert_key *k, const stg_alert_options *o)
 {
     stg_ns at = STG_NEVER;
@@ -239,6 +264,8 @@ stg_ns stg_alert_key_look_at(const stg_alert_key *k, const stg_alert_rules *r)
     return at;
 }
 
+/* A quiet key is kept while `interval` runs, for it has told_at, by which an
+ * alert that flaps is bounded. */
 bool stg_alert_key_is_idle(const stg_alert_key *k, const stg_alert_options *o,
                            stg_ns now)
 {
@@ -249,6 +276,8 @@ bool stg_alert_key_is_idle(const stg_alert_key *k, const stg_alert_options *o,
 
 /* -- told ------------------------------------------------------------------ */
 
+/* An alert that began and ended before it was told is told once, as
+ * STG_ALERT_WAS. */
 stg_alert_phase stg_alert_key_phase(const stg_alert_key *k,
                                     const stg_alert_options *o, stg_ns now)
 {

@@ -1,10 +1,10 @@
 /* Mails by libcurl's blocking calls, each in a thread of libuv's pool.
  *
  * A stg_mail is written by the loop's thread until it is queued, by the thread
- * while it runs, and by the loop's thread again in ended(): only is_cancelled is
- * shared. The server's last reply decides what a failure means, since libcurl has
- * one code for many of them. libcurl goes on without a login where the server
- * offers none; give_text() stops it before the body. */
+ * while it runs, and by the loop's thread again in ended(): only is_cancelled
+ * is shared. The server's last reply decides what a failure means, since
+ * libcurl has one code for many of them. libcurl goes on without a login where
+ * the server offers none; give_text() stops it before the body. */
 #include "alerts/mailer.h"
 
 #include <netinet/in.h>
@@ -69,6 +69,9 @@ struct stg_mail {
 
 /* -- rules ----------------------------------------------------------------- */
 
+/* A copy with its networks, shared by reference: a reload replaces the mailer's
+ * rule while a thread still reads the old one. Counted on the loop's thread
+ * only. */
 static rule *make_rule(const stg_egress *e)
 {
     stg_egress none = {.allow = NULL};
@@ -102,7 +105,8 @@ static void release_rule(rule *r)
 /* -- in the thread --------------------------------------------------------- */
 
 /* Asked for when the server has taken the envelope. Where it offers no login,
- * libcurl goes on without one, and not as the one that the sink was to be. */
+ * libcurl goes on without one, and not as the one that the receiver was to
+ * be. */
 static size_t give_text(char *to, size_t size, size_t count, void *ctx)
 {
     stg_mail *m = ctx;
@@ -167,6 +171,9 @@ static int look_up(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c,
     return atomic_load(&m->is_cancelled) ? 1 : 0;
 }
 
+/* Checks the address that libcurl has resolved, just before it connects: a
+ * check of the name could be answered differently afterwards. forbidden is
+ * cleared when a later address is allowed. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
                                  struct curl_sockaddr *to)
 {
@@ -179,6 +186,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
+/* The certificate is verified in every case, with STARTTLS as well. */
 static void set_security(CURL *c, const stg_mail *m)
 {
     static const long levels[] = {[STG_STARTTLS_REQUIRED] = CURLUSESSL_ALL,
@@ -207,6 +215,8 @@ static void set_protocols(CURL *c)
 #endif
 }
 
+/* No signals, for it runs in a thread; no proxy from the environment, which
+ * would get around `egress`. */
 static void set_limits(CURL *c, stg_mail *m)
 {
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
@@ -322,10 +332,10 @@ static void write_detail(const stg_mail *m, char detail[DETAIL_MAX])
     if (m->code == CURLE_OK)
         snprintf(detail, DETAIL_MAX, "%s", m->reply);
     else if (has_no_login(m))
-        snprintf(
-            detail, DETAIL_MAX,
-            "the server offers no login (AUTH) that can be used, and the "
-            "sink has a `user`: expected smtps:// or STARTTLS, or no `user`");
+        snprintf(detail, DETAIL_MAX,
+                 "the server offers no login (AUTH) that can be used, and the "
+                 "receiver has a `user`: expected smtps:// or STARTTLS, or no "
+                 "`user`");
     else if (m->forbidden[0] != '\0')
         snprintf(detail, DETAIL_MAX, "egress: %s", m->forbidden);
     else
@@ -350,6 +360,8 @@ static void free_mail(stg_mail *m)
 
 static void start_next(stg_mailer *m);
 
+/* Back on the loop's thread. The next mail starts before `done` is called,
+ * which may end what the mailer belongs to. */
 static void ended(uv_work_t *w, int status)
 {
     stg_mail *m = w->data;
@@ -465,7 +477,7 @@ static bool split_text(stg_mail *m)
     return true;
 }
 
-static bool copy_recipients(stg_mail *m, const stg_alert_sink_options *s)
+static bool copy_recipients(stg_mail *m, const stg_alert_receiver_options *s)
 {
     for (size_t i = 0; i < s->to_count; i++) {
         char *address;
@@ -483,7 +495,7 @@ static bool copy_recipients(stg_mail *m, const stg_alert_sink_options *s)
 
 static bool copy_order(stg_mail *m, const stg_mail_order *o)
 {
-    const stg_alert_sink_options *s = o->sink;
+    const stg_alert_receiver_options *s = o->receiver;
 
     m->text = strdup(o->text);
     m->starttls = s->starttls;
@@ -517,6 +529,8 @@ stg_mail *stg_mailer_send(stg_mailer *m, const stg_mail_order *o,
     return mail;
 }
 
+/* A mail that waits still goes through the queue and ends at once there; one
+ * that runs ends within a second, when libcurl asks look_up(). */
 void stg_mail_cancel(stg_mail *mail)
 {
     atomic_store(&mail->is_cancelled, true);

@@ -19,8 +19,8 @@
 typedef struct stg_mailer stg_mailer;
 typedef struct stg_mail stg_mail;
 
-/* NULL: there is no memory. egress is copied, and may be NULL: what it allows by
- * itself. */
+/* NULL: there is no memory. egress is copied, and may be NULL: what it allows
+ * by itself. */
 stg_mailer *stg_mailer_new(uv_loop_t *loop, const stg_egress *egress);
 
 /* Another rule from the next mail on. False: there is no memory. */
@@ -30,10 +30,10 @@ bool stg_mailer_set_egress(stg_mailer *m, const stg_egress *egress);
 void stg_mailer_free(stg_mailer *m);
 
 typedef struct stg_mail_order {
-    const stg_alert_sink_options *sink; /* copied, as far as it matters */
-    const char *password;               /* copied; NULL: no login */
-    const char *text;                   /* of stg_mail_print(); copied */
-    bool is_strict; /* no recipient may be refused; else one is enough */
+    const stg_alert_receiver_options *receiver; /* copied what it needs */
+    const char *password;                       /* copied; NULL: no login */
+    const char *text; /* of stg_mail_print(); copied */
+    bool is_strict;   /* no recipient may be refused; else one is enough */
 } stg_mail_order;
 
 /* What came of it, on the loop's thread. detail is a line for people, with the

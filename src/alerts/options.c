@@ -1,3 +1,12 @@
+/* Options of alerts: names, defaults, the text of a threshold, and one check of
+ * all.
+ *
+ * The check is here and not in the settings, so that alerts can rely on it
+ * whoever made the options: the path of a flaw names the field, and the
+ * settings find its line by that.
+ *
+ * Whatever goes into a header, a mail's address or a command line is limited to
+ * characters that cannot end the line or the argument. */
 #include "alerts/options.h"
 
 #include <string.h>
@@ -121,9 +130,10 @@ const char *stg_alert_threshold_print(const stg_alert_threshold *t,
 
 /* -- defaults -------------------------------------------------------------- */
 
-stg_alert_sink_options stg_alert_sink_options_default(stg_alert_type type)
+stg_alert_receiver_options
+stg_alert_receiver_options_default(stg_alert_type type)
 {
-    return (stg_alert_sink_options){
+    return (stg_alert_receiver_options){
         .type = type,
         .timeout = 10 * STG_S,
         .starttls = STG_STARTTLS_REQUIRED,
@@ -153,10 +163,10 @@ stg_alert_options stg_alert_options_default(void)
 
 /* -- the check ------------------------------------------------------------- */
 
-/* Where a flaw is: "FIELD" or "sinks[I].FIELD". */
+/* Where a flaw is: "FIELD" or "receivers[I].FIELD". */
 typedef struct place {
     stg_alert_flaw *flaw; /* may be NULL */
-    const stg_alert_sink_options *sink;
+    const stg_alert_receiver_options *receiver;
     size_t i;
 } place;
 
@@ -167,8 +177,8 @@ static stg_status fail(const place *p, const char *field, const char *words)
     if (p->flaw == NULL)
         return STG_INVALID;
     w = stg_writer_on(p->flaw->path, sizeof p->flaw->path);
-    if (p->sink != NULL) {
-        stg_write_text(&w, "sinks[");
+    if (p->receiver != NULL) {
+        stg_write_text(&w, "receivers[");
         stg_write_number(&w, p->i);
         stg_write_text(&w, "].");
     }
@@ -182,6 +192,8 @@ static bool is_name_letter(char c)
            (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
 }
 
+/* As names of targets: a name may be a part of a path, so that `.` and `..` are
+ * none. */
 static bool is_name(const char *name)
 {
     size_t size = name == NULL ? 0 : strlen(name);
@@ -221,7 +233,8 @@ static bool is_address(const char *text)
            strchr(text, '@') == at;
 }
 
-/* A server: user and password have settings of their own. */
+/* Parsed as an http:// URL of the same host and port. No path, and no user:
+ * user and password have settings of their own. */
 static bool is_mail_url(const char *text)
 {
     size_t scheme = strncmp(text, "smtps://", 8) == 0  ? 8
@@ -237,9 +250,12 @@ static bool is_mail_url(const char *text)
            stg_url_parse(&url, as_http, NULL) == STG_OK && url.path.size == 0;
 }
 
+/* A password is not sent without TLS: with a login STARTTLS must be `required`,
+ * because `optional` falls back to plain text if somebody in the path removes
+ * the offer. */
 static stg_status check_mail(const place *p)
 {
-    const stg_alert_sink_options *s = p->sink;
+    const stg_alert_receiver_options *s = p->receiver;
 
     if (s->url_file != NULL || s->url == NULL || !is_mail_url(s->url))
         return fail(p, "url",
@@ -298,7 +314,7 @@ static stg_status check_header(const place *p, const stg_alert_header *h)
 
 static stg_status check_no_mail(const place *p)
 {
-    const stg_alert_sink_options *s = p->sink;
+    const stg_alert_receiver_options *s = p->receiver;
 
     if (s->user != NULL || s->password_file != NULL)
         return fail(p, "user", "only mail has a login");
@@ -309,9 +325,10 @@ static stg_status check_no_mail(const place *p)
     return STG_OK;
 }
 
+/* Slack's URL is its only secret, so that it must be in a file. */
 static stg_status check_http(const place *p)
 {
-    const stg_alert_sink_options *s = p->sink;
+    const stg_alert_receiver_options *s = p->receiver;
     stg_status status = check_no_mail(p);
 
     if (status != STG_OK)
@@ -335,15 +352,15 @@ static stg_status check_http(const place *p)
     return status;
 }
 
-static stg_status check_sink(const stg_alert_options *o, const place *p)
+static stg_status check_receiver(const stg_alert_options *o, const place *p)
 {
-    const stg_alert_sink_options *s = p->sink;
+    const stg_alert_receiver_options *s = p->receiver;
 
     if (!is_name(s->name))
         return fail(p, "name", "expected 1 to 64 of A-Z a-z 0-9 . _ -");
     for (size_t i = 0; i < p->i; i++)
-        if (strcmp(o->sinks[i].name, s->name) == 0)
-            return fail(p, "name", "another sink has it");
+        if (strcmp(o->receivers[i].name, s->name) == 0)
+            return fail(p, "name", "another receiver has it");
     if (s->timeout < STG_S || s->timeout > STG_MIN)
         return fail(p, "timeout", "expected 1s to 1m");
     if (s->alerts == 0 || s->alerts > STG_ALERT_ALL)
@@ -376,6 +393,7 @@ static stg_status check_times(const stg_alert_options *o, const place *p)
     return STG_OK;
 }
 
+/* Stops at the first flaw. */
 stg_status stg_alert_options_check(const stg_alert_options *o,
                                    stg_alert_flaw *flaw)
 {
@@ -393,12 +411,12 @@ stg_status stg_alert_options_check(const stg_alert_options *o,
     if (o->alerts > STG_ALERT_ALL)
         return fail(&p, "alerts", "expected alerts that there are");
     status = check_times(o, &p);
-    if (status == STG_OK && o->sink_count > STG_ALERT_SINKS_MAX)
-        return fail(&p, "sinks", "expected 32 at most");
-    for (size_t i = 0; i < o->sink_count && status == STG_OK; i++) {
-        p.sink = &o->sinks[i];
+    if (status == STG_OK && o->receiver_count > STG_ALERT_RECEIVERS_MAX)
+        return fail(&p, "receivers", "expected 32 at most");
+    for (size_t i = 0; i < o->receiver_count && status == STG_OK; i++) {
+        p.receiver = &o->receivers[i];
         p.i = i;
-        status = check_sink(o, &p);
+        status = check_receiver(o, &p);
     }
     return status;
 }

@@ -53,7 +53,7 @@ enum { STG_ALERT_THRESHOLD_TEXT_MAX = 64 };
 const char *stg_alert_threshold_print(const stg_alert_threshold *t,
                                       char text[STG_ALERT_THRESHOLD_TEXT_MAX]);
 
-/* -- sinks: the ways to tell ----------------------------------------------- */
+/* -- receivers: the ways to tell ------------------------------------------- */
 
 typedef enum stg_alert_type {
     STG_ALERT_SLACK,   /* `slack`: an incoming webhook of Slack */
@@ -77,7 +77,7 @@ typedef struct stg_alert_tag {
     const char *name, *value;
 } stg_alert_tag;
 
-typedef struct stg_alert_sink_options {
+typedef struct stg_alert_receiver_options {
     const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -, its own */
     stg_alert_type type;
 
@@ -106,10 +106,11 @@ typedef struct stg_alert_sink_options {
     size_t target_count;
     const stg_alert_tag *tags; /* the target has one of them; none: any */
     size_t tag_count;
-} stg_alert_sink_options;
+} stg_alert_receiver_options;
 
 /* 10 s, STARTTLS required, all alerts. */
-stg_alert_sink_options stg_alert_sink_options_default(stg_alert_type type);
+stg_alert_receiver_options
+stg_alert_receiver_options_default(stg_alert_type type);
 
 /* -- all of it ------------------------------------------------------------- */
 
@@ -127,28 +128,29 @@ typedef struct stg_alert_options {
                                STG_NEVER: not again: 4 h */
     stg_ns group_wait;      /* what comes in this time goes in one message, 0 to
                                10 m: 5 s */
-    stg_ns min_interval;  /* between two messages to one sink, 0 to 1 h: 1 m */
+    stg_ns min_interval;  /* between messages to one receiver, 0 to 1 h: 1 m */
     stg_ns resolve_after; /* it is over when nothing came for so long, 0 to
                                1 d: 1 m */
     bool send_resolved;   /* that it is over: true */
     const char *hub_name; /* in messages; NULL: the machine's name */
-    const stg_alert_sink_options *sinks;
-    size_t sink_count; /* 0 to 32: none, and nobody is told */
+    const stg_alert_receiver_options *receivers;
+    size_t receiver_count; /* 0 to 32: none, and nobody is told */
 } stg_alert_options;
 
-enum { STG_ALERT_SINKS_MAX = 32 };
+enum { STG_ALERT_RECEIVERS_MAX = 32 };
 
 /* The values above. */
 stg_alert_options stg_alert_options_default(void);
 
 /* What is wrong with them. */
 typedef struct stg_alert_flaw {
-    char path[64];   /* "interval", "sinks[1].to" */
+    char path[64];   /* "interval", "receivers[1].to" */
     stg_error error; /* "expected 1m to 7d" */
 } stg_alert_flaw;
 
-/* Checks the ranges above, and what a sink needs and cannot use. Opens no file.
- * Returns STG_OK, or STG_INVALID with the first flaw, which may be NULL. */
+/* Checks the ranges above, and what a receiver needs and cannot use. Opens no
+ * file. Returns STG_OK, or STG_INVALID with the first flaw, which may be
+ * NULL. */
 stg_status stg_alert_options_check(const stg_alert_options *o,
                                    stg_alert_flaw *flaw);
 
@@ -157,8 +159,8 @@ stg_status stg_alert_options_check(const stg_alert_options *o,
 enum { STG_SECRET_MAX = 4096 };
 
 /* The file's text without blanks and ends of lines around it, to be given to
- * stg_secret_free(). Returns STG_IO or STG_INVALID with words that name the file
- * and never what is in it: it cannot be read, is empty, longer than
+ * stg_secret_free(). Returns STG_IO or STG_INVALID with words that name the
+ * file and never what is in it: it cannot be read, is empty, longer than
  * STG_SECRET_MAX, of several lines, or has control bytes. */
 stg_status stg_secret_read(const char *path, char **secret, stg_error *err);
 

@@ -1,3 +1,8 @@
+/* Digests as JSON: a text for Slack, or all facts for a webhook.
+ *
+ * Names of the members of a webhook's body are an interface: docs/alerts.md has
+ * them, and programs read them. A text or a time without a value is left out,
+ * instead of being null or empty. */
 #include "alerts/text.h"
 
 #include <stdio.h>
@@ -8,7 +13,7 @@
 
 #include "host/wall.h"
 
-/* What it is printed as, and then no more. */
+/* Takes the reference. NULL: there is no memory. */
 static char *print(json_t *json)
 {
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;

@@ -1,3 +1,11 @@
+/* A sliding window of counts, and a short list of causes.
+ *
+ * The window has STG_TALLY_SLICES slices in a ring with room for one more: the
+ * newest is filling while the oldest may still count. So nothing that came
+ * within the window is missed, and the total may hold up to one slice too much.
+ *
+ * Slices saturate at UINT32_MAX, and the total is always their sum: it cannot
+ * wrap. */
 #include "alerts/tally.h"
 
 #include <stdbool.h>
@@ -19,6 +27,9 @@ static uint64_t oldest(const stg_tally *t)
     return t->latest < STG_TALLY_SLICES ? 0 : t->latest - STG_TALLY_SLICES;
 }
 
+/* Moves on to the slice of now, and empties those that are passed on the way.
+ * After a pause of a whole window all are emptied at once, without a loop over
+ * them. */
 uint64_t stg_tally_pass(stg_tally *t, stg_ns window, stg_ns now)
 {
     uint64_t number = slice_at(window, now), before = t->total;
@@ -52,6 +63,7 @@ void stg_tally_add(stg_tally *t, stg_ns window, uint64_t count, stg_ns now)
     t->total += count;
 }
 
+/* Of the newest first: what is taken came last. */
 void stg_tally_take(stg_tally *t, uint64_t count)
 {
     for (uint64_t n = t->latest; count > 0 && t->total > 0; n--) {
@@ -76,6 +88,7 @@ static uint64_t first(const stg_tally *t)
     return n;
 }
 
+/* The slice number n has left the window when slice n + ROOM begins. */
 stg_ns stg_tally_next(const stg_tally *t, stg_ns window)
 {
     if (t->total == 0)
@@ -97,6 +110,8 @@ stg_alert_cause stg_alert_cause_of(const stg_outcome *o)
                              .code = o->code};
 }
 
+/* Letters that were never tried have no fault: code is then a
+ * stg_shed_cause. */
 enum { NO_FAULT = UINT16_MAX }; /* code: stg_shed_cause */
 
 stg_alert_cause stg_alert_cause_of_shed(const stg_change *c)
@@ -154,7 +169,7 @@ static size_t most(const stg_alert_causes *c)
     return found;
 }
 
-/* No gap is left in the list. */
+/* The list ends at the first count of 0, so that no gap may be left. */
 static void drop(stg_alert_causes *c, size_t i)
 {
     for (; i + 1 < STG_ALERT_CAUSES_MAX; i++)
@@ -162,6 +177,8 @@ static void drop(stg_alert_causes *c, size_t i)
     c->list[i].count = 0;
 }
 
+/* Nobody knows of which cause they were: the most frequent one is the best
+ * guess. */
 void stg_alert_causes_take(stg_alert_causes *c, uint64_t count)
 {
     while (count > 0) {

@@ -39,7 +39,8 @@ stg_ns stg_tally_next(const stg_tally *t, stg_ns window);
 /* When the slice of the oldest began; only of a tally that has some. */
 stg_ns stg_tally_since(const stg_tally *t, stg_ns window);
 
-/* -- of which cause ------------------------------------------------------------
+/* -- of which cause
+ * ------------------------------------------------------------
  *
  * A short list, however many causes come: the first STG_ALERT_CAUSES_MAX
  * different ones, and the others counted together. Pure, plain data: zeroed it

@@ -1,3 +1,12 @@
+/* The words of alerts: a headline, what the hub does, and the command that
+ * shows more; a subject and a whole text made of these.
+ *
+ * All receivers use the same words, in plain text: payload.c puts them into
+ * JSON, mail.c into a mail. Texts of digests have been cleaned
+ * (stg_digest_take_text()); who embeds them has to escape them.
+ *
+ * Writers never overflow: text that does not fit is cut. stg_alert_text()
+ * leaves out whole items instead, and counts them. */
 #include "alerts/text.h"
 
 #include <string.h>
@@ -75,19 +84,23 @@ static bool is_over(const stg_digest_item *i)
     return i->phase == STG_ALERT_ENDED || i->phase == STG_ALERT_WAS;
 }
 
-/* "over: ", and afterwards " (it is over)". */
+/* An alert that has ended says so first, because a subject may be cut at its
+ * end. */
 static void write_before(stg_writer *w, const stg_digest_item *i)
 {
     if (i->phase == STG_ALERT_ENDED)
         stg_write_text(w, "over: ");
 }
 
+/* Began and ended before it could be told. */
 static void write_after(stg_writer *w, const stg_digest_item *i)
 {
     if (i->phase == STG_ALERT_WAS)
         stg_write_text(w, ", and has ended");
 }
 
+/* An alert that goes on states both numbers: since the last message, and since
+ * it began. */
 static void write_dead(stg_writer *w, const stg_digest_item *i)
 {
     write_before(w, i);
@@ -301,6 +314,8 @@ static void write_store_deed(stg_writer *w, const stg_digest_item *i)
     stg_write_text(w, words[i->trouble]);
 }
 
+/* Answers the first question of a reader: does anything have to be done at
+ * once? Nothing is said of a condition that is over. */
 void stg_alert_deed(const stg_digest_item *i, char text[STG_ALERT_WORDS_MAX])
 {
     stg_writer w = stg_writer_on(text, STG_ALERT_WORDS_MAX);
@@ -324,6 +339,8 @@ void stg_alert_deed(const stg_digest_item *i, char text[STG_ALERT_WORDS_MAX])
 
 /* -- the command that shows more ------------------------------------------- */
 
+/* The command can be pasted as it is: names of targets have no character that a
+ * shell reads, and STAMP is rounded down. */
 void stg_alert_command(const stg_digest_item *i, char text[STG_ALERT_WORDS_MAX])
 {
     stg_writer w = stg_writer_on(text, STG_ALERT_WORDS_MAX);
@@ -350,7 +367,7 @@ static const char *name_of(const stg_digest_item *i)
     return i->alert == STG_ALERT_STORE ? "the hub" : "all targets together";
 }
 
-/* At the end of a character. */
+/* Shortens to size bytes at most, at the end of a whole UTF-8 character. */
 static void cut(char *words, size_t size)
 {
     if (strlen(words) <= size)
@@ -506,6 +523,8 @@ static void write_test(const stg_digest *d, char *text, size_t room)
     stg_write_text(&w, ".\nNothing has happened, and nothing is to be done.\n");
 }
 
+/* Keeps END_ROOM bytes for the end. An item that does not fit is undone and
+ * counted, and the next ones are tried. */
 void stg_alert_text(const stg_digest *d, char *text, size_t room)
 {
     enum { END_ROOM = 480 }; /* for what is always said */

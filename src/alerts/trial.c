@@ -1,3 +1,12 @@
+/* A test message through receivers made for it alone, which share the world of
+ * the real ones except for policy, log and callbacks.
+ *
+ * The real receivers cannot be used: they may wait for a retry, and what they
+ * send is merged. The trial begins and ends in a turn of the loop of its own,
+ * since `done` may free what the receivers stand on, and must not run inside
+ * one of them.
+ *
+ * under_way counts the receivers that were made and are not idle yet. */
 #include "alerts/trial.h"
 
 #include <stdlib.h>
@@ -8,10 +17,10 @@
 #include "alerts/alerts.h"
 #include "host/wall.h"
 
-/* One sink of it. */
+/* One receiver of it. */
 typedef struct
 try {
-    stg_alert_sink *sink; /* NULL: it could not be made, or has ended */
+    stg_alert_receiver *receiver; /* NULL: it could not be made, or has ended */
     stg_alert_result result;
 }
 try;
@@ -39,13 +48,15 @@ const char *stg_alert_type_name(stg_alert_type type)
 static void free_trial(stg_alert_trial *t)
 {
     for (size_t i = 0; i < t->count; i++) {
-        stg_alert_sink_free(t->tries[i].sink);
+        stg_alert_receiver_free(t->tries[i].receiver);
         free(t->tries[i].result.name);
         free(t->tries[i].result.detail);
     }
     free(t);
 }
 
+/* results are lent to done; a NULL list with a count of 0 means that there was
+ * no memory. */
 static void end(stg_alert_trial *t)
 {
     stg_alert_result *results = calloc(t->count + 1, sizeof *results);
@@ -53,17 +64,17 @@ static void end(stg_alert_trial *t)
     for (size_t i = 0; results != NULL && i < t->count; i++)
         results[i] = t->tries[i].result;
     stg_deadline_clear(t->world.deadlines, &t->turn);
-    // Whoever hears of it may end what the sinks stand on.
+    // Whoever hears of it may end what the receivers stand on.
     for (size_t i = 0; i < t->count; i++) {
-        stg_alert_sink_free(t->tries[i].sink);
-        t->tries[i].sink = NULL;
+        stg_alert_receiver_free(t->tries[i].receiver);
+        t->tries[i].receiver = NULL;
     }
     t->done(t->ctx, results, results != NULL ? t->count : 0);
     free(results);
     free_trial(t);
 }
 
-/* Not from within what a sink says. */
+/* Not from within what a receiver says. */
 static void end_soon(stg_alert_trial *t)
 {
     stg_deadline_set(t->world.deadlines, &t->turn, stg_deadlines_now());
@@ -77,25 +88,25 @@ static void turn(stg_deadline *d)
         t->has_begun = true;
         t->under_way++; // this turn itself
         for (size_t i = 0; i < t->count; i++)
-            if (t->tries[i].sink != NULL)
-                stg_alert_sink_push(t->tries[i].sink, &t->digest);
+            if (t->tries[i].receiver != NULL)
+                stg_alert_receiver_push(t->tries[i].receiver, &t->digest);
         t->under_way--;
     }
     if (t->under_way == 0)
         end(t);
 }
 
-static try *try_of(stg_alert_trial *t, const stg_alert_sink *s)
+static try *try_of(stg_alert_trial *t, const stg_alert_receiver *s)
 {
     size_t i = 0;
 
-    while (t->tries[i].sink != s)
+    while (t->tries[i].receiver != s)
         i++;
     return &t->tries[i];
 }
 
-static void sink_ended(void *ctx, stg_alert_sink *s, bool is_sent,
-                       const char *detail)
+static void receiver_ended(void *ctx, stg_alert_receiver *s, bool is_sent,
+                           const char *detail)
 {
     stg_alert_trial *t = ctx;
     try *found = try_of(t, s);
@@ -104,7 +115,7 @@ static void sink_ended(void *ctx, stg_alert_sink *s, bool is_sent,
     found->result.detail = strdup(detail);
 }
 
-static void sink_is_idle(void *ctx, stg_alert_sink *s)
+static void receiver_is_idle(void *ctx, stg_alert_receiver *s)
 {
     stg_alert_trial *t = ctx;
 
@@ -113,8 +124,9 @@ static void sink_is_idle(void *ctx, stg_alert_sink *s)
         end_soon(t);
 }
 
-/* False: no memory. */
-static bool add(stg_alert_trial *t, const stg_alert_sink_options *o)
+/* A receiver that cannot be made (a secret cannot be read) is a result, not an
+ * error. False: no memory. */
+static bool add(stg_alert_trial *t, const stg_alert_receiver_options *o)
 {
     try *new = &t->tries[t->count++];
     stg_error why;
@@ -122,30 +134,32 @@ static bool add(stg_alert_trial *t, const stg_alert_sink_options *o)
     *new = (try){.result = {.type = o->type, .name = strdup(o->name)}};
     if (new->result.name == NULL)
         return false;
-    if (stg_alert_sink_new(&new->sink, &t->world, o, &why) == STG_OK) {
+    if (stg_alert_receiver_new(&new->receiver, &t->world, o, &why) == STG_OK) {
         t->under_way++;
         return true;
     }
-    new->sink = NULL;
+    new->receiver = NULL;
     new->result.detail = strdup(why.text);
     return new->result.detail != NULL;
 }
 
 static bool is_chosen(const stg_alert_trial_options *o, size_t i)
 {
-    return o->sink == NULL || strcmp(o->alerts->sinks[i].name, o->sink) == 0;
+    return o->receiver == NULL ||
+           strcmp(o->alerts->receivers[i].name, o->receiver) == 0;
 }
 
 static size_t count_of(const stg_alert_trial_options *o)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < o->alerts->sink_count; i++)
+    for (size_t i = 0; i < o->alerts->receiver_count; i++)
         count += is_chosen(o, i);
     return count;
 }
 
-/* One attempt, and no log: what is wrong is the answer. */
+/* One attempt, nothing put off and nothing logged: what is wrong is the answer.
+ * is_strict: a mail that one recipient did not get counts as failed. */
 static void set_world(stg_alert_trial *t, const stg_alert_world *w)
 {
     t->world = *w;
@@ -153,8 +167,8 @@ static void set_world(stg_alert_trial *t, const stg_alert_world *w)
     t->world.interval = 0;
     t->world.is_strict = true;
     t->world.log = NULL;
-    t->world.ended = sink_ended;
-    t->world.idle = sink_is_idle;
+    t->world.ended = receiver_ended;
+    t->world.idle = receiver_is_idle;
     t->world.ctx = t;
 }
 
@@ -181,8 +195,8 @@ stg_status stg_alert_trial_start(stg_alert_trial **trial,
     t->done = done;
     t->ctx = ctx;
     t->turn.passed = turn;
-    for (size_t i = 0; i < o->alerts->sink_count; i++)
-        if (is_chosen(o, i) && !add(t, &o->alerts->sinks[i])) {
+    for (size_t i = 0; i < o->alerts->receiver_count; i++)
+        if (is_chosen(o, i) && !add(t, &o->alerts->receivers[i])) {
             free_trial(t);
             return STG_IO;
         }
@@ -191,13 +205,13 @@ stg_status stg_alert_trial_start(stg_alert_trial **trial,
     return STG_OK;
 }
 
-/* Nothing was pushed, and no sink says that it is idle: the turn ends it. */
+/* Nothing was pushed, so no receiver says that it is idle: the turn ends it. */
 static void end_unbegun(stg_alert_trial *t)
 {
     t->has_begun = true;
     t->under_way = 0;
     for (size_t i = 0; i < t->count; i++)
-        if (t->tries[i].sink != NULL)
+        if (t->tries[i].receiver != NULL)
             t->tries[i].result.detail = strdup("cancelled");
 }
 
@@ -208,7 +222,7 @@ void stg_alert_trial_cancel(stg_alert_trial *trial)
         return;
     }
     for (size_t i = 0; i < trial->count; i++)
-        if (trial->tries[i].sink != NULL &&
-            !stg_alert_sink_is_idle(trial->tries[i].sink))
-            stg_alert_sink_cancel(trial->tries[i].sink);
+        if (trial->tries[i].receiver != NULL &&
+            !stg_alert_receiver_is_idle(trial->tries[i].receiver))
+            stg_alert_receiver_cancel(trial->tries[i].receiver);
 }

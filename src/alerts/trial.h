@@ -1,12 +1,12 @@
-/* trial.h - a test message through each sink: was it accepted, and if not, why?
+/* trial.h - a test message through each receiver, and whether it accepted it.
  *
- * One attempt a sink, all side by side (mails one after the other), with sinks
- * of its own: what waits in those of a hub is not touched. All on the loop's
- * thread. */
+ * One attempt a receiver, all side by side (mails one after the other), with
+ * receivers of its own: what waits in those of a hub is not touched. All on the
+ * loop's thread. */
 #ifndef STAGGER_ALERTS_TRIAL_H
 #define STAGGER_ALERTS_TRIAL_H
 
-#include "alerts/sink.h"
+#include "alerts/receiver.h"
 
 typedef struct stg_alert_trial stg_alert_trial;
 
@@ -24,17 +24,17 @@ typedef void stg_alert_trial_fn(void *ctx, const stg_alert_result *results,
 /* What is tried, and where; borrowed but for the parts of world. */
 typedef struct stg_alert_trial_options {
     const stg_alert_options *alerts; /* checked; there until the end */
-    const char *sink;                /* its name; NULL: all of them */
+    const char *receiver;            /* its name; NULL: all of them */
     const stg_alert_world *world;    /* loop, client, deadlines and mailer */
 } stg_alert_trial_options;
 
 /* done is called once, never from within this call. Returns STG_NOT_FOUND if
- * there is no such sink, or none at all; STG_IO when there is no memory. */
+ * there is no such receiver, or none at all; STG_IO when there is no memory. */
 stg_status stg_alert_trial_start(stg_alert_trial **trial,
                                  const stg_alert_trial_options *o,
                                  stg_alert_trial_fn *done, void *ctx);
 
-/* Sinks give up; done is called soon. */
+/* Receivers give up; done is called soon. */
 void stg_alert_trial_cancel(stg_alert_trial *trial);
 
 /* "slack", "mail", "webhook". */

@@ -179,9 +179,9 @@ static void print_ways(const stg_settings *s, FILE *to)
     else
         stg_say(to, "keeps    %s, up to %" PRIu64 " MiB, for %s\n",
                 s->store.path, s->store.quota >> 20, kept);
-    if (s->alerts.sink_count > 0)
-        fprintf(to, "tells    %zu sink%s\n", s->alerts.sink_count,
-                s->alerts.sink_count > 1 ? "s" : "");
+    if (s->alerts.receiver_count > 0)
+        fprintf(to, "tells    %zu receiver%s\n", s->alerts.receiver_count,
+                s->alerts.receiver_count > 1 ? "s" : "");
 }
 
 static bool has_same_policy(const void *settings, size_t a, size_t b)

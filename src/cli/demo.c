@@ -396,8 +396,8 @@ static bool end_hub(demo *d)
 static bool act(demo *d)
 {
     const char *const status[] = {"status", "--once", "--hub", d->url, NULL};
-    const char *const dead[] = {"dead",    "list",   "--summary",
-                                "--store", "hub.db", NULL};
+    const char *const dead[] = {"dead",  "list", "--summary",
+                                "--hub", d->url, NULL};
 
     printf(
         "# Five targets: four sinks, and %s,\n# where nobody "

@@ -12,8 +12,8 @@
 #include "cli/hub_options.h"
 #include "cli/options.h"
 #include "host/process.h"
+#include "hub/control.h"
 #include "hub/hub.h"
-#include "hub/reload.h"
 
 static const char who[] = "stagger hub";
 

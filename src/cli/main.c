@@ -32,7 +32,7 @@ static const struct {
     {"sim", stg_cli_sim,
      "simulate what a policy does to a system, in virtual time"},
     {"alert", HUB(stg_cli_alert),
-     "send a test message to the sinks of a hub's alerts"},
+     "send a test message to the receivers of a hub's alerts"},
     {"check", HUB(stg_cli_check),
      "find mistakes and risks in a hub's settings"},
     {"dead", HUB(stg_cli_dead),

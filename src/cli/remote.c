@@ -20,7 +20,7 @@
 #include "http/url.h"
 
 enum {
-    ANSWER_MAX = 1024 * 1024,
+    ANSWER_MAX = 64 * 1024 * 1024, /* a dead letter, with its payload */
     PATH_MAX_ = 1024,
     URL_MAX = STG_URL_MAX + PATH_MAX_,
     WHY_MAX = 64 * 1024, /* wrong settings are many lines */
@@ -291,7 +291,8 @@ static bool exchange(stg_remote *r, stg_endpoint *e, const char *body)
 /* What was answered, if it is a success in JSON. */
 static bool read_answer(stg_remote *r, json_t **answer)
 {
-    json_t *found = json_loadb(r->text, r->size, JSON_DECODE_ANY, NULL);
+    json_t *found =
+        json_loadb(r->text, r->size, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     bool is_success = r->status >= 200 && r->status <= 299;
 
     if (is_success && json_is_object(found)) {

@@ -244,8 +244,8 @@ bool stg_store_path_check(const char *command, const char *given)
         return true;
     stg_options_complain(command,
                          "--store: has a password, and everybody on this "
-                         "machine reads command lines; put it in ~/.pgpass, or "
-                         "the whole URL in STAGGER_STORE");
+                         "machine reads command lines; put it in ~/.pgpass; a "
+                         "hub also takes the whole URL from STAGGER_STORE");
     return false;
 }
 

@@ -36,6 +36,8 @@ static bool make_room(stg_diagnostics *c)
     return true;
 }
 
+/* Takes the text. A mistake counts even where there is no memory or no room to
+ * keep it, so that settings with a mistake never pass. */
 static void add(stg_diagnostics *c, const stg_diagnostic *diagnostic)
 {
     bool is_warning = diagnostic->is_warning;
@@ -93,6 +95,8 @@ void stg_warn(stg_diagnostics *c, stg_file_place place, const char *format, ...)
     add(c, &made);
 }
 
+/* By place, mistakes before warnings; then by text, for qsort() keeps no order
+ * of equals. */
 static int compare(const void *a, const void *b)
 {
     const stg_diagnostic *x = a, *y = b;

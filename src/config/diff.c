@@ -1,4 +1,10 @@
-
+/* How settings differ: whether a target is the same, which values the command's
+ * options replace, and what a reload cannot change.
+ *
+ * Settings are compared row by row of the table, so that a new setting is
+ * compared without a change here. Options of the command are noted in the
+ * settings and applied again to each file that is read later: they win over the
+ * file as long as the process lives. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +14,8 @@
 
 /* -- targets --------------------------------------------------------------- */
 
+/* The policy is compared as it is compiled: its text may be the same, and mean
+ * another policy when `policies` or the number of targets has changed. */
 bool stg_settings_same_target(const stg_target_settings *a,
                               const stg_target_settings *b)
 {
@@ -77,6 +85,8 @@ static bool note(stg_settings *s, const stg_setting *setting, const char *text)
     return true;
 }
 
+/* Judged like a line of the file. err has what was expected, for the option's
+ * name is with the caller. */
 bool stg_settings_override(stg_settings *s, const stg_setting *setting,
                            const char *text, stg_error *err)
 {

@@ -1,8 +1,8 @@
 /* The small files that settings name: secrets, which nobody else may read,
  * certificates with their keys, and files that the hub writes. All are opened
  * while the settings are checked, so that a mistake is told before the hub
- * depends on it. A hash of what a target's files say makes a reload see that one
- * of them has changed. */
+ * depends on it. A hash of the state of a target's files makes a reload see that
+ * one of them has changed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -88,6 +88,8 @@ static size_t trim(const char *text, size_t size)
     return size;
 }
 
+/* Kept with the settings; NULL: complained. The mode is checked on the open
+ * file, so that no other file can take its place in between. */
 const char *stg_load_secret(stg_loading *l, stg_file_place place,
                             const char *name, const char *path)
 {
@@ -112,6 +114,7 @@ const char *stg_load_secret(stg_loading *l, stg_file_place place,
 
 /* -- what is written to ---------------------------------------------------- */
 
+/* A warning only. A store that is not there yet is fine. */
 void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
                               const char *path)
 {
@@ -127,6 +130,7 @@ void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
              path, (unsigned)(status.st_mode & 07777), path);
 }
 
+/* Whether the file can be written, or made in its folder; makes nothing. */
 void stg_load_check_output(stg_loading *l, const char *name, const char *path)
 {
     stg_file_place place = stg_load_hub_place(l, name);
@@ -244,7 +248,7 @@ static X509 *check_certificate(stg_loading *l, stg_file_place place,
     return certificate;
 }
 
-/* A file of many targets is looked at once. */
+/* Many targets may name one file: it is looked at, and complained of, once. */
 static bool is_new(stg_loading *l, const char *path)
 {
     size_t before = l->files.count;
@@ -304,7 +308,8 @@ static void check_pair(stg_loading *l, const named *c, const named *k)
         check_files(l, c, k);
 }
 
-/* Other bytes in a file of the same name are another file. */
+/* Of time, size and inode, not of the bytes: files are not read for it. 0: the
+ * target has no files. */
 static uint64_t stamp_of(const stg_target_settings *t)
 {
     const char *const paths[] = {t->ca_file, t->certificate_file, t->key_file};

@@ -1,3 +1,9 @@
+/* Texts that say several things at once: kafka://BROKERS/TOPICS?group=GROUP,
+ * where Kafka's group begins, and stores that are a database.
+ *
+ * The parser is strict, for a text that is read in part would connect to
+ * another broker or topic than was meant. Texts are kept with the settings. On
+ * a mistake s->kafka is as it was. */
 #include "config/from.h"
 
 #include <stdlib.h>
@@ -47,6 +53,7 @@ static stg_span behind(stg_span text, const char *at)
     return (stg_span){at, (size_t)(text.at + text.size - at)};
 }
 
+/* HOST, HOST:PORT, [ADDRESS] or [ADDRESS]:PORT, with an address of IPv6. */
 bool stg_from_is_broker(stg_span text)
 {
     const char *end, *colon;
@@ -81,7 +88,8 @@ static bool is_name_or_pattern(stg_span text)
            (text.size > 0 && stg_topic_is_pattern(text.at));
 }
 
-/* The parts between commas, kept. count 0: one of them is none. */
+/* The parts between commas, kept; LIST_MAX at most. STG_INVALID: one of them is
+ * wrong, or there are too many. */
 static stg_status split(stg_settings *s, stg_span text, is_part *is_one,
                         stg_texts *parts)
 {
@@ -179,6 +187,8 @@ static stg_status read_parameters(stg_settings *s, const char *text,
     return status;
 }
 
+/* Reads into a copy: what the file says in `kafka` stays where the URL has no
+ * such part. */
 static stg_status read_url(stg_settings *s, const char *text, stg_error *err)
 {
     const char *brokers = text + sizeof scheme - 1;
@@ -244,7 +254,8 @@ bool stg_from_is_postgres(const char *store)
            strncmp(store, "postgresql://", 13) == 0;
 }
 
-/* Also of what libpq cannot read. */
+/* A password before the @, or as a parameter. Also judges what libpq cannot
+ * read, since a text with a slip in it may still have a password. */
 static bool looks_secret(const char *store)
 {
     const char *host = strstr(store, "://") + 3, *at, *colon, *asked;

@@ -38,6 +38,8 @@ const char *stg_load_keep_text(stg_loading *l, const char *text)
     return kept;
 }
 
+/* A path in a file is relative to the file, not to where the hub was
+ * started. */
 const char *stg_load_keep_path(stg_loading *l, const char *path)
 {
     const char *slash = strrchr(l->path, '/');
@@ -69,6 +71,8 @@ size_t stg_load_number(stg_setting_in in, const char *path)
     return stg_setting_number(stg_setting_find(in, path, strlen(path)));
 }
 
+/* Where a target's setting was written: in the target, else in the defaults,
+ * else the target itself. */
 stg_file_place stg_load_target_place(const stg_loading *l, size_t target,
                                      const char *path)
 {
@@ -139,6 +143,8 @@ static void name_targets(stg_loading *l)
     stg_text_table_free(&names);
 }
 
+/* By places and not by values, for a value that was refused is complained of
+ * already. */
 static void want_needed(stg_loading *l)
 {
     for (size_t i = 0; i < l->s->target_count; i++)
@@ -181,15 +187,17 @@ static void end(stg_loading *l)
 {
     for (size_t i = 0; l->targets != NULL && i < l->s->target_count; i++)
         free(l->targets[i]);
-    for (size_t i = 0; i < l->sink_count; i++)
-        free(l->sinks[i]);
+    for (size_t i = 0; i < l->receiver_count; i++)
+        free(l->receivers[i]);
     free(l->targets);
-    free(l->sinks);
+    free(l->receivers);
     free(l->defaults);
     stg_text_table_free(&l->policies);
     stg_text_table_free(&l->files);
 }
 
+/* is_exposed: others may read the settings file, so that a secret in it is
+ * warned of. */
 static bool begin(stg_loading *l, const char *path)
 {
     struct stat status;
@@ -229,7 +237,9 @@ static stg_status load(const stg_yaml_node *top, const char *path,
     return STG_INVALID;
 }
 
-/* What was read of a tree that may be none; status: what none is. */
+/* What was read of a tree, which may be NULL; status: what is returned then.
+ * STG_IO means that the file could not be read, and STG_INVALID that it is
+ * wrong. */
 static stg_status load_tree(stg_yaml *yaml, const stg_yaml_node *top,
                             const char *path, stg_settings **s,
                             stg_diagnostics *c, stg_status status)

@@ -37,7 +37,8 @@ static size_t list_keys(stg_setting_in in, const char *prefix, bool is_default,
     return count;
 }
 
-/* Settings of that name elsewhere: `quota` for `store.quota`. */
+/* A setting whose last part is the key: `quota` for `store.quota`. A receiver's
+ * settings are left out. */
 static const stg_setting *find_elsewhere(const char *key)
 {
     const stg_setting *s;
@@ -46,7 +47,7 @@ static const stg_setting *find_elsewhere(const char *key)
         const char *dot = strrchr(s->path, '.');
 
         if (strcmp(dot != NULL ? dot + 1 : s->path, key) == 0 &&
-            s->in != STG_IN_SINK)
+            s->in != STG_IN_RECEIVER)
             return s;
     }
     return NULL;
@@ -141,6 +142,8 @@ static void refuse_value(stg_loading *l, const stg_setting *s,
                  has_suggestion ? "?" : "");
 }
 
+/* Numbers, true and false take no quotes: in YAML a text in quotes is a
+ * text. */
 static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
                         const char *text, void *base, stg_value_flaw *flaw)
 {
@@ -202,6 +205,9 @@ static void load_key(stg_loading *l, const stg_setting *s,
         load_value(l, s, value, base);
 }
 
+/* The top of the file is read in three turns, by the `turn` of each kind: first
+ * all else, then `defaults`, then `targets`, whatever their order in the file.
+ * Unknown keys are refused in the first turn only. */
 void stg_load_map(stg_loading *l, stg_setting_in in, const char *prefix,
                   const stg_yaml_node *map, void *base, stg_file_place *places)
 {

@@ -53,8 +53,8 @@ struct stg_loading {
     stg_file_place *places; /* of the map that is read now */
     stg_file_place *defaults;
     stg_file_place **targets; /* one for each of s->targets */
-    stg_file_place **sinks;
-    size_t sink_count;       /* that were read so far */
+    stg_file_place **receivers;
+    size_t receiver_count;   /* that were read so far */
     size_t target_total;     /* that the file has */
     stg_text_table policies; /* names, to s->policies */
     stg_text_table files;    /* certificates that were looked at, by path */

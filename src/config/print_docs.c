@@ -151,6 +151,8 @@ static bool is_of_alerts(const stg_setting *s)
     return strncmp(s->path, "alerts.", 7) == 0;
 }
 
+/* is_alerts: only settings whose path begins with `alerts.`, which have a table
+ * of their own; else all others. */
 static void print_table(FILE *to, const char *title, stg_setting_in in,
                         bool is_alerts)
 {
@@ -174,7 +176,7 @@ void stg_settings_print_docs(FILE *to)
     print_table(to, "The hub", STG_IN_HUB, false);
     print_table(to, "A target, and the defaults", STG_IN_TARGET, false);
     print_table(to, "Alerts", STG_IN_HUB, true);
-    print_table(to, "One of alerts.sinks", STG_IN_SINK, false);
+    print_table(to, "One of alerts.receivers", STG_IN_RECEIVER, false);
     fputs(tail, to);
 }
 
@@ -244,7 +246,8 @@ static const char manual_tail[] =
     ".Xr stagger-check 1 ,\n"
     ".Xr stagger-hub 1\n";
 
-/* One sentence a line, as mdoc wants it; what is code is bold. */
+/* One sentence a line, as mdoc wants it; what is code is bold. A line must not
+ * begin with a dot or a quote, which would be a macro. */
 static void print_text(FILE *to, const char *text)
 {
     bool is_code = false;
@@ -316,7 +319,7 @@ void stg_settings_print_manual(FILE *to)
     fputs(manual_head, to);
     print_list(to, "THE HUB", STG_IN_HUB);
     print_list(to, "A TARGET", STG_IN_TARGET);
-    print_list(to, "A SINK OF ALERTS", STG_IN_SINK);
+    print_list(to, "A RECEIVER OF ALERTS", STG_IN_RECEIVER);
     fputs(".Sh EXAMPLES\n.Bd -literal -offset indent\n", to);
     fputs(stg_settings_example, to);
     fputs(manual_tail, to);

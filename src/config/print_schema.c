@@ -130,8 +130,8 @@ void stg_settings_print_schema(FILE *to)
     json_object_set_new(
         schema, "$defs",
         json_pack("{so so so}", "target", object_of(STG_IN_TARGET, "", false),
-                  "defaults", object_of(STG_IN_TARGET, "", true), "sink",
-                  object_of(STG_IN_SINK, "", false)));
+                  "defaults", object_of(STG_IN_TARGET, "", true), "receiver",
+                  object_of(STG_IN_RECEIVER, "", false)));
     (void)json_dumpf(schema, to, JSON_INDENT(2));
     fputc('\n', to);
     json_decref(schema);

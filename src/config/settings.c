@@ -39,6 +39,7 @@ static stg_settings_chunk *add_chunk(stg_settings *s, size_t size)
     return c;
 }
 
+/* Zeroed and aligned for any type; freed with the settings. NULL: no memory. */
 void *stg_settings_keep(stg_settings *s, size_t size)
 {
     size_t rounded =
@@ -154,6 +155,7 @@ stg_settings *stg_settings_new(void)
     return s;
 }
 
+/* Moves the targets: a pointer to one is good until the next call. */
 stg_target_settings *stg_settings_add_target(stg_settings *s)
 {
     size_t room = s->inside->target_room;
@@ -239,7 +241,8 @@ static stg_status check_unique(stg_text_table *names, const stg_settings *s,
 
 /* -- policies -------------------------------------------------------------- */
 
-/* The text that a target's policy is made of: one with a name is looked up. */
+/* The text that a target's policy is made of: a name is looked up, and all else
+ * is a text. */
 static const char *text_of(const stg_settings *s, const char *text)
 {
     for (size_t i = 0; text != NULL && i < s->policy_count; i++)
@@ -281,7 +284,9 @@ static bool keep_policy(struct stg_settings_inside *in, size_t number,
     return true;
 }
 
-/* Targets that say the same share one: it is large. */
+/* Targets that say the same share one policy, because it is large. The key is
+ * all that stg_lane_policy_read() depends on, but for the number of targets,
+ * which is the same for all of them. */
 static stg_status give_policy(stg_settings *s, stg_target_settings *t,
                               stg_error *err)
 {
@@ -393,6 +398,8 @@ static void take_share(stg_settings *s)
     s->target_count = count;
 }
 
+/* Once, for options of the command and for a file alike. The share of this
+ * shard is taken last, since policies depend on the number of all targets. */
 stg_status stg_settings_complete(stg_settings *s, stg_error *err)
 {
     stg_text_table names = {.at = NULL};

@@ -44,14 +44,14 @@ static const char *const starttls[] = {"required", "optional", "none", NULL};
 #define HUB(name, what, field) ROW(HUB, stg_settings, name, what, field)
 #define TARGET(name, what, field) \
     ROW(TARGET, stg_target_settings, name, what, field)
-#define SINK(name, what, field) \
-    ROW(SINK, stg_alert_sink_options, name, what, field)
+#define RECEIVER(name, what, field) \
+    ROW(RECEIVER, stg_alert_receiver_options, name, what, field)
 #define HUB_LIST(name, what, field, count) \
     LIST(HUB, stg_settings, name, what, field, count)
 #define TARGET_LIST(name, what, field, count) \
     LIST(TARGET, stg_target_settings, name, what, field, count)
-#define SINK_LIST(name, what, field, count) \
-    LIST(SINK, stg_alert_sink_options, name, what, field, count)
+#define RECEIVER_LIST(name, what, field, count) \
+    LIST(RECEIVER, stg_alert_receiver_options, name, what, field, count)
 #define SECTION(where, name) \
     .path = (name), .in = (where), .kind = &stg_kind_section
 #define RANGE(a, b) .least = (a), .most = (b)
@@ -473,7 +473,7 @@ static const stg_setting table[] = {
  .says = "Alerts of this time are sent in one message."},
 {HUB("alerts.min-interval", time, alerts.min_interval), RANGE(0, STG_HOUR), .standard = "1m",
  .example = "5m",
- .says = "Minimum time between two messages to one sink; not above "
+ .says = "Minimum time between two messages to one receiver; not above "
          "`alerts.interval`."},
 {HUB("alerts.resolve-after", time, alerts.resolve_after), RANGE(0, STG_DAY), .standard = "1m",
  .example = "10m",
@@ -484,53 +484,56 @@ static const stg_setting table[] = {
 {HUB("alerts.hub-name", text, alerts.hub_name), RANGE(1, 64),
  .example = "hub-eu-1",
  .says = "Name of the hub in messages; without it, the machine's name."},
-{HUB_LIST("alerts.sinks", sinks, alerts.sinks,
- alerts.sink_count),
+{HUB_LIST("alerts.receivers", receivers, alerts.receivers,
+ alerts.receiver_count),
  .example = "[{name: ops, type: slack, url-file: slack.url}]",
  .says = "Receivers of alerts, up to 32. Without one no alert is sent."},
-/* -- a sink ---------------------------------------------------------------- */
-{SINK("name", name, name), .is_needed = true, .example = "ops",
- .says = "Name of the sink: 1 to 64 of A-Z a-z 0-9 . _ -."},
-{SINK("type", word, type), .words = types, .is_needed = true, .example = "mail",
+/* -- a receiver ------------------------------------------------------------ */
+{RECEIVER("name", name, name), .is_needed = true, .example = "ops",
+ .says = "Name of the receiver: 1 to 64 of A-Z a-z 0-9 . _ -."},
+{RECEIVER("type", word, type), .words = types, .is_needed = true,
+ .example = "mail",
  .says = "`slack`, an incoming webhook; `mail`, SMTP; `webhook`, JSON by POST."},
-{SINK("url", text, url), RANGE(1, 2048), .example = "smtp://mail.example:587",
+{RECEIVER("url", text, url), RANGE(1, 2048),
+ .example = "smtp://mail.example:587",
  .says = "For mail smtp://HOST:PORT or smtps://HOST:PORT, for a webhook http(s). "
          "Slack's is a secret: use `url-file`."},
-{SINK("url-file", file, url_file), .is_secret = true, .example = "slack.url",
+{RECEIVER("url-file", file, url_file), .is_secret = true,
+ .example = "slack.url",
  .says = "File with the URL."},
-{SINK("ca", file, ca_file), .example = "ca.pem",
+{RECEIVER("ca", file, ca_file), .example = "ca.pem",
  .says = "Certificate authorities to trust, in PEM; without it the system's."},
-{SINK("timeout", time, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
+{RECEIVER("timeout", time, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
  .example = "30s",
  .says = "For one attempt to send."},
-{SINK_LIST("headers", sink_headers, headers,
+{RECEIVER_LIST("headers", receiver_headers, headers,
  header_count),
  .example = "{Authorization: {file: pager.token}}",
  .says = "For a webhook: headers, as of a target."},
-{SINK("starttls", word, starttls), .words = starttls, .standard = "required",
- .example = "none",
+{RECEIVER("starttls", word, starttls), .words = starttls,
+ .standard = "required", .example = "none",
  .says = "For smtp://: `required`, `optional` (where the server offers it) or "
          "`none`."},
-{SINK("user", text, user), RANGE(1, 256), .example = "hub@example.org",
+{RECEIVER("user", text, user), RANGE(1, 256), .example = "hub@example.org",
  .says = "For mail: user to log in as."},
-{SINK("password-file", file, password_file), .is_secret = true,
+{RECEIVER("password-file", file, password_file), .is_secret = true,
  .example = "mail.password",
  .says = "For mail: file with the password."},
-{SINK("from", text, from), RANGE(1, 254), .example = "hub@example.org",
+{RECEIVER("from", text, from), RANGE(1, 254), .example = "hub@example.org",
  .says = "For mail: the sender."},
-{SINK_LIST("to", texts, to,
+{RECEIVER_LIST("to", texts, to,
  to_count),
  RANGE(1, 100), .example = "[ops@example.org]",
  .says = "For mail: the recipients, up to 100."},
-{SINK("alerts", alerts, alerts),
+{RECEIVER("alerts", alerts, alerts),
  .standard = "[dead-letters, breaker, gone, store, lag, certificate, retention]",
  .example = "[store]",
  .says = "Only these alerts."},
-{SINK_LIST("targets", texts, targets,
+{RECEIVER_LIST("targets", texts, targets,
  target_count),
  RANGE(1, 10000), .example = "[shop]",
  .says = "Only alerts of these targets."},
-{SINK_LIST("tags", sink_tags, tags,
+{RECEIVER_LIST("tags", receiver_tags, tags,
  tag_count),
  .example = "{team: shop}",
  .says = "Only alerts of targets that have one of these tags."},

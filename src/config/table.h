@@ -10,12 +10,12 @@
 
 /* What a path begins in, and the struct that `at` is an offset of. */
 typedef enum stg_setting_in {
-    STG_IN_HUB,    /* the file: stg_settings */
-    STG_IN_TARGET, /* one of `targets`, or `defaults`: stg_target_settings */
-    STG_IN_SINK,   /* one of `alerts.sinks`: stg_alert_sink_options */
+    STG_IN_HUB,      /* the file: stg_settings */
+    STG_IN_TARGET,   /* one of `targets`, or `defaults`: stg_target_settings */
+    STG_IN_RECEIVER, /* one of `alerts.receivers`: stg_alert_receiver_options */
 } stg_setting_in;
 
-enum { STG_IN_COUNT = STG_IN_SINK + 1 };
+enum { STG_IN_COUNT = STG_IN_RECEIVER + 1 };
 
 typedef struct stg_kind stg_kind; /* config/kinds/kinds.h */
 

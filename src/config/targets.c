@@ -48,6 +48,9 @@ static uint32_t hash_of(stg_span text)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
+/* HOST-PORT, and a hash of the path if there is one; of the whole URL where the
+ * text is too long. The name keys the target's lane in the store, so that this
+ * must not change between versions. */
 stg_status stg_target_name(const char *url, char name[STG_TARGET_NAME_MAX],
                            stg_error *err)
 {
@@ -90,6 +93,9 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+/* Rendezvous hashing: every shard has a weight for the name, and the greatest
+ * wins. With one shard more only about one name in `of` moves, and all of those
+ * to the new shard. */
 uint32_t stg_shard_of(const char *name, uint32_t of)
 {
     const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
@@ -184,6 +190,8 @@ bool stg_match_wants(const stg_target_settings *t, const stg_parcel *p)
     return true;
 }
 
+/* A stg_lane_options.accepts; ctx is the target's settings. A message that
+ * cannot be unpacked is accepted, so that its attempt fails and says why. */
 bool stg_match_accepts(void *ctx, const stg_message *m)
 {
     stg_parcel p;
@@ -226,6 +234,9 @@ const char *stg_lane_policy_preset(size_t targets)
     return targets < WIDE_TARGETS ? "broadcast" : "broadcast-wide";
 }
 
+/* The policy as a lane has it: no text means the preset for that many targets;
+ * a budget where the text names none; the target's own timeout and rate. What
+ * only programs can use is refused at its place in the text. */
 stg_status stg_lane_policy_read(stg_policy *policy, const char *text,
                                 size_t targets, stg_ns attempt_timeout,
                                 uint32_t rate, stg_error *err)

@@ -234,29 +234,33 @@ static void check_urls(stg_loading *l)
 
 /* -- alerts ---------------------------------------------------------------- */
 
-static stg_file_place sink_place(const stg_loading *l, size_t sink,
-                                 const char *path)
+/* Where a receiver's setting was written, else the receiver: places[0] is not
+ * that of a setting. */
+static stg_file_place receiver_place(const stg_loading *l, size_t receiver,
+                                     const char *path)
 {
-    const stg_setting *s = stg_setting_find(STG_IN_SINK, path, strlen(path));
+    const stg_setting *s =
+        stg_setting_find(STG_IN_RECEIVER, path, strlen(path));
     stg_file_place place = {0, 0};
 
     if (s != NULL)
-        place = l->sinks[sink][stg_setting_number(s)];
-    return place.line > 0 ? place : l->sinks[sink][0];
+        place = l->receivers[receiver][stg_setting_number(s)];
+    return place.line > 0 ? place : l->receivers[receiver][0];
 }
 
-/* "sinks[1].to" or "interval". */
+/* Turns the path of a flaw, "receivers[1].to" or "interval", into its place in
+ * the file. */
 static stg_file_place flaw_place(const stg_loading *l, const char *path)
 {
-    static const char sinks[] = "sinks[";
-    size_t size = sizeof sinks - 1;
+    static const char receivers[] = "receivers[";
+    size_t size = sizeof receivers - 1;
     char whole[96], *rest;
-    unsigned long sink;
+    unsigned long receiver;
 
-    if (strncmp(path, sinks, size) == 0) {
-        sink = strtoul(path + size, &rest, 10);
-        if (strncmp(rest, "].", 2) == 0 && sink < l->sink_count)
-            return sink_place(l, sink, rest + 2);
+    if (strncmp(path, receivers, size) == 0) {
+        receiver = strtoul(path + size, &rest, 10);
+        if (strncmp(rest, "].", 2) == 0 && receiver < l->receiver_count)
+            return receiver_place(l, receiver, rest + 2);
     }
     snprintf(whole, sizeof whole, "alerts.%s", path);
     return stg_load_hub_place(l, whole);
@@ -280,17 +284,17 @@ static const char *suggest_target(const stg_settings *s, const char *name)
     return near.name;
 }
 
-static void check_sink_targets(stg_loading *l, size_t i)
+static void check_receiver_targets(stg_loading *l, size_t i)
 {
-    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
+    const stg_alert_receiver_options *receiver = &l->s->alerts.receivers[i];
 
-    for (size_t k = 0; k < sink->target_count; k++) {
-        const char *name = sink->targets[k], *near;
+    for (size_t k = 0; k < receiver->target_count; k++) {
+        const char *name = receiver->targets[k], *near;
 
         if (has_target(l->s, name))
             continue;
         near = suggest_target(l->s, name);
-        stg_complain(l->c, sink_place(l, i, "targets"),
+        stg_complain(l->c, receiver_place(l, i, "targets"),
                      "`targets`: there is no target `%.64s`; expected names of "
                      "`targets`%s%s%s",
                      name, near ? "; did you mean " : "", near ? near : "",
@@ -308,30 +312,30 @@ static bool has_tag(const stg_settings *s, const stg_alert_tag *tag)
     return false;
 }
 
-static void check_sink_tags(stg_loading *l, size_t i)
+static void check_receiver_tags(stg_loading *l, size_t i)
 {
-    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
+    const stg_alert_receiver_options *receiver = &l->s->alerts.receivers[i];
 
-    for (size_t k = 0; k < sink->tag_count; k++)
-        if (!has_tag(l->s, &sink->tags[k]))
-            stg_warn(l->c, sink_place(l, i, "tags"),
-                     "no target has the tag `%.64s: %.64s`", sink->tags[k].name,
-                     sink->tags[k].value);
+    for (size_t k = 0; k < receiver->tag_count; k++)
+        if (!has_tag(l->s, &receiver->tags[k]))
+            stg_warn(l->c, receiver_place(l, i, "tags"),
+                     "no target has the tag `%.64s: %.64s`",
+                     receiver->tags[k].name, receiver->tags[k].value);
 }
 
 /* A mail's URL has the parts of an http one. */
-static void check_sink_egress(stg_loading *l, size_t i)
+static void check_receiver_egress(stg_loading *l, size_t i)
 {
-    const stg_alert_sink_options *sink = &l->s->alerts.sinks[i];
-    bool is_in_file = sink->url == NULL;
-    const char *name = is_in_file ? "url-file" : "url", *text = sink->url;
-    stg_file_place place = sink_place(l, i, name);
+    const stg_alert_receiver_options *receiver = &l->s->alerts.receivers[i];
+    bool is_in_file = receiver->url == NULL;
+    const char *name = is_in_file ? "url-file" : "url", *text = receiver->url;
+    stg_file_place place = receiver_place(l, i, name);
     char as_http[STG_URL_MAX + 8];
     const char *rest;
     stg_url url;
 
-    if (is_in_file && sink->url_file != NULL)
-        text = stg_load_secret(l, place, name, sink->url_file);
+    if (is_in_file && receiver->url_file != NULL)
+        text = stg_load_secret(l, place, name, receiver->url_file);
     rest = text == NULL ? NULL : strstr(text, "://");
     if (rest == NULL ||
         snprintf(as_http, sizeof as_http, "http%s", rest) >=
@@ -341,25 +345,27 @@ static void check_sink_egress(stg_loading *l, size_t i)
     stg_validate_egress(l, place, name, &url);
 }
 
+/* The options' own check comes last, and not without a `type`, which decides
+ * what else a receiver needs. */
 static void check_alerts(stg_loading *l)
 {
     stg_alert_flaw flaw;
 
     if (stg_load_hub_place(l, "alerts").line > 0 &&
-        stg_load_hub_place(l, "alerts.sinks").line == 0)
+        stg_load_hub_place(l, "alerts.receivers").line == 0)
         stg_warn(
             l->c, stg_load_hub_place(l, "alerts"),
-            "`alerts` without `alerts.sinks`: no alert is sent; expected one "
-            "at least");
+            "`alerts` without `alerts.receivers`: no alert is sent; expected "
+            "one at least");
 
-    for (size_t i = 0; i < l->sink_count; i++) {
-        check_sink_targets(l, i);
-        check_sink_tags(l, i);
-        check_sink_egress(l, i);
-        if (sink_place(l, i, "type").line == l->sinks[i][0].line &&
-            sink_place(l, i, "type").column == l->sinks[i][0].column) {
-            stg_complain(l->c, l->sinks[i][0],
-                         "a sink without `type`; expected slack, mail or "
+    for (size_t i = 0; i < l->receiver_count; i++) {
+        check_receiver_targets(l, i);
+        check_receiver_tags(l, i);
+        check_receiver_egress(l, i);
+        if (receiver_place(l, i, "type").line == l->receivers[i][0].line &&
+            receiver_place(l, i, "type").column == l->receivers[i][0].column) {
+            stg_complain(l->c, l->receivers[i][0],
+                         "a receiver without `type`; expected slack, mail or "
                          "webhook");
             return;
         }
@@ -371,6 +377,8 @@ static void check_alerts(stg_loading *l)
 
 /* -- all ------------------------------------------------------------------- */
 
+/* Called even if there are mistakes, so that all are told at once: each check
+ * bears values that were not read. */
 void stg_validate(stg_loading *l)
 {
     check_listen(l);

@@ -189,6 +189,8 @@ void stg_validate_kafka(stg_loading *l)
     check_shard(l);
 }
 
+/* A target's `topics` choose among the hub's: a topic that the hub does not
+ * read would never bring a message. */
 void stg_validate_topics(stg_loading *l, size_t target)
 {
     const stg_texts *topics = &l->s->targets[target].topics;

@@ -153,7 +153,9 @@ static void check_deadline(stg_loading *l, size_t target, const stg_policy *p)
     }
 }
 
-/* The default policy is ours and is not judged, but for its sum. */
+/* Reads the policy anew with the target's timeout and rate, since targets are
+ * not completed yet. The default policy is ours and is not judged, but for its
+ * sum. */
 static void check_policy(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
@@ -202,6 +204,8 @@ static bool is_in(const char *text, const struct sockaddr_storage *to)
            !stg_egress_allows(&only, (const struct sockaddr *)to, NULL);
 }
 
+/* Judged by the text alone, without a resolver: an address of a private
+ * network, localhost, or a name without a dot. */
 static bool is_private(const stg_url *url)
 {
     static const char *const nets[] = {

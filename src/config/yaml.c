@@ -81,6 +81,8 @@ static bool is_control(char c)
            c == 0x7f;
 }
 
+/* The first byte that is wrong, at its line and column; columns count
+ * characters, as editors do. */
 static bool check_text(const char *text, size_t size, stg_diagnostics *c)
 {
     stg_file_place at = {1, 1};
@@ -284,6 +286,7 @@ const stg_yaml_node *stg_yaml_load(stg_yaml **yaml, const char *path,
     return top;
 }
 
+/* A value that is left out, null or ~, without quotes. */
 bool stg_node_is_null(const stg_yaml_node *n)
 {
     return n->kind == STG_NODE_TEXT && n->is_plain &&

@@ -242,6 +242,8 @@ static stg_yaml_node *read_map(stg_yaml *y, unsigned depth)
     return finish(y, n, &all, false);
 }
 
+/* The node of y->event; NULL: complained. An anchor has its node only when that
+ * is complete, so that no alias can stand inside what it means. */
 stg_yaml_node *stg_yaml_read_node(stg_yaml *y, unsigned depth)
 {
     stg_yaml_anchor *a = NULL;

@@ -1,3 +1,6 @@
+/* Serves the console's files, which are embedded in the binary. Anybody may
+ * load them: they hold no data, and the page asks the API with the visitor's
+ * own token. */
 #include "console/console.h"
 
 #include <stdlib.h>

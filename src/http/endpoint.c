@@ -65,14 +65,14 @@ static stg_status check_times(const stg_endpoint_options *o, stg_error *err)
 
 static stg_status check_sizes(const stg_endpoint_options *o, stg_error *err)
 {
-    enum { ANSWER_MAX = 1 << 30, EXCERPT_MAX = 1 << 20 };
+    enum { ANSWER_MAX = 1 << 30, EXCERPT_MAX = 1 << 26 };
 
     if (o->answer_max > ANSWER_MAX)
         return stg_refuse_number(err, "answer_max", o->answer_max,
                                  "1 GiB at most");
     if (o->excerpt_max > EXCERPT_MAX)
         return stg_refuse_number(err, "excerpt_max", o->excerpt_max,
-                                 "1 MiB at most");
+                                 "64 MiB at most");
     return STG_OK;
 }
 

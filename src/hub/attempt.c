@@ -86,6 +86,8 @@ static bool is_plain(const stg_attempts *all, const stg_attempt *a)
            stg_store_epoch_at(all->hub->store, a->position) == all->epoch;
 }
 
+/* The id of a plain message is printed here, from a prefix made once: it is
+ * done for every attempt. */
 static stg_span id_of(const stg_attempts *all, const stg_attempt *a,
                       char text[STG_MESSAGE_ID_MAX])
 {
@@ -166,8 +168,9 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
                : to;
 }
 
-/* *more: memory for those that are longer than most, to be freed; else NULL.
- * False: there was none. */
+/* Most headers fit into a buffer that all attempts share, since a request
+ * copies them before the next one is made. *more: memory for those that are
+ * longer, to be freed; else NULL. False: there was none. */
 static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
                          stg_span *headers, char **more)
 {

@@ -83,6 +83,8 @@ static void tell_clock(const stg_hub *h, stg_ns store, stg_ns wall)
                                       "database's, whose times are stored"));
 }
 
+/* Flow has its wall clock from the store, which is the database's where hubs
+ * share one: their due times must agree. */
 static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
 {
     stg_memory memory = {.allocate = allocate, .release = release};
@@ -254,7 +256,8 @@ static uint64_t count_dead(const stg_hub *h)
     return dead > h->dead_before ? dead - h->dead_before : 0;
 }
 
-/* Who uses goes before what is used. */
+/* Users before what they use: intake and source stop giving work, then metrics
+ * and client, then the store. part_closed() counts them. */
 static void close_all(void *hub)
 {
     stg_hub *h = hub;
@@ -295,6 +298,8 @@ void stg_hub_finish(stg_hub *h)
 
 /* -- open ------------------------------------------------------------------ */
 
+/* The store may call back before there is a flow: stg_shell_retain() and the
+ * calls of other hubs check for that. */
 static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
 {
     stg_store_options s = stg_store_options_default(o->store.path);

@@ -18,6 +18,7 @@
 
 #include "host/deadlines.h"
 #include "host/notify.h"
+#include "hub/control.h"
 #include "hub/history.h"
 #include "hub/hub.h"
 #include "hub/parts.h"
@@ -25,8 +26,6 @@
 
 /* A lane that is being forgotten. */
 typedef struct stg_forgetting stg_forgetting;
-#include "config/diagnostics.h"
-#include "hub/reload.h"
 
 /* A reload that is under way. */
 typedef struct stg_reload {

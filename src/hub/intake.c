@@ -111,6 +111,8 @@ static stg_ingress_options ingress_options(const stg_listen_settings *o)
     return i;
 }
 
+/* Limits of the ingress come from the memory of the settings, so that messages
+ * in flight to the store cannot take what is flow's. */
 stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
                            unsigned *parts, stg_error *err)
 {

@@ -1,4 +1,9 @@
-/* The facts of a hub for its metrics. */
+/* The facts of a hub for its metrics: fills in the rows and the snapshot when
+ * metrics/metrics.c asks, on the loop.
+ *
+ * Names and topics are copied, because the snapshot is printed by a thread
+ * while a reload may change them. Lags by partition are lanes times partitions,
+ * and are left out beyond LAGS_MAX. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,14 +62,16 @@ static stg_meter *meter_of(void *ctx, uint32_t lane)
 static void look_alerts(const stg_alerts *a, stg_snapshot *p)
 {
     stg_alerts_look(a, &p->alerts);
-    for (p->sink_count = 0; p->sink_count < STG_ALERT_SINKS_MAX;
-         p->sink_count++) {
-        stg_snapshot_sink *sink = &p->sinks[p->sink_count];
+    for (p->receiver_count = 0; p->receiver_count < STG_ALERT_RECEIVERS_MAX;
+         p->receiver_count++) {
+        stg_snapshot_receiver *receiver = &p->receivers[p->receiver_count];
 
-        if (stg_alerts_look_sink(a, p->sink_count, &sink->view) != STG_OK)
+        if (stg_alerts_look_receiver(a, p->receiver_count, &receiver->view) !=
+            STG_OK)
             return;
-        (void)snprintf(sink->name, sizeof sink->name, "%s", sink->view.name);
-        sink->view.name = NULL;
+        (void)snprintf(receiver->name, sizeof receiver->name, "%s",
+                       receiver->view.name);
+        receiver->view.name = NULL;
     }
 }
 
@@ -83,6 +90,7 @@ static size_t count_partitions(const stg_source *s)
     return count;
 }
 
+/* A row has the number of its lane only once it is complete. */
 static void take_lags(stg_snapshot *p, const stg_flow *flow, size_t i,
                       uint32_t number)
 {

@@ -189,7 +189,7 @@ typedef struct stg_watch {
 stg_status stg_watch_open(stg_watch *w, stg_hub *hub,
                           const stg_alert_options *o, stg_error *err);
 
-/* closed is called when sinks have had their time, perhaps from within. */
+/* closed is called when receivers have had their time, perhaps from within. */
 void stg_watch_close(stg_watch *w, void (*closed)(void *ctx), void *ctx);
 
 /* Something has happened: there may be something to look at. Cheap. */

@@ -7,7 +7,7 @@
  * assigns pointers and cannot fail. It runs in a deadline of the loop, never
  * inside the call that asked for it, and `done` waits until the beginnings of
  * new lanes are durable. */
-#include "hub/reload.h"
+#include "hub/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +209,8 @@ static stg_status set_parts(stg_hub *h, const stg_settings *s, stg_error *err)
     return status;
 }
 
-/* False: nothing has changed. */
+/* Client, intake, alerts and flow, in this order. If one refuses, the old
+ * settings are set again for all. False: nothing has changed. */
 static bool change_parts(plan *p)
 {
     stg_error err;
@@ -221,6 +222,8 @@ static bool change_parts(plan *p)
     return false;
 }
 
+/* Gives the target its lane in the store. One that the store knew before is not
+ * new: flow goes on where it was. */
 static stg_status begin_lane(plan *p, size_t i, stg_error *err)
 {
     const stg_target_settings *next = &p->next->targets[i];
@@ -411,6 +414,7 @@ static void keep_diagnostics(plan *p)
     r->result.file = p->hub->settings->file;
 }
 
+/* Wrong settings, or want of memory; `detail` has a line for each mistake. */
 static void refuse(plan *p)
 {
     stg_reload *r = &p->hub->reload;

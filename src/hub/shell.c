@@ -31,6 +31,8 @@ static void note_stored(stg_hub *h, stg_ns now)
     stg_metrics_stored(&h->metrics, now);
 }
 
+/* A group was stored, or fenced: partitions of this hub now belong to another
+ * one, which must not be written for. */
 static void take_stored(void *ctx, stg_stored how, const uint32_t *fenced,
                         size_t count)
 {
@@ -68,7 +70,8 @@ void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
     stg_shell_note(h);
 }
 
-/* So many are sent again at once; the others stay letters until then. */
+/* How many rows of a replay are sent at once; the others stay dead letters
+ * until there is room. */
 uint64_t stg_shell_room(void *hub, uint32_t lane)
 {
     enum { REPLAYS_MAX = 500 };
@@ -220,6 +223,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
     }
 }
 
+/* Sets the deadline only if it changes: most turns leave it. */
 static void set_wake(stg_hub *h)
 {
     stg_ns at = stg_flow_wake_at(h->flow);
@@ -250,6 +254,8 @@ static void ask_flow(stg_hub *h)
     stg_recorder_note(&h->recorder, now);
 }
 
+/* Starts new attempts within a turn in which many have ended: else a turn with
+ * a thousand answers would leave all connections idle until its end. */
 void stg_shell_ended(stg_hub *h)
 {
     stg_ns now;

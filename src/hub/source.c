@@ -1,5 +1,10 @@
 /* The one place where the hub knows which kinds of sources there are: settings
- * become the options of one of them. A new kind gets its case in make_named(). */
+ * become the options of one of them. A new kind gets its case in make_named().
+ *
+ * A source gets a stg_source_host: what it needs of the hub, as functions. It
+ * must not include the hub. The order of the calls is make (before the store
+ * opens, which asks who reads bodies again), restore (before cursors are
+ * restored), open, close, and free (after the store has closed). */
 #include "hub/parts.h"
 
 #include <stdio.h>
@@ -133,7 +138,8 @@ static void alert(void *ctx, const char *why)
     stg_watch_store(&h->watch, STG_TROUBLE_LOG, why, stg_deadlines_now());
 }
 
-/* For stg_store_options. */
+/* For stg_store_options. Once the source is closed the store gets no message,
+ * and the position at which it asked. */
 static void reread(void *ctx, uint32_t number, uint64_t from, size_t bytes_max,
                    size_t count_max, stg_read_fn *done, void *done_ctx)
 {
@@ -196,6 +202,9 @@ static void assign_old(void *ctx, const stg_store_partition *p)
         assign_rows(ctx, p->number, p->generation);
 }
 
+/* A file keeps rows of all its partitions, and flow must have these before
+ * their cursors. Rows of a database come with the partitions that are
+ * claimed. */
 stg_status stg_hub_source_restore(stg_hub *h, stg_error *err)
 {
     restoring r = {.hub = h, .err = err};

@@ -1,4 +1,14 @@
-#include "hub/target_control.h"
+/* Pause, resume and forget of one target, called by the API of this hub or of
+ * another one on the same store.
+ *
+ * A pause acts on flow at once, and `done` waits until the store has it. A
+ * target is paused if the settings or a call say so; a call cannot undo the
+ * settings' pause.
+ *
+ * To forget means that flow cancels what waits, step by step, and reports
+ * STG_ACTION_REMOVED in the end. Until then the target is there, its number
+ * too, and a reload that has its name again is refused. */
+#include "hub/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,6 +194,8 @@ bool stg_target_control_forgotten(void *hub, uint32_t lane)
 
 /* -- the end ----------------------------------------------------------------- */
 
+/* The end of a forget, or of a lane that another hub forgot. The target is
+ * freed here: nothing may keep a pointer to it. */
 void stg_target_control_removed(stg_hub *h, uint32_t lane)
 {
     stg_target *t = stg_targets_at(&h->targets, lane);

@@ -1,4 +1,12 @@
-/* What the hub logs. */
+/* The lines of the hub's log: events, their fields and their words, in one
+ * place.
+ *
+ * Names of events and fields are an interface: docs/logs.md lists them, and a
+ * test compares that page with this source. A line says what happened, what the
+ * hub does about it, and in `next` what an operator can do.
+ *
+ * Lines that may come with every attempt go through stg_log_repeat(), which
+ * counts repetitions by the first fields instead of printing them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +102,8 @@ void stg_tell_released(const stg_hub *h, const stg_target *t)
 
 /* -- attempts -------------------------------------------------------------- */
 
-/* What became of the delivery. */
+/* What became of the delivery. A wait without a failure is one that was put
+ * back, uncounted. */
 static const char *decision_of(const stg_verdict *v)
 {
     if (v->decision.next != STG_WAIT)
@@ -206,6 +215,34 @@ static void tell_uplink_down(const stg_hub *h, const stg_action *a)
                            "second is tried"));
 }
 
+/* What no target has alone: the store, and the machine's own network. */
+static void tell_of_all(const stg_hub *h, const stg_action *a, stg_ns now)
+{
+    switch (a->tell.what) {
+    case STG_TELL_STORE_FULL:
+        STG_LOG(h->log, STG_LOG_ERROR, "store-full",
+                stg_field_text("detail",
+                               "rows do not fit: their targets wait until "
+                               "there is room"));
+        break;
+    case STG_TELL_STORE_SPACE_OK:
+        STG_LOG(h->log, STG_LOG_INFO, "store-space-ok",
+                stg_field_text("detail", "rows fit again"));
+        break;
+    case STG_TELL_UPLINK_DOWN:
+        tell_uplink_down(h, a);
+        break;
+    case STG_TELL_UPLINK_UP:
+        STG_LOG(h->log, STG_LOG_INFO, "uplink-up",
+                stg_field_number("targets", a->tell.count),
+                stg_field_time("took", stg_ns_sub(now, a->tell.until_at)),
+                stg_field_text("detail", "a connection was made: all go on"));
+        break;
+    default:
+        break; // of a target
+    }
+}
+
 void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
 {
     switch (a->tell.what) {
@@ -240,25 +277,6 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
         tell(h, a, STG_LOG_INFO, "catching-up",
              "behind the window: it reads the log by itself");
         break;
-    case STG_TELL_STORE_FULL:
-        STG_LOG(h->log, STG_LOG_ERROR, "store-full",
-                stg_field_text("detail",
-                               "rows do not fit: their targets wait until "
-                               "there is room"));
-        break;
-    case STG_TELL_STORE_SPACE_OK:
-        STG_LOG(h->log, STG_LOG_INFO, "store-space-ok",
-                stg_field_text("detail", "rows fit again"));
-        break;
-    case STG_TELL_UPLINK_DOWN:
-        tell_uplink_down(h, a);
-        break;
-    case STG_TELL_UPLINK_UP:
-        STG_LOG(h->log, STG_LOG_INFO, "uplink-up",
-                stg_field_number("targets", a->tell.count),
-                stg_field_time("took", stg_ns_sub(now, a->tell.until_at)),
-                stg_field_text("detail", "a connection was made: all go on"));
-        break;
     case STG_TELL_LOST:
         tell_lost(h, a);
         break;
@@ -269,6 +287,12 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
                                       "it is behind the retention: what is "
                                       "older becomes a dead letter, in a bulk "
                                       "row"));
+        break;
+    case STG_TELL_STORE_FULL:
+    case STG_TELL_STORE_SPACE_OK:
+    case STG_TELL_UPLINK_DOWN:
+    case STG_TELL_UPLINK_UP:
+        tell_of_all(h, a, now);
         break;
     }
 }

@@ -227,6 +227,7 @@ void stg_watch_store(stg_watch *w, stg_alert_trouble what, const char *why,
                          now);
 }
 
+/* Raised once, however many answers of 410 follow. */
 void stg_watch_gone(stg_watch *w, stg_target *t, stg_ns now)
 {
     static const stg_alert_detail none = {.number = 0};

@@ -23,6 +23,8 @@ void stg_metrics_start(stg_meter *t, bool is_retry)
     c->retries += is_retry;
 }
 
+/* accepted_at is the wall clock, 0 if unknown; latency is only counted for a
+ * message that was delivered. */
 void stg_metrics_end(stg_meter *t, const stg_outcome *o, const stg_verdict *v,
                      stg_ns took, stg_ns accepted_at)
 {
@@ -66,6 +68,8 @@ void stg_metrics_replayed(stg_metrics *m, uint32_t lane, uint64_t count)
 
 /* -- groups ---------------------------------------------------------------- */
 
+/* One group is under way at a time. Its dead letters count when it is durable,
+ * and not when they are decided: a crash in between would count them twice. */
 void stg_metrics_store(stg_metrics *m, const stg_group *g, stg_ns now)
 {
     m->group = g;
@@ -100,6 +104,8 @@ void stg_metrics_stored(stg_metrics *m, stg_ns now)
         count_change(m, &g->changes[i]);
 }
 
+/* What a target without a label of its own has counted stays in the sum of the
+ * others, which must never fall. */
 void stg_metrics_forget(stg_metrics *m, stg_meter *t)
 {
     if (t->label == STG_LABEL_OWN)

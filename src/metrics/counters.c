@@ -1,3 +1,8 @@
+/* What is counted of a target: attempts, decisions, ends, by cause.
+ *
+ * Causes need bounded memory, whatever codes a target answers: a count for each
+ * fault, and STG_STATUSES places for codes of HTTP, taken by the first that
+ * come. A code that finds no place is counted under its fault. */
 #include "metrics/counters.h"
 
 /* -- causes ---------------------------------------------------------------- */
@@ -33,6 +38,7 @@ void stg_causes_add(stg_causes *c, const stg_outcome *o, uint64_t count)
         c->faults[fault] += count;
 }
 
+/* May leave out codes, never counts: they go to the fault. */
 void stg_causes_merge(stg_causes *c, const stg_causes *other)
 {
     for (int i = 0; i < STG_FAULT_COUNT; i++)
@@ -73,6 +79,7 @@ uint64_t stg_causes_sum(const stg_causes *c)
 
 /* -- all of a target ------------------------------------------------------- */
 
+/* Reasons index an array. */
 static stg_why why_of(stg_why why)
 {
     return (unsigned)why < STG_WHY_COUNT ? why : STG_WHY_INVALID;
@@ -84,6 +91,8 @@ void stg_counters_attempt(stg_counters *c, const stg_outcome *o, stg_ns took)
     stg_histogram_add(&c->took, took);
 }
 
+/* delivered, put back and parked count when they are decided; dead when it is
+ * durable, by stg_counters_dead(). */
 void stg_counters_decision(stg_counters *c, const stg_decision *d,
                            bool is_put_back)
 {
@@ -103,6 +112,7 @@ void stg_counters_dead(stg_counters *c, const stg_failure *failure)
     c->dead[failure != NULL ? why_of(failure->why) : STG_WHY_INVALID]++;
 }
 
+/* A bulk row may grow: change->added is what this change adds to it. */
 void stg_counters_shed(stg_counters *c, const stg_change *change)
 {
     c->shed[stg_shed_how_of(change)] += change->added;

@@ -1,4 +1,12 @@
-/* The page: a snapshot is taken, printed by a thread, and given away. */
+/* The page of metrics: a snapshot is taken in slices, printed by a thread, and
+ * given to all who wait for it.
+ *
+ * A slice has SLICE targets, so that a turn of the loop stays short. If a
+ * target came, went or moved between two slices, the snapshot starts over,
+ * because it goes by their numbers.
+ *
+ * The thread reads the snapshot, which the loop does not touch while
+ * is_printing is true. */
 #include "metrics/metrics.h"
 
 #include <stdio.h>
@@ -49,6 +57,7 @@ static void give(stg_metrics *m, char *text, size_t size)
     } while (at != last);
 }
 
+/* rows NULL is how the rest knows that no page is being made. */
 static void forget_snapshot(stg_metrics *m)
 {
     free(m->snapshot.rows);
@@ -62,6 +71,8 @@ static void begin(stg_metrics *m)
     stg_deadline_set(m->facts.deadlines, &m->next, stg_deadlines_now());
 }
 
+/* text may be NULL: no memory. Those who asked since give() began have a page
+ * made anew. */
 static void end(stg_metrics *m, char *text, size_t size)
 {
     forget_snapshot(m);
@@ -94,6 +105,7 @@ static void printed(uv_work_t *work, int status)
         m->closed(m->closed_ctx);
 }
 
+/* A pool that takes no work is answered like want of memory. */
 static void begin_printing(stg_metrics *m)
 {
     m->work.data = m;
@@ -155,7 +167,9 @@ static void complete(stg_metrics *m)
     begin_printing(m);
 }
 
-/* False: there was no memory. */
+/* Two rows more than labels: the sum of the others, which begins with what
+ * targets that are no more have counted, and a row to look at one of them.
+ * False: there was no memory. */
 static bool start_over(stg_metrics *m)
 {
     size_t count;
@@ -193,6 +207,8 @@ static void take_slice(stg_deadline *d)
 
 /* -- asking ---------------------------------------------------------------- */
 
+/* False: no memory, and done is not called. Who asks while a page is made gets
+ * that page; who asks while it is given away, the next one. */
 bool stg_metrics_ask(stg_metrics *m, stg_metrics_fn *done, void *ctx)
 {
     waiter *w = malloc(sizeof *w);
@@ -237,6 +253,7 @@ void stg_metrics_open(stg_metrics *m, const stg_metrics_facts *facts)
     stg_list_init(&m->waiting);
 }
 
+/* While the thread prints, closed is called by printed(). */
 void stg_metrics_close(stg_metrics *m, void (*closed)(void *ctx), void *ctx)
 {
     if (m->is_printing) {

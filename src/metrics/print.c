@@ -1,4 +1,10 @@
-/* The metrics of the hub as a whole, and of its parts. */
+/* The metrics of the hub as a whole and of its parts, printed from a snapshot
+ * by a thread of the pool.
+ *
+ * Names, labels and units are an interface: docs/metrics.md, the dashboard and
+ * the rules in packaging/ use them, and a test compares them. A part that a hub
+ * does not have (no ingress, no receivers) prints no families, instead of
+ * zeros. */
 #include <stagger/policy.h>
 #include <stagger/stagger.h>
 
@@ -177,62 +183,62 @@ static void print_firing(const stg_alerts_view *v, stg_exposition *page)
         put_as(page, "alert", stg_alert_name((stg_alert)i), v->firing[i]);
 }
 
-typedef uint64_t sink_fn(const stg_alert_sink_view *v);
+typedef uint64_t receiver_fn(const stg_alert_receiver_view *v);
 
-static uint64_t sent_of(const stg_alert_sink_view *v)
+static uint64_t sent_of(const stg_alert_receiver_view *v)
 {
     return v->sent;
 }
 
-static uint64_t failed_of(const stg_alert_sink_view *v)
+static uint64_t failed_of(const stg_alert_receiver_view *v)
 {
     return v->failed;
 }
 
-static uint64_t given_up_of(const stg_alert_sink_view *v)
+static uint64_t given_up_of(const stg_alert_receiver_view *v)
 {
     return v->given_up;
 }
 
-static uint64_t merged_of(const stg_alert_sink_view *v)
+static uint64_t merged_of(const stg_alert_receiver_view *v)
 {
     return v->merged;
 }
 
-static uint64_t waiting_of(const stg_alert_sink_view *v)
+static uint64_t waiting_of(const stg_alert_receiver_view *v)
 {
     return v->waiting;
 }
 
-/* Where there are sinks; else nobody is told. */
+/* Where there are receivers; else nobody is told. */
 static void print_alerts(const stg_snapshot *p, stg_exposition *page)
 {
     static const struct {
         const char *name, *type, *help;
-        sink_fn *of;
+        receiver_fn *of;
     } families[] = {
         {"stagger_alert_digests_sent_total", "counter",
-         "Digests of alerts that a sink has accepted.", sent_of},
+         "Digests of alerts that a receiver has accepted.", sent_of},
         {"stagger_alert_attempts_failed_total", "counter",
          "Attempts to send one that have failed.", failed_of},
         {"stagger_alert_digests_given_up_total", "counter",
-         "Digests that a sink did not take in an hour, or ever: put off.",
+         "Digests that a receiver did not take in an hour, or ever: put off.",
          given_up_of},
         {"stagger_alert_digests_merged_total", "counter",
          "Digests that went in another one, to say less.", merged_of},
         {"stagger_alert_digests_waiting", "gauge",
-         "Digests that wait for a sink.", waiting_of},
+         "Digests that wait for a receiver.", waiting_of},
     };
 
-    if (p->sink_count == 0)
+    if (p->receiver_count == 0)
         return;
     print_firing(&p->alerts, page);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         stg_page_family(page, families[i].name, families[i].type,
                         families[i].help);
-        for (size_t s = 0; s < p->sink_count; s++)
-            put_as(page, "sink", p->sinks[s].name,
-                   families[i].of(&p->sinks[s].view));
+        for (size_t s = 0; s < p->receiver_count; s++)
+            put_as(page, "receiver", p->receivers[s].name,
+                   families[i].of(&p->receivers[s].view));
     }
 }
 

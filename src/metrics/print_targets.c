@@ -1,4 +1,9 @@
-/* The metrics of targets: each family over all rows of the snapshot. */
+/* The metrics of targets: each family over all rows of the snapshot, because
+ * the format wants the samples of a family together.
+ *
+ * Rows are the targets with a label of their own and, last, the sum of the
+ * others. Samples of a cause, decision or state are printed only if they are
+ * not 0, which bounds the page for ten thousand targets. */
 #include <stagger/policy.h>
 
 #include "metrics/snapshot.h"
@@ -125,6 +130,8 @@ static uint64_t sum_of_shed(const stg_counters *c)
     return sum;
 }
 
+/* Dead is what the store has as dead: letters of their own, and those counted
+ * in bulk rows. */
 static void print_ends(stg_exposition *page, const stg_snapshot_row *row)
 {
     const stg_counters *c = &row->counters;

@@ -45,11 +45,11 @@ typedef struct stg_snapshot_source {
                        NULL: they were too many */
 } stg_snapshot_source;
 
-/* A sink of alerts, whose name may go with a reload. */
-typedef struct stg_snapshot_sink {
+/* A receiver of alerts, whose name may go with a reload. */
+typedef struct stg_snapshot_receiver {
     char name[STG_TARGET_NAME_MAX];
-    stg_alert_sink_view view; /* but its name */
-} stg_snapshot_sink;
+    stg_alert_receiver_view view; /* but its name */
+} stg_snapshot_receiver;
 
 typedef struct stg_snapshot {
     stg_snapshot_row *rows; /* the last: the others, if there are any */
@@ -66,8 +66,8 @@ typedef struct stg_snapshot {
     stg_ingress_view ingress;
     stg_histogram groups; /* of flow, until they were durable */
     stg_alerts_view alerts;
-    stg_snapshot_sink sinks[STG_ALERT_SINKS_MAX];
-    size_t sink_count;
+    stg_snapshot_receiver receivers[STG_ALERT_RECEIVERS_MAX];
+    size_t receiver_count;
     uint64_t log_dropped; /* lines */
     stg_ns started_at;    /* since 1970 */
     uint64_t memory_max;  /* what the settings say, bytes */

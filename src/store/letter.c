@@ -169,6 +169,8 @@ void stg_letter_set(stg_letter *l, stg_letter_column column,
         *(const char **)field = value.is_null ? NULL : value.span.at;
     else if (columns[column].type == NUMBER)
         *(uint64_t *)field = value.is_null ? 0 : value.number;
+    else
+        *(stg_span *)field = value.is_null ? (stg_span){NULL, 0} : value.span;
     if (column == STG_LETTER_POSITION)
         l->is_evicted = value.is_null;
     if (column == STG_LETTER_PAYLOAD_SIZE)

@@ -114,7 +114,7 @@ typedef struct stg_letter_value {
 
 stg_letter_value stg_letter_get(const stg_letter *l, stg_letter_column column);
 
-/* A column of a letter that is not read whole, which was told somewhere else. */
+/* A column of a letter that was told somewhere else. */
 void stg_letter_set(stg_letter *l, stg_letter_column column,
                     stg_letter_value value);
 

@@ -245,20 +245,20 @@ TEST(cpp, is_answered_by_its_fallback_when_it_gives_up)
 }
 
 /* A value, a function that is told nothing, a reference, or nothing at all;
- * beside a judge, on a peer, and without options. */
+ * beside a classifier of values, on a peer, and without options. */
 TEST(cpp, is_answered_by_a_fallback_of_any_kind)
 {
     stagger::peer shared("fixed base=0 attempts=2 budget=tokens:9:1/s");
     auto bad = [] { return 4; };
-    auto judge = [](int value) { return value == 4; };
+    auto classify = [](int value) { return value == 4; };
     int spare = 5;
     bool was_asked = false;
     const stagger::fallback seven(7);
 
-    CHECK_INT(stagger::retry("attempts=1", bad, judge, stagger::fallback(6)),
+    CHECK_INT(stagger::retry("attempts=1", bad, classify, stagger::fallback(6)),
               6);
-    CHECK_INT(stagger::retry(shared, bad, judge, seven), 7);
-    CHECK_INT(stagger::retry(shared, stagger::options(), bad, judge,
+    CHECK_INT(stagger::retry(shared, bad, classify, seven), 7);
+    CHECK_INT(stagger::retry(shared, stagger::options(), bad, classify,
                              stagger::fallback([] { return 8; })),
               8);
     int &there = stagger::retry(

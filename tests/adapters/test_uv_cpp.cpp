@@ -599,7 +599,7 @@ TEST(uv_cpp, cancels_all_attempts_of_a_round)
 
     o.cancel = &stop;
     tell(w, "hedge=100ms", o, [&](const std::string &) {
-        stop.set(); // a judge is asked about the hedge's value
+        stop.set(); // the classifier is asked about the hedge's value
         return true;
     });
     w.run();

@@ -81,18 +81,20 @@ TEST(alert_options, finds_each_alert_by_its_name)
 
 static const char *const to[] = {"ops@example.org", "night@example.org"};
 
-static stg_alert_sink_options slack(void)
+static stg_alert_receiver_options slack(void)
 {
-    stg_alert_sink_options s = stg_alert_sink_options_default(STG_ALERT_SLACK);
+    stg_alert_receiver_options s =
+        stg_alert_receiver_options_default(STG_ALERT_SLACK);
 
     s.name = "slack";
     s.url_file = "/etc/stagger/slack";
     return s;
 }
 
-static stg_alert_sink_options mail(void)
+static stg_alert_receiver_options mail(void)
 {
-    stg_alert_sink_options s = stg_alert_sink_options_default(STG_ALERT_MAIL);
+    stg_alert_receiver_options s =
+        stg_alert_receiver_options_default(STG_ALERT_MAIL);
 
     s.name = "mail";
     s.url = "smtp://mail.example.org:587";
@@ -104,10 +106,10 @@ static stg_alert_sink_options mail(void)
     return s;
 }
 
-static stg_alert_sink_options webhook(void)
+static stg_alert_receiver_options webhook(void)
 {
-    stg_alert_sink_options s =
-        stg_alert_sink_options_default(STG_ALERT_WEBHOOK);
+    stg_alert_receiver_options s =
+        stg_alert_receiver_options_default(STG_ALERT_WEBHOOK);
 
     s.name = "webhook";
     s.url = "https://example.org/alerts";
@@ -127,23 +129,23 @@ static const char *check(const stg_alert_options *o)
     return text;
 }
 
-static const char *check_sink(stg_alert_sink_options sink)
+static const char *check_receiver(stg_alert_receiver_options receiver)
 {
     stg_alert_options o = stg_alert_options_default();
 
-    o.sinks = &sink;
-    o.sink_count = 1;
+    o.receivers = &receiver;
+    o.receiver_count = 1;
     return check(&o);
 }
 
-TEST(alert_options, takes_the_defaults_with_each_kind_of_sink)
+TEST(alert_options, takes_the_defaults_with_each_kind_of_receiver)
 {
     stg_alert_options o = stg_alert_options_default();
-    const stg_alert_sink_options sinks[] = {slack(), mail(), webhook()};
+    const stg_alert_receiver_options receivers[] = {slack(), mail(), webhook()};
 
     CHECK_STR(check(&o), "");
-    o.sinks = sinks;
-    o.sink_count = 3;
+    o.receivers = receivers;
+    o.receiver_count = 3;
     CHECK_STR(check(&o), "");
 }
 
@@ -177,67 +179,78 @@ TEST(alert_options, refuses_times_out_of_range)
     REFUSES(o.alerts = STG_ALERT_ALL + 1,
             "alerts: expected alerts that there "
             "are");
-    REFUSES(o.sink_count = 33, "sinks: expected 32 at most");
+    REFUSES(o.receiver_count = 33, "receivers: expected 32 at most");
 }
 
-#define REFUSES_SINK(of, change, words)  \
-    do {                                 \
-        stg_alert_sink_options s = of(); \
-        change;                          \
-        CHECK_STR(check_sink(s), words); \
+#define REFUSES_RECEIVER(of, change, words)  \
+    do {                                     \
+        stg_alert_receiver_options s = of(); \
+        change;                              \
+        CHECK_STR(check_receiver(s), words); \
     } while (0)
 
-TEST(alert_options, refuses_a_sink_that_cannot_be_used)
+TEST(alert_options, refuses_a_receiver_that_cannot_be_used)
 {
     static const char *const bad_to[] = {"ops@example.org\r\nBcc: x@y"};
     static const char *const bad_target[] = {"a b"};
 
-    REFUSES_SINK(slack, s.name = "a b",
-                 "sinks[0].name: expected 1 to 64 of A-Z a-z 0-9 . _ -");
-    REFUSES_SINK(slack, s.name = NULL,
-                 "sinks[0].name: expected 1 to 64 of A-Z a-z 0-9 . _ -");
-    REFUSES_SINK(slack, s.timeout = 0, "sinks[0].timeout: expected 1s to 1m");
-    REFUSES_SINK(slack, s.alerts = 0, "sinks[0].alerts: expected one at least");
-    REFUSES_SINK(slack, (s.targets = bad_target, s.target_count = 1),
-                 "sinks[0].targets: expected names of targets");
-    REFUSES_SINK(slack, s.url_file = NULL,
-                 "sinks[0].url-file: expected a file that has the URL of the "
-                 "incoming webhook");
-    REFUSES_SINK(slack, s.url = "https://hooks.slack.com/services/x",
-                 "sinks[0].url: whoever has it can write to the channel: "
-                 "expected url-file, a file that has it");
-    REFUSES_SINK(slack, (s.to = to, s.to_count = 1),
-                 "sinks[0].to: only mail has it");
-    REFUSES_SINK(webhook, s.url = "ftp://example.org",
-                 "sinks[0].url: expected http:// or https://");
-    REFUSES_SINK(webhook, s.url = NULL,
-                 "sinks[0].url: expected url, or url-file, a file that has it");
-    REFUSES_SINK(webhook, s.from = "a@b", "sinks[0].from: only mail has it");
-    REFUSES_SINK(webhook, s.user = "a", "sinks[0].user: only mail has a login");
-    REFUSES_SINK(mail, s.url = "http://example.org",
-                 "sinks[0].url: expected smtp://HOST[:PORT] or "
-                 "smtps://HOST[:PORT]");
-    REFUSES_SINK(mail, s.url = "smtp://hub:pass@example.org",
-                 "sinks[0].url: expected smtp://HOST[:PORT] or "
-                 "smtps://HOST[:PORT]");
-    REFUSES_SINK(mail, s.url = "smtp://example.org/x y",
-                 "sinks[0].url: expected smtp://HOST[:PORT] or "
-                 "smtps://HOST[:PORT]");
-    REFUSES_SINK(mail, s.from = "hub",
-                 "sinks[0].from: expected an address, as hub@example.org");
-    REFUSES_SINK(mail, s.from = "<hub@example.org>",
-                 "sinks[0].from: expected an address, as hub@example.org");
-    REFUSES_SINK(mail, s.to_count = 0,
-                 "sinks[0].to: expected 1 to 100 "
-                 "addresses");
-    REFUSES_SINK(mail, (s.to = bad_to, s.to_count = 1),
-                 "sinks[0].to: expected addresses, as ops@example.org");
-    REFUSES_SINK(mail, s.password_file = NULL,
-                 "sinks[0].password-file: a login needs both user and "
-                 "password-file");
-    REFUSES_SINK(
+    REFUSES_RECEIVER(
+        slack, s.name = "a b",
+        "receivers[0].name: expected 1 to 64 of A-Z a-z 0-9 . _ -");
+    REFUSES_RECEIVER(
+        slack, s.name = NULL,
+        "receivers[0].name: expected 1 to 64 of A-Z a-z 0-9 . _ -");
+    REFUSES_RECEIVER(slack, s.timeout = 0,
+                     "receivers[0].timeout: expected 1s to 1m");
+    REFUSES_RECEIVER(slack, s.alerts = 0,
+                     "receivers[0].alerts: expected one at least");
+    REFUSES_RECEIVER(slack, (s.targets = bad_target, s.target_count = 1),
+                     "receivers[0].targets: expected names of targets");
+    REFUSES_RECEIVER(
+        slack, s.url_file = NULL,
+        "receivers[0].url-file: expected a file that has the URL of the "
+        "incoming webhook");
+    REFUSES_RECEIVER(
+        slack, s.url = "https://hooks.slack.com/services/x",
+        "receivers[0].url: whoever has it can write to the channel: "
+        "expected url-file, a file that has it");
+    REFUSES_RECEIVER(slack, (s.to = to, s.to_count = 1),
+                     "receivers[0].to: only mail has it");
+    REFUSES_RECEIVER(webhook, s.url = "ftp://example.org",
+                     "receivers[0].url: expected http:// or https://");
+    REFUSES_RECEIVER(
+        webhook, s.url = NULL,
+        "receivers[0].url: expected url, or url-file, a file that has it");
+    REFUSES_RECEIVER(webhook, s.from = "a@b",
+                     "receivers[0].from: only mail has it");
+    REFUSES_RECEIVER(webhook, s.user = "a",
+                     "receivers[0].user: only mail has a login");
+    REFUSES_RECEIVER(mail, s.url = "http://example.org",
+                     "receivers[0].url: expected smtp://HOST[:PORT] or "
+                     "smtps://HOST[:PORT]");
+    REFUSES_RECEIVER(mail, s.url = "smtp://hub:pass@example.org",
+                     "receivers[0].url: expected smtp://HOST[:PORT] or "
+                     "smtps://HOST[:PORT]");
+    REFUSES_RECEIVER(mail, s.url = "smtp://example.org/x y",
+                     "receivers[0].url: expected smtp://HOST[:PORT] or "
+                     "smtps://HOST[:PORT]");
+    REFUSES_RECEIVER(
+        mail, s.from = "hub",
+        "receivers[0].from: expected an address, as hub@example.org");
+    REFUSES_RECEIVER(
+        mail, s.from = "<hub@example.org>",
+        "receivers[0].from: expected an address, as hub@example.org");
+    REFUSES_RECEIVER(mail, s.to_count = 0,
+                     "receivers[0].to: expected 1 to 100 "
+                     "addresses");
+    REFUSES_RECEIVER(mail, (s.to = bad_to, s.to_count = 1),
+                     "receivers[0].to: expected addresses, as ops@example.org");
+    REFUSES_RECEIVER(mail, s.password_file = NULL,
+                     "receivers[0].password-file: a login needs both user and "
+                     "password-file");
+    REFUSES_RECEIVER(
         mail, s.starttls = STG_STARTTLS_OPTIONAL,
-        "sinks[0].starttls: a password is sent over TLS only: expected "
+        "receivers[0].starttls: a password is sent over TLS only: expected "
         "required, or smtps://");
 }
 
@@ -249,25 +262,25 @@ TEST(alert_options, refuses_headers_that_are_none)
     };
     static const stg_alert_header good[] = {
         {"Authorization", NULL, "/etc/stagger/token"}, {"X-Team", "ops", NULL}};
-    stg_alert_sink_options s = webhook();
+    stg_alert_receiver_options s = webhook();
 
     s.headers = good;
     s.header_count = 2;
-    CHECK_STR(check_sink(s), "");
+    CHECK_STR(check_receiver(s), "");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         s.headers = &bad[i];
         s.header_count = 1;
-        CHECK(strncmp(check_sink(s), "sinks[0].headers: ", 18) == 0);
+        CHECK(strncmp(check_receiver(s), "receivers[0].headers: ", 18) == 0);
     }
 }
 
-TEST(alert_options, refuses_two_sinks_of_one_name)
+TEST(alert_options, refuses_two_receivers_of_one_name)
 {
     stg_alert_options o = stg_alert_options_default();
-    stg_alert_sink_options sinks[] = {slack(), webhook()};
+    stg_alert_receiver_options receivers[] = {slack(), webhook()};
 
-    sinks[1].name = "slack";
-    o.sinks = sinks;
-    o.sink_count = 2;
-    CHECK_STR(check(&o), "sinks[1].name: another sink has it");
+    receivers[1].name = "slack";
+    o.receivers = receivers;
+    o.receiver_count = 2;
+    CHECK_STR(check(&o), "receivers[1].name: another receiver has it");
 }

@@ -120,7 +120,7 @@ class ExitCodes(unittest.TestCase):
         self.check("resume", 1, "b", "--hub", self.hub.url)
 
     def test_alert(self):
-        self.check("alert", 2, "test", "-c", self.settings(), "no-such-sink")
+        self.check("alert", 2, "test", "-c", self.settings(), "no-such-one")
 
     def test_check(self):
         self.check("check", 0, "-c", self.settings())

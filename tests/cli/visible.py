@@ -187,7 +187,7 @@ class Visible(unittest.TestCase):
         self.check(out, "owned")
 
     def test_alert_test_shows_what_came_of_it(self):
-        self.hub.call = lambda *_: (200, {"sinks": [
+        self.hub.call = lambda *_: (200, {"receivers": [
             {"name": EVIL, "type": EVIL, "is_told": False, "detail": EVIL}]})
         self.asks("alert", "test")
 

@@ -302,7 +302,7 @@ class Words(unittest.TestCase):
             for text in (b"%s: 1\n", b"targets:\n  - url: %s\n",
                          b"targets:\n  - %s: 1\n", b"log: {level: %s}\n",
                          b"policies: {a: %s}\n", b"store: {path: %s}\n",
-                         b"alerts: {sinks: [{type: %s}]}\n"):
+                         b"alerts: {receivers: [{type: %s}]}\n"):
                 with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
                     file.write(text.replace(b"%s", b'"' + word.replace(
                         b"\x1b", b"\\e").replace(b"\xff", b"") + b'"')

@@ -125,14 +125,14 @@ class Alerts(case.Case):
         return pem, key
 
     def test_alert(self, path, *arguments):
-        """`stagger alert test`, and its lines by the sink."""
+        """`stagger alert test`, and its lines by the receiver."""
         done = subprocess.run(
             [STAGGER, "alert", "test", "-c", path, *arguments],
             capture_output=True, text=True, timeout=PATIENCE)
         return done.returncode, done.stdout + done.stderr
 
     # unittest takes a name with test_ for a test.
-    try_sinks = test_alert
+    try_receivers = test_alert
     del test_alert
 
 
@@ -143,7 +143,7 @@ class WhatIsTold(Alerts):
         path = self.settings(
             [("bad", bad.url(), {"policy": "attempts=1"})],
             {"threshold": "10 failures in 1s", "threshold-all": "off",
-             "sinks": [self.hook(receiver)]})
+             "receivers": [self.hook(receiver)]})
         hub = self.hub("-c", path)
         for i in range(10):
             hub.post(b"x")
@@ -173,7 +173,7 @@ class WhatIsTold(Alerts):
             [("bad", bad.url(), {"policy": "attempts=1"}),
              ("good", good.url(), {})],
             {"threshold": "10 failures in 1h",
-             "sinks": [self.hook(receiver)]})
+             "receivers": [self.hook(receiver)]})
         hub = self.hub("-c", path)
         for i in range(9):
             hub.post(b"x")
@@ -188,7 +188,7 @@ class WhatIsTold(Alerts):
         path = self.settings(
             [("flaky", flaky.url(),
               {"policy": "fixed base=10ms attempts=5 breaker=2:100ms"})],
-            {"alerts": ["breaker"], "sinks": [self.hook(receiver)]})
+            {"alerts": ["breaker"], "receivers": [self.hook(receiver)]})
         hub = self.hub("-c", path)
         hub.post(b"x")
         hub.post(b"y")
@@ -207,7 +207,7 @@ class WhatIsTold(Alerts):
         target = self.leaf(lambda r: 410 if gone[0] else 200)
         path = self.settings([("old", target.url(), {})],
                              {"alerts": ["gone"],
-                              "sinks": [self.hook(receiver)]})
+                              "receivers": [self.hook(receiver)]})
         hub = self.hub("-c", path)
         hub.post(b"x")
         self.assertEqual(receiver.told(1)[0]["subject"],
@@ -230,7 +230,7 @@ class WhatIsTold(Alerts):
             [("slow", target.url(), {"policy": "attempts=1 "
                                      "attempt-timeout=50s", "in-flight": 1})],
             {"alerts": ["lag"], "lag": {"messages": 10},
-             "sinks": [self.hook(receiver)]})
+             "receivers": [self.hook(receiver)]})
         hub = self.hub("-c", path)
         for i in range(20):
             hub.post(b"x")
@@ -251,7 +251,7 @@ class WhatIsTold(Alerts):
             [("tls", target.url(scheme="https", host="localhost"),
               {"tls": {"ca": pem}})],
             {"alerts": ["certificate"], "certificate": "3d",
-             "sinks": [self.hook(receiver)]})
+             "receivers": [self.hook(receiver)]})
         hub = self.hub("-c", path)
         hub.post(b"x")
         target.wait(1)
@@ -266,7 +266,7 @@ class WhatIsTold(Alerts):
         bad = self.leaf(lambda r: 500)
         path = self.settings(
             [("bad", bad.url(), {"policy": "attempts=1"})],
-            {"alerts": ["store"], "sinks": [self.hook(receiver)]},
+            {"alerts": ["store"], "receivers": [self.hook(receiver)]},
             **{"dead-letters": {"copy": "file:/dev/full"}})
         hub = self.hub("-c", path)
         hub.post(b"x")
@@ -281,7 +281,7 @@ class WhatIsTold(Alerts):
         bad = self.leaf(lambda r: 500)
         path = self.settings([("bad", bad.url(), {"policy": "attempts=1"})],
                              {"group-wait": "10m",
-                              "sinks": [self.hook(receiver)]})
+                              "receivers": [self.hook(receiver)]})
         hub = self.hub("-c", path)
         for i in range(10):
             hub.post(b"x")
@@ -289,7 +289,7 @@ class WhatIsTold(Alerts):
         self.assertEqual(hub.stop(), 0)
         self.assertEqual(receiver.told(1)[0]["alerts"][0]["count"], 10)
 
-    def test_sinks_choose_by_tag_and_by_alert(self):
+    def test_receivers_choose_by_tag_and_by_alert(self):
         shop, store = self.receiver(), self.receiver()
         bad = self.leaf(lambda r: 500)
         path = self.settings(
@@ -297,7 +297,7 @@ class WhatIsTold(Alerts):
                                   "tags": {"team": "shop"}}),
              ("mill", bad.url(), {"policy": "attempts=1",
                                   "tags": {"team": "works"}})],
-            {"threshold-all": "off", "sinks": [
+            {"threshold-all": "off", "receivers": [
                 self.hook(shop, tags={"team": "shop"}),
                 {**self.hook(store, alerts=["store"]), "name": "other"}]})
         hub = self.hub("-c", path)
@@ -321,13 +321,13 @@ class Reload(Alerts):
         target = ("flaky", flaky.url(), {
             "policy": "fixed base=10ms attempts=5 breaker=2:100ms"})
         path = self.settings([target], {"alerts": ["breaker"],
-                                        "sinks": [self.hook(first)]})
+                                        "receivers": [self.hook(first)]})
         hub = self.hub(settings=path)
         hub.post(b"x")
         hub.post(b"y")
         self.assertEqual(first.told(1)[0]["alerts"][0]["phase"], "began")
         self.settings([target], {"alerts": ["breaker"],
-                                 "sinks": [self.hook(second)]})
+                                 "receivers": [self.hook(second)]})
         hub.process.send_signal(signal.SIGHUP)
         hub.event("reloaded")
         fails[0] = False
@@ -341,9 +341,9 @@ class Reload(Alerts):
         receiver = self.receiver()
         bad = self.leaf(lambda r: 500)
         target = ("bad", bad.url(), {"policy": "attempts=1"})
-        path = self.settings([target], {"sinks": [self.hook(receiver)]})
+        path = self.settings([target], {"receivers": [self.hook(receiver)]})
         hub = self.hub(settings=path)
-        self.settings([target], {"sinks": [
+        self.settings([target], {"receivers": [
             {"name": "s", "type": "slack", "url-file": "none.url"}]})
         hub.process.send_signal(signal.SIGHUP)
         while "none.url" not in hub.event("reload-refused")["detail"]:
@@ -354,13 +354,14 @@ class Reload(Alerts):
         hub.stop()
 
 
-class Sinks(Alerts):
-    def broken(self, *sinks, **more):
+class Receivers(Alerts):
+    def broken(self, *receivers, **more):
         """A hub with a target that makes ten dead letters."""
         bad = self.leaf(lambda r: 500)
         path = self.settings([("bad", bad.url(), {"policy": "attempts=1"})],
                              {"alerts": ["dead-letters"],
-                              "threshold-all": "off", "sinks": list(sinks),
+                              "threshold-all": "off",
+                              "receivers": list(receivers),
                               **more})
         hub = self.hub("-c", path)
         for i in range(10):
@@ -386,7 +387,7 @@ class Sinks(Alerts):
         self.assertEqual({r.one("idempotency-key") for r in (one, two, three)},
                          {one.one("idempotency-key")})
         failed = hub.event("alert-failed")
-        self.assertEqual((failed["sink"], failed["cause"],
+        self.assertEqual((failed["receiver"], failed["cause"],
                           failed["decision"]), ("slack", "HTTP_500", "again"))
         hub.stop()
 
@@ -402,19 +403,19 @@ class Sinks(Alerts):
         self.assertEqual({r.one("authorization") for r in receiver.receipts},
                          {None, "Bearer hunter2"})
         for line in hub.lines:
-            if line.get("sink") == "hook":
+            if line.get("receiver") == "hook":
                 line["detail"] = None  # its URL is no secret: it may be shown
             self.assertNotIn("hunter2", json.dumps(line))
         self.assertEqual(hub.noise, [])
 
-    def test_a_sink_that_hangs_delays_no_other_and_no_delivery(self):
+    def test_a_receiver_that_hangs_delays_no_other_and_no_delivery(self):
         hanging, receiver = self.receiver(lambda r: leaf.hang), self.receiver()
         good = self.leaf()
         bad = self.leaf(lambda r: 500)
         path = self.settings(
             [("bad", bad.url(), {"policy": "attempts=1"}),
              ("good", good.url(), {})],
-            {"sinks": [{**self.hook(hanging), "name": "hangs"},
+            {"receivers": [{**self.hook(hanging), "name": "hangs"},
                        self.hook(receiver)]})
         hub = self.hub("-c", path)
         for i in range(10):
@@ -453,9 +454,9 @@ class Sinks(Alerts):
         pem, key = self.certificate()
         box = self.mailbox("--tls", pem, key, "--no-login")
         self.write("password", "hunter2\n")
-        path = self.settings([("a", self.refused(), {})], {"sinks": [self.mail(
-            box.port, ca=pem, user="hub", **{"password-file": "password"})]})
-        code, said = self.try_sinks(path)
+        path = self.settings([("a", self.refused(), {})], {"receivers": [
+            self.mail(box.port, ca=pem, user="hub", **{"password-file": "password"})]})
+        code, said = self.try_receivers(path)
         self.assertEqual(code, 1, said)
         self.assertIn("the server offers no login", said)
         self.assertEqual(box.mails, [])
@@ -527,7 +528,7 @@ class Sinks(Alerts):
         path = self.settings(
             [("bad", bad.url(), {"policy": "attempts=1"}),
              ("good", good.url(host="localhost"), {})],
-            {"sinks": [{**self.mail(hanging.port, starttls="none",
+            {"receivers": [{**self.mail(hanging.port, starttls="none",
                                     timeout="30s"), "name": f"m{i}"}
                        for i in range(8)]})
         hub = self.hub("-c", path)
@@ -544,14 +545,14 @@ class Sinks(Alerts):
 
 
 class Trial(Alerts):
-    def test_says_of_each_sink_whether_it_was_accepted(self):
+    def test_says_of_each_receiver_whether_it_was_accepted(self):
         pem, key = self.certificate()
         good = self.receiver()
         revoked = self.receiver(lambda r: (404, {}, b"no_service"))
         box = self.mailbox("--tls", pem, key, "--refuse", "boss@example.org")
-        path = self.settings([("a", good.url(), {})], {"sinks": [
+        path = self.settings([("a", good.url(), {})], {"receivers": [
             self.hook(good), self.slack(revoked), self.mail(box.port, ca=pem)]})
-        code, text = self.try_sinks(path)
+        code, text = self.try_receivers(path)
         self.assertEqual(code, 1, text)
         lines = text.splitlines()
         self.assertRegex(lines[0], r"^hook +webhook +accepted: HTTP 200$")
@@ -561,17 +562,18 @@ class Trial(Alerts):
         self.assertRegex(lines[2], r"^night +mail +NOT ACCEPTED: .*550 5.1.1 "
                                    r"no such mailbox here$")
         self.assertTrue(good.told(1)[0]["test"])
-        self.assertEqual(self.try_sinks(path, "--sink", "hook")[0], 0)
-        code, text = self.try_sinks(path, "--sink", "other")
+        self.assertEqual(self.try_receivers(path, "--receiver", "hook")[0], 0)
+        code, text = self.try_receivers(path, "--receiver", "other")
         self.assertEqual(code, 2)
-        self.assertIn("other: the settings have no such sink", text)
+        self.assertIn("other: the settings have no such receiver", text)
 
     def test_says_what_the_server_said_to_a_mail(self):
         pem, key = self.certificate()
         box = self.mailbox("--tls", pem, key, "--implicit")
         path = self.settings([("a", "http://127.0.0.1:9/", {})],
-                             {"sinks": [self.mail(box.port, "smtps", ca=pem)]})
-        code, text = self.try_sinks(path)
+                             {"receivers": [
+                                 self.mail(box.port, "smtps", ca=pem)]})
+        code, text = self.try_receivers(path)
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"^night +mail +accepted: ")
         mail = email.message_from_string(box.wait(1)[0]["text"],
@@ -585,8 +587,9 @@ class Trial(Alerts):
         name = "Gr\u00fc\u00dfe=?\u4e2d\u6587? " + "\u00e4" * 20
         path = self.settings(
             [("a", "http://127.0.0.1:9/", {})],
-            {"hub-name": name, "sinks": [self.mail(box.port, "smtps", ca=pem)]})
-        code, text = self.try_sinks(path)
+            {"hub-name": name,
+             "receivers": [self.mail(box.port, "smtps", ca=pem)]})
+        code, text = self.try_receivers(path)
         self.assertEqual(code, 0, text)
         text = box.wait(1)[0]["text"]
         # But for the line that libcurl makes for the boundary of the parts.
@@ -605,7 +608,7 @@ class Trial(Alerts):
     def test_is_sent_by_a_hub_too(self):
         good = self.receiver()
         path = self.settings([("a", good.url(), {})],
-                             {"sinks": [self.hook(good)]})
+                             {"receivers": [self.hook(good)]})
         hub = self.hub("-c", path)
         done = subprocess.run(
             [STAGGER, "alert", "test", "--hub",
@@ -614,32 +617,32 @@ class Trial(Alerts):
         self.assertEqual(done.returncode, 0, done)
         self.assertRegex(done.stdout, r"^hook +webhook +accepted: HTTP 200\n$")
         done = subprocess.run(
-            [STAGGER, "alert", "test", "--sink", "x y", "--hub",
+            [STAGGER, "alert", "test", "--receiver", "x y", "--hub",
              f"http://127.0.0.1:{hub.port}"], capture_output=True, text=True,
             timeout=PATIENCE)
         self.assertEqual(done.returncode, 1, done)
-        self.assertIn("no sink of the settings has this name", done.stderr)
+        self.assertIn("no receiver of the settings has this name", done.stderr)
         self.assertEqual(hub.event("audit")["action"], "alerts-test")
         hub.stop()
 
-    def test_is_refused_where_there_is_no_sink(self):
+    def test_is_refused_where_there_is_no_receiver(self):
         path = self.settings([("a", "http://127.0.0.1:9/", {})], {})
-        code, text = self.try_sinks(path)
+        code, text = self.try_receivers(path)
         self.assertEqual(code, 2)
-        self.assertIn("the settings have no sink: alerts.sinks", text)
+        self.assertIn("the settings have no receiver: alerts.receivers", text)
         hub = self.hub("-c", path)
         done = subprocess.run(
             [STAGGER, "alert", "test", "--hub",
              f"http://127.0.0.1:{hub.port}"], capture_output=True, text=True,
             timeout=PATIENCE)
         self.assertEqual(done.returncode, 1, done)
-        self.assertIn("the settings have no sink to try", done.stderr)
+        self.assertIn("the settings have no receiver to try", done.stderr)
         hub.stop()
 
     def test_of_a_hub_that_stops_meanwhile_ends(self):
         hanging = self.receiver(lambda r: leaf.hang)
         path = self.settings([("a", "http://127.0.0.1:9/", {})], {
-            "sinks": [self.hook(hanging, timeout="1m")]})
+            "receivers": [self.hook(hanging, timeout="1m")]})
         hub = self.hub("-c", path)
         asking = subprocess.Popen(
             [STAGGER, "alert", "test", "--hub",
@@ -651,7 +654,8 @@ class Trial(Alerts):
 
     def test_a_hub_does_not_start_without_its_secrets(self):
         path = self.settings([("a", "http://127.0.0.1:9/", {})], {
-            "sinks": [{"name": "s", "type": "slack", "url-file": "none.url"}]})
+            "receivers": [
+                {"name": "s", "type": "slack", "url-file": "none.url"}]})
         done = subprocess.run(
             [STAGGER, "hub", "-c", path, "--store", self.store],
             capture_output=True, text=True, timeout=PATIENCE)
@@ -664,7 +668,7 @@ class Broken(Alerts):
     def test_a_trial_is_refused_while_the_last_alerts_are_told(self):
         told = self.receiver(lambda r: leaf.hang)
         path = self.settings([("good", self.leaf().url(), {})],
-                             {"sinks": [self.hook(told)]},
+                             {"receivers": [self.hook(told)]},
                              store={"path": self.store},
                              listen={"address": "127.0.0.1:0"})
         no_file_over_1_mib = "trap '' XFSZ; ulimit -f 2048; exec \"$@\""
@@ -694,7 +698,7 @@ class Example(Alerts):
         done = subprocess.run([STAGGER, "check", "--strict", "-c", path],
                               capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done)
-        self.assertIn("3 sinks", done.stdout)
+        self.assertIn("3 receivers", done.stdout)
 
 
 class Storm(Alerts):
@@ -721,9 +725,10 @@ class Storm(Alerts):
         targets = [("good", self.good.url(), {})]
         targets += [(f"bad{i}", self.bad.url(), {"policy": "attempts=1"})
                     for i in range(10)]
-        sinks = [] if receiver is None else [
+        receivers = [] if receiver is None else [
             self.hook(receiver), {**self.hook(self.hanging), "name": "hangs"}]
-        path = self.settings(targets, {"min-interval": "1s", "sinks": sinks,
+        path = self.settings(targets, {"min-interval": "1s",
+                                       "receivers": receivers,
                                        "threshold": "10 failures in 5s"})
         hub = self.hub("-c", path, store=store)
         producer = hub.producer()

@@ -1021,19 +1021,20 @@ store: {{path: {self.store}}}
 listen: {{address: "127.0.0.1:0"}}
 targets: [{{name: a, url: "{self.refused()}"}}]
 alerts:
-  sinks:
+  receivers:
     - {{name: good, type: webhook, url: "{good.url()}"}}
     - {{name: bad, type: webhook, url: "{bad.url()}"}}
 """)
         hub = self.hub(settings=settings)
-        sinks = self.good(hub, "testAlerts")["sinks"]
-        self.assertEqual([(s["name"], s["is_told"]) for s in sinks],
+        receivers = self.good(hub, "testAlerts")["receivers"]
+        self.assertEqual([(s["name"], s["is_told"]) for s in receivers],
                          [("good", True), ("bad", False)])
         good.wait(1)
-        one = self.good(hub, "testAlerts", query="?sink=bad")["sinks"]
+        one = self.good(hub, "testAlerts", query="?receiver=bad")["receivers"]
         self.assertEqual([s["name"] for s in one], ["bad"])
-        self.problem(404, "no sink", hub, "testAlerts", query="?sink=none")
-        self.problem(409, "no sink", self.hub(
+        self.problem(404, "no receiver", hub, "testAlerts",
+                     query="?receiver=none")
+        self.problem(409, "no receiver", self.hub(
             "--to", self.refused(), store=self.store + "2"), "testAlerts")
 
     def test_reload_without_a_file(self):

@@ -498,14 +498,22 @@ class Dead(case.Case):
 
     # -- stores
 
-    def test_finds_the_store(self):
+    def test_asks_a_hub_unless_a_store_is_named(self):
         self.make()
-        env = {"STAGGER_STORE": self.store}
-        self.assertEqual(dead("list", **env).stdout, "No dead letters.\n")
-        found = subprocess.run([STAGGER, "dead", "list"], cwd=self.folder,
-                               capture_output=True, text=True)
-        self.assertEqual(found.returncode, 2)
-        self.assertIn("./stagger.db: there is no such file", found.stderr)
+        env = {"STAGGER_STORE": self.store, "STAGGER_HUB": "http://127.0.0.1:1"}
+        self.assertEqual(dead("list", "-s", self.store, **env).stdout,
+                         "No dead letters.\n")
+        for words in ["list"], ["show", "1"], ["export"]:
+            found = dead(*words, **env)
+            self.assertEqual((found.returncode, found.stdout), (1, ""), words)
+            self.assertIn("no hub answers at http://127.0.0.1:1: ", found.stderr)
+            self.assertIn("--hub URL", found.stderr)
+            self.assertIn("--store FILE", found.stderr)
+            for option in "--hub=http://h", "--token-file=x", "--ca=x":
+                found = dead(*words, "-s", self.store, option)
+                self.assertEqual((found.returncode, found.stdout), (2, ""))
+                self.assertIn("--store: reads the store and asks no hub",
+                              found.stderr)
 
     def test_refuses_what_is_no_store(self):
         path = os.path.join(self.folder, "other")

@@ -232,7 +232,7 @@ class Doubts(File, Case):
         # Neither record of the fingerprint is found again.
         broker.tell("error", self.FETCH, self.OUT_OF_RANGE, 2)
         hub = self.hub(broker, "t", f"a={a.url()}", store=self.url, more=(
-            'alerts: {group-wait: 0, sinks: [{name: hook, type: webhook, '
+            'alerts: {group-wait: 0, receivers: [{name: hook, type: webhook, '
             f'alerts: [store], url: "{hook.url()}"}}]}}'))
         line = hub.event("topic-uncertain", topic="t", partition=0)
         self.assertIn("no record that was read of it is there any more",

@@ -372,8 +372,7 @@ class Refused(Case):
             with open(path, "w") as file:
                 file.write(f'source: "{self.broker.url("t")}"\n'
                            'targets: [{name: a, url: "http://127.0.0.1:1/"}]\n')
-            for words, code in ((["hub", "-c", path], 4), (["check", "-c", path], 0),
-                                (["dead", "list"], 2)):
+            for words, code in ((["hub", "-c", path], 4), (["check", "-c", path], 0)):
                 r = self.command(words, STAGGER_STORE=url)
                 self.assertEqual(r.returncode, code, (words, r.stderr))
 

@@ -173,12 +173,12 @@ class Lines(case.Case):
 
     def test_of_alerts(self):
         a = self.leaf(lambda r: 404)
-        sink = self.leaf()
+        leaf = self.leaf()
         hub = self.hub(settings=self.settings(
             [{"name": "a", "url": a.url()}],
             alerts={"threshold": "2 failures in 5m", "group-wait": "1s",
-                    "sinks": [
-                        {"name": "good", "type": "webhook", "url": sink.url()},
+                    "receivers": [
+                        {"name": "good", "type": "webhook", "url": leaf.url()},
                         {"name": "bad", "type": "webhook",
                          "url": self.refused()}]}))
         for _ in range(3):

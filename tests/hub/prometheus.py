@@ -327,7 +327,7 @@ class Metrics(case.Case):
                 if name not in known:
                     empty.append(name)
             server.query(expression)
-        # A budget of all, and sinks: this hub has none.
+        # A budget of all, and receivers: this hub has none.
         self.assertEqual(set(empty), {"stagger_shared_budget_left_retries",
                                       "stagger_alert_digests_given_up_total"})
         case.note(self, f"{len(expressions)} expressions of the dashboard")
@@ -349,7 +349,7 @@ class Metrics(case.Case):
             {"a": a.url()}, budget="100:10/s",
             policies={"quick": "fixed base=20ms retry=5xx budget=10:1/s"},
             defaults={"policy": "quick"},
-            alerts={"sinks": [{"name": "page", "url": self.leaf().url(),
+            alerts={"receivers": [{"name": "page", "url": self.leaf().url(),
                                "type": "webhook"}]}))
         self.publish(hub, 5)
         a.wait(10)

@@ -141,9 +141,38 @@ class Remote(case.Case):
         self.assertEqual(len(letters["dead_letters"]), 14)
         self.assertEqual(letters["dead_letters"][2]["detail"],
                          "\u00fc\ufffdx")
+        self.shows_the_same()
         hub.stop()
         self.assertIn("no hub answers at",
                       self.ask("dead", "list", code=1))
+
+    def shows_the_same(self):
+        """Each of them whole, whether bytes are text or not; and bulk ones,
+        of which the hub has no body."""
+        with contextlib.closing(sqlite3.connect(self.store)) as db, db:
+            db.execute("UPDATE failed_broadcast_logs SET detail = 'x'"
+                       " WHERE id = 3")
+            for number, payload in ((1, b"\xff\x00"), (2, b"a\x00b"), (4, b""),
+                                    (5, b"\xffx" * 900_000)):
+                db.execute("UPDATE failed_broadcast_logs SET payload = ?,"
+                           " answer = ? WHERE id = ?",
+                           (payload, payload[:9], number))
+            for number, first in (6, "0"), (7, "position"):
+                db.execute("UPDATE failed_broadcast_logs SET payload = NULL,"
+                           f" position = {first}, last_position = 5000000,"
+                           " count = 2 WHERE id = ?", (number,))
+        for words in (*(("show", *how, str(number)) for number in range(1, 9)
+                        for how in ((), ("--json",))),
+                      ("show", "--raw", "2"), ("export",),
+                      ("export", "-f", "csv", "-c", "C")):
+            own = subprocess.run(
+                [leaf.STAGGER, "dead", *words, "--store", self.store],
+                capture_output=True, text=True, timeout=leaf.PATIENCE,
+                env={**os.environ, "COLUMNS": "120"})
+            self.assertEqual(own.returncode, 0, own.stderr)
+            self.assertEqual(self.ask("dead", *words), own.stdout, words)
+        self.assertEqual(self.ask("dead", "show", "99", code=1),
+                         "stagger dead: there is no dead letter 99\n")
 
     def test_reloads_and_forgets(self):
         a, b = self.leaf(), self.leaf()

@@ -1,5 +1,5 @@
 /* A reload between two turns of the loop, and what else goes on there. */
-#include "hub/reload.h"
+#include "hub/control.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "admin/admin.h"
 #include "config/load.h"
 #include "hub/hub_internal.h"
-#include "hub/target_control.h"
 #include "tests/harness.h"
 
 enum { MANY = 600 }; /* targets: more than a turn of the metrics looks at */
@@ -19,7 +18,7 @@ enum { MANY = 600 }; /* targets: more than a turn of the metrics looks at */
 typedef struct place {
     uv_loop_t loop;
     char folder[64], path[96];
-    int listener, port; /* of a sink that says nothing */
+    int listener, port; /* of a receiver that says nothing */
     stg_hub *hub;
     bool has_ended;
     unsigned reloads;
@@ -37,7 +36,7 @@ static void write_settings(const place *p, int count, bool is_backwards)
             "listen: {address: '127.0.0.1:0'}\n"
             "store: {path: %s/store.db}\n"
             "alerts:\n"
-            "  sinks:\n"
+            "  receivers:\n"
             "    - {name: hook, type: webhook, url: 'http://127.0.0.1:%d/'}\n"
             "targets:\n",
             p->folder, p->port);
@@ -95,7 +94,7 @@ static void close_place(place *p)
     char command[96];
 
     stg_hub_stop(p->hub);
-    close(p->listener); // with that the sink has ended, too
+    close(p->listener); // with that the receiver has ended, too
     CHECK(uv_run(&p->loop, UV_RUN_DEFAULT) == 0);
     CHECK(p->has_ended);
     stg_hub_free(p->hub);
@@ -126,7 +125,7 @@ static void wait_reload(place *p)
         (void)uv_run(&p->loop, UV_RUN_ONCE);
 }
 
-/* An alert for the sink, which is then under way while the hub ends. */
+/* An alert for the receiver, which is then under way while the hub ends. */
 static void make_trouble(place *p)
 {
     stg_watch_store(&p->hub->watch, STG_TROUBLE_BUSY, "for the test",

@@ -116,7 +116,7 @@ def test_answer_that_asks_for_time_stops_hedges(time: Any) -> None:
     assert remote.begun == 2
 
 
-def test_result_is_judged(time: Any) -> None:
+def test_result_is_classified(time: Any) -> None:
     remote = Remote(time, (0.15, "bad"), (0.2, "good"))
     retrying = stagger.Retrying(
         "attempts=1 hedge=100ms", when_result=lambda r: r == "bad"

@@ -1,5 +1,5 @@
-/* stagger alert test: whether a test message reaches each sink, sent by the hub
- * that runs, or from here as a settings file says. */
+/* stagger alert test: whether a test message reaches each receiver, sent by the
+ * hub that runs, or from here as a settings file says. */
 #include "cli/alert/alert.h"
 
 #include <getopt.h>
@@ -13,10 +13,10 @@
 
 static const char who[] = "stagger alert";
 
-enum { SINK = STG_REMOTE_NEXT };
+enum { RECEIVER = STG_REMOTE_NEXT };
 
 static const stg_subcommand subcommands[] = {
-    {"test", "send a test message through each sink of the alerts", 0},
+    {"test", "send a test message through each receiver of the alerts", 0},
     {NULL, NULL, 0},
 };
 
@@ -24,7 +24,7 @@ static const stg_option options[] = {
     {"-c, --config FILE",
      "send from here, as this settings file says; no hub needs to run", 0,
      NULL},
-    {"--sink NAME", "only through this sink", SINK, NULL},
+    {"--receiver NAME", "only through this receiver", RECEIVER, NULL},
     STG_REMOTE_OPTIONS(NULL),
     {.flag = NULL},
 };
@@ -33,23 +33,23 @@ static const stg_usage usage = {
     .head =
         "usage: stagger alert test [OPTIONS]\n"
         "\n"
-        "Sends a test message through each sink of a hub's alerts, one attempt each,\n"
-        "and prints whether the sink accepted it: with the answer of its server, or\n"
-        "what went wrong.\n"
+        "Sends a test message through each receiver of a hub's alerts, one attempt\n"
+        "each, and prints whether the receiver accepted it: with the answer of its\n"
+        "server, or what went wrong.\n"
         "\n",
     .subcommands = subcommands,
     .options = options,
     .tail =
         "\n"
-        "Exit code: 0 if all sinks accepted it; 1 if one did not, or the hub does not\n"
-        "answer; 2 for bad options or settings.\n"
+        "Exit code: 0 if all receivers accepted it; 1 if one did not, or the hub does\n"
+        "not answer; 2 for bad options or settings.\n"
         "\n"
         "  stagger alert test\n"
-        "  stagger alert test -c /etc/stagger/stagger.yaml --sink night-mail\n",
+        "  stagger alert test -c /etc/stagger/stagger.yaml --receiver mail\n",
 };
 
 typedef struct choice {
-    const char *file, *sink;
+    const char *file, *receiver;
     stg_remote_options remote;
 } choice;
 
@@ -62,36 +62,36 @@ void stg_alert_print(const char *name, const char *type, bool is_sent,
 
 /* -- by the hub ------------------------------------------------------------ */
 
-static bool print_sinks(const json_t *answer)
+static bool print_receivers(const json_t *answer)
 {
-    const json_t *sinks = json_object_get(answer, "sinks"), *sink;
+    const json_t *receivers = json_object_get(answer, "receivers"), *receiver;
     bool are_all = true;
     size_t i;
 
-    json_array_foreach(sinks, i, sink)
+    json_array_foreach(receivers, i, receiver)
     {
-        bool is_told = json_is_true(json_object_get(sink, "is_told"));
+        bool is_told = json_is_true(json_object_get(receiver, "is_told"));
 
-        stg_alert_print(stg_json_text_of(sink, "name"),
-                        stg_json_text_of(sink, "type"), is_told,
-                        stg_json_text_of(sink, "detail"));
+        stg_alert_print(stg_json_text_of(receiver, "name"),
+                        stg_json_text_of(receiver, "type"), is_told,
+                        stg_json_text_of(receiver, "detail"));
         are_all = are_all && is_told;
     }
     return are_all;
 }
 
-static int ask(stg_remote *r, const char *sink)
+static int ask(stg_remote *r, const char *receiver)
 {
     char path[512] = "/v1/alerts/test", name[256];
     json_t *answer = NULL;
     int code;
 
-    if (sink != NULL)
-        snprintf(path, sizeof path, "/v1/alerts/test?sink=%s",
-                 stg_remote_escape(sink, name, sizeof name));
+    if (receiver != NULL)
+        snprintf(path, sizeof path, "/v1/alerts/test?receiver=%s",
+                 stg_remote_escape(receiver, name, sizeof name));
     if (!stg_remote_call(r, "POST", path, NULL, &answer))
         return stg_remote_complain(r);
-    code = print_sinks(answer) ? 0 : 1;
+    code = print_receivers(answer) ? 0 : 1;
     json_decref(answer);
     return stg_options_finish(who, code);
 }
@@ -103,7 +103,7 @@ static int ask_hub(const choice *c)
 
     if (r == NULL)
         return STG_EXIT_USAGE;
-    code = ask(r, c->sink);
+    code = ask(r, c->receiver);
     stg_remote_close(r);
     return code;
 }
@@ -116,8 +116,8 @@ static int read_option(void *ctx, int option)
 
     if (option == 'c')
         c->file = optarg;
-    else if (option == SINK)
-        c->sink = optarg;
+    else if (option == RECEIVER)
+        c->receiver = optarg;
     else if (!stg_remote_take(&c->remote, option, optarg))
         return STG_EXIT_USAGE;
     return 0;
@@ -135,5 +135,6 @@ int stg_cli_alert(int argc, char **argv)
         return stg_options_refuse(who,
                                   "--config: sends from here, and asks no hub: "
                                   "not together with --hub or --token-file");
-    return c.file != NULL ? stg_alert_send(who, c.file, c.sink) : ask_hub(&c);
+    return c.file != NULL ? stg_alert_send(who, c.file, c.receiver)
+                          : ask_hub(&c);
 }

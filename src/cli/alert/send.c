@@ -1,4 +1,4 @@
-/* A test of the sinks of a settings file, without a hub. */
+/* A test of the receivers of a settings file, without a hub. */
 #include "cli/alert/alert.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "config/load.h"
 
-/* What a sink stands on. */
+/* What a receiver stands on. */
 typedef struct ground {
     uv_loop_t loop;
     stg_deadlines deadlines;
@@ -72,33 +72,35 @@ static void close_ground(ground *g)
     (void)uv_loop_close(&g->loop);
 }
 
-static void refuse_sink(const char *who, const stg_alert_options *o,
-                        const char *sink)
+static void refuse_receiver(const char *who, const stg_alert_options *o,
+                            const char *receiver)
 {
-    const char **names = calloc(o->sink_count + 1, sizeof(char *));
+    const char **names = calloc(o->receiver_count + 1, sizeof(char *));
     char suggestion[STG_SUGGESTION_MAX] = "";
 
-    for (size_t i = 0, k = 0; names != NULL && i < o->sink_count; i++)
-        if (o->sinks[i].name != NULL)
-            names[k++] = o->sinks[i].name;
+    for (size_t i = 0, k = 0; names != NULL && i < o->receiver_count; i++)
+        if (o->receivers[i].name != NULL)
+            names[k++] = o->receivers[i].name;
     if (names != NULL)
-        stg_options_suggest(suggestion, sink, names);
+        stg_options_suggest(suggestion, receiver, names);
     free(names);
-    stg_options_complain(who, "%s: the settings have no such sink%s", sink,
-                         suggestion);
+    stg_options_complain(who, "%s: the settings have no such receiver%s",
+                         receiver, suggestion);
 }
 
 static int run(const char *who, ground *g, const stg_alert_options *o,
-               const char *sink)
+               const char *receiver)
 {
-    stg_alert_trial_options t = {.alerts = o, .sink = sink, .world = &g->world};
+    stg_alert_trial_options t = {
+        .alerts = o, .receiver = receiver, .world = &g->world};
     stg_alert_trial *trial;
     stg_status status = stg_alert_trial_start(&trial, &t, print, g);
 
-    if (status == STG_NOT_FOUND && sink != NULL)
-        refuse_sink(who, o, sink);
+    if (status == STG_NOT_FOUND && receiver != NULL)
+        refuse_receiver(who, o, receiver);
     else if (status == STG_NOT_FOUND)
-        stg_options_complain(who, "the settings have no sink: alerts.sinks");
+        stg_options_complain(who,
+                             "the settings have no receiver: alerts.receivers");
     if (status == STG_NOT_FOUND)
         return STG_EXIT_USAGE;
     if (status != STG_OK)
@@ -108,20 +110,21 @@ static int run(const char *who, ground *g, const stg_alert_options *o,
     return stg_options_finish(who, g->are_all ? 0 : 1);
 }
 
-static int send_all(const char *who, const stg_settings *s, const char *sink)
+static int send_all(const char *who, const stg_settings *s,
+                    const char *receiver)
 {
     ground g;
     int code;
 
     if (open_ground(&g, s) == STG_OK)
-        code = run(who, &g, &s->alerts, sink);
+        code = run(who, &g, &s->alerts, receiver);
     else
         code = complain_memory(who);
     close_ground(&g);
     return code;
 }
 
-int stg_alert_send(const char *who, const char *file, const char *sink)
+int stg_alert_send(const char *who, const char *file, const char *receiver)
 {
     stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
@@ -129,7 +132,7 @@ int stg_alert_send(const char *who, const char *file, const char *sink)
     int code = STG_EXIT_USAGE;
 
     if (status == STG_OK)
-        code = send_all(who, s, sink);
+        code = send_all(who, s, receiver);
     else
         stg_diagnostics_print(&c, file, stderr);
     stg_diagnostics_free(&c);

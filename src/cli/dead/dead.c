@@ -1,7 +1,8 @@
-/* stagger dead: its options, for five subcommands. list, show and export read the
- * store, so that they work without a hub; replay and drop go through the hub,
- * which alone writes it. The hub's filter is used for both (store/query.h), so
- * that a list shows what a replay would send. */
+/* stagger dead: its options, for five subcommands. All of them ask the hub. list,
+ * show and export read its store instead where --store names it, so that they
+ * work without a hub; replay and drop cannot, as the hub alone writes it. The
+ * hub's filter is used for both (store/query.h), so that a list shows what a
+ * replay would send. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int (*const runs[])(const dead_options *o) = {
 
 #define MANY "list, export, replay, drop"
 #define CHANGES "replay, drop"
-#define ASK "list, replay, drop"
+#define LOOKS "list, show, export"
 
 enum {
     STATE = STG_REMOTE_NEXT,
@@ -73,13 +74,13 @@ static const stg_option options[] = {
     {"--all", "every one that is dead", ALL, CHANGES},
     {"--dry-run", "only show what would change", DRY_RUN, CHANGES},
     {"-y, --yes", "change without showing and asking first", 0, CHANGES},
-    {NULL, "The hub, for list, replay and drop:", 0, ASK},
-    STG_REMOTE_OPTIONS(ASK),
-    {NULL, "The store, for list, show and export:", 0, "list, show, export"},
+    {NULL, "The hub:", 0, NULL},
+    STG_REMOTE_OPTIONS(NULL),
+    {NULL, "Its store instead, for list, show and export:", 0, LOOKS},
     {"-s, --store FILE",
-     "the hub's store (STAGGER_STORE in the environment, or ./stagger.db); "
-     "also a URL, such as postgres://USER@HOST/DATABASE",
-     0, "list, show, export"},
+     "read the hub's store, and ask no hub; also a URL, such as "
+     "postgres://USER@HOST/DATABASE",
+     0, LOOKS},
     {.flag = NULL},
 };
 
@@ -92,10 +93,8 @@ static const stg_usage usage = {
         "       stagger dead drop [OPTIONS]\n"
         "\n"
         "The dead letters of a hub: what it could not deliver, why, and the payloads.\n"
-        "list, show and export read the store itself, change nothing, and work with\n"
-        "and without a running hub: without --store and STAGGER_STORE they read\n"
-        "./stagger.db. With --hub, list asks that hub instead; STAGGER_HUB alone does\n"
-        "not do so. replay and drop always ask the hub, which must be running.\n"
+        "All subcommands ask the running hub. list, show and export, which change\n"
+        "nothing, also work without one: with --store they read its store instead.\n"
         "\n",
     .subcommands = subcommands,
     .options = options,
@@ -297,18 +296,14 @@ static int read_option(void *ctx, int option)
     }
 }
 
-/* list asks the hub only where --hub says so: others of its options alone are a
- * mistake, and so are two places to read from. */
-static int check_list(const dead_options *o)
+/* Letters are read from one place. */
+static int check_source(const dead_options *o)
 {
-    if (o->remote.hub == NULL && stg_remote_is_named(&o->remote))
-        return refuse("--token-file, --ca, --client-cert and --client-key", "",
-                      "expected --hub, too");
-    if (o->remote.hub != NULL && o->store != NULL)
-        return refuse("--store and --hub", "", "expected one of them");
-    if (o->is_summary && o->limit > 0)
-        return refuse("--summary", "", "has no --limit: it is short");
-    return 0;
+    if (o->store != NULL && stg_remote_is_named(&o->remote))
+        return refuse("--store", "",
+                      "reads the store and asks no hub: expected no --hub, "
+                      "--token-file, --ca, --client-cert or --client-key");
+    return stg_store_path_check(who, o->store) ? 0 : STG_EXIT_USAGE;
 }
 
 static int take_id(dead_options *o, const stg_arguments *words)
@@ -328,15 +323,13 @@ int stg_cli_dead(int argc, char **argv)
     stg_arguments words;
     int code = stg_options_read(&usage, argc, argv, read_option, &o, &words);
 
-    if (code == 0 && runs[words.subcommand] == dead_list)
-        code = check_list(&o);
+    if (code == 0)
+        code = check_source(&o);
+    if (code == 0 && o.is_summary && o.limit > 0)
+        code = refuse("--summary", "", "has no --limit: it is short");
     if (code == 0 && runs[words.subcommand] == dead_show)
         code = take_id(&o, &words);
-    if (code == 0 && o.remote.hub == NULL &&
-        !stg_store_path_check(who, o.store))
-        code = STG_EXIT_USAGE;
     if (code != 0)
         return code;
-    o.store = stg_store_path(o.store);
     return runs[words.subcommand](&o);
 }

@@ -1,15 +1,15 @@
 /* dead.h - what the parts of `stagger dead` share: its options, and the rows.
  *
- *   dead_rows     the store, opened to be read, and the rows that are asked for
- *   dead_remote   the same of a hub that is asked by HTTP
+ *   dead_rows     the rows that are asked for, of a hub or of a store
  *   dead_list     a table, or JSON, or CSV
  *   dead_summary  the same by target, cause and state; and the closing line
  *   dead_show     one dead letter with all that is known of it
  *   dead_export   all of them, whole
  *   dead_change   sent again, or put aside: by the hub that runs
  *
- * Rows are read in a moment and printed then: however slowly the output is
- * read, the hub's writer is not held up. */
+ * All of them ask the hub that runs, by HTTP. Those that only read can read its
+ * store instead, where --store names it: rows are read in a moment and printed
+ * then, so that a slow reader of the output never holds the hub's writer up. */
 #ifndef STAGGER_CLI_DEAD_DEAD_H
 #define STAGGER_CLI_DEAD_DEAD_H
 
@@ -26,7 +26,7 @@ enum { DEAD_IDS_MAX = 1000 };
 typedef enum dead_form { DEAD_TEXT, DEAD_JSON, DEAD_CSV, DEAD_RAW } dead_form;
 
 typedef struct dead_options {
-    const char *store;
+    const char *store;        /* NULL: the hub is asked */
     stg_letter_filter filter; /* which; its ids are not used */
     stg_cause cause;          /* that the filter is for */
     const char *cause_word;   /* as it was given; NULL: all */
@@ -35,7 +35,7 @@ typedef struct dead_options {
     uint64_t limit; /* so many, the newest first; 0: all, in their order */
     const char *id; /* of show */
 
-    stg_remote_options remote; /* of list, where it has a hub */
+    stg_remote_options remote;
 
     /* Of replay and drop. */
     bool is_dry_run, is_sure, is_all;
@@ -45,31 +45,40 @@ typedef struct dead_options {
 
 typedef struct dead_rows {
     const dead_options *o;
-    stg_db *db; /* NULL: of a hub */
+    // Of a store:
+    stg_db *db;
     stg_filter filter;
     stg_found found, whole; /* of the page */
-    json_t *letters;        /* of a hub: all of them, the newest first */
-    bool is_target_known;   /* by the hub */
     char *name;             /* of the store, without a password */
-    int code;               /* after dead_open() has failed: the exit code */
+    // Of a hub:
+    stg_remote *remote;
+    json_t *letters;      /* all of them, the newest first */
+    json_t *one;          /* that was read last, whole */
+    bool is_target_known; /* by the hub */
 } dead_rows;
 
-/* Complains, and returns false, if there is no store or it cannot be read. */
-bool dead_open(dead_rows *r, const dead_options *o);
+/* Returns 0, or complains, if there is no store or no hub, or it cannot be read:
+ * the exit code. dead_close() is due in either case. */
+int dead_open(dead_rows *r, const dead_options *o);
 void dead_close(dead_rows *r);
 
-/* dead_open() and dead_read() for --hub: r->o is set. */
-bool dead_open_remote(dead_rows *r);
-typedef void dead_each(void *ctx, const stg_letter *l);
-void dead_read_remote(dead_rows *r, uint64_t limit, dead_each *each, void *ctx);
-
-/* Complains about what SQLite said. Returns STG_EXIT_USAGE. */
+/* Complains about what SQLite said, or the hub (SQLITE_IOERR). Returns the exit
+ * code. */
 int dead_fail(const dead_rows *r, int rc);
+
+typedef void dead_each(void *ctx, const stg_letter *l);
 
 /* Calls each for every letter that is asked for, in the order of ids, or for the
  * newest `limit` of them in the reverse. Meanwhile the store is let go. */
 int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
               void *ctx);
+
+/* Reads one, whole; l->id is 0 if there is none. It is lent until the next. */
+int dead_read_one(dead_rows *r, uint64_t id, stg_letter *l);
+
+/* The position of the oldest message in the queue; UINT64_MAX: it has none.
+ * False: it is not known. */
+bool dead_first_kept(dead_rows *r, uint64_t *position);
 
 /* A column that is no bytes, as text; "": there is nothing to say. */
 enum { DEAD_NUMBER_MAX = 24 };

@@ -11,8 +11,6 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 
-/* -- list ------------------------------------------------------------------- */
-
 /* -- JSON, CSV ------------------------------------------------------------- */
 
 static void list_json(void *ctx, const stg_letter *l)
@@ -218,14 +216,9 @@ static int print(dead_rows *r)
 int dead_list(const dead_options *o)
 {
     dead_rows r;
-    int rc, code = 0;
+    int code = dead_open(&r, o), rc;
 
-    if (!dead_open(&r, o)) {
-        dead_close(&r);
-        return r.code;
-    }
-    rc = print(&r);
-    if (rc != SQLITE_OK)
+    if (code == 0 && (rc = print(&r)) != SQLITE_OK)
         code = dead_fail(&r, rc);
     dead_close(&r);
     return stg_options_finish("stagger dead", code);
@@ -295,22 +288,24 @@ static void put_titles(void)
     }
 }
 
+static int export(dead_rows *r)
+{
+    bool is_csv = r->o->form == DEAD_CSV, is_short = false;
+    int rc;
+
+    if (is_csv)
+        put_titles();
+    rc = dead_read(r, 0, true, is_csv ? put_csv : put_letter, &is_short);
+    return rc == SQLITE_OK && is_short ? SQLITE_NOMEM : rc;
+}
+
 int dead_export(const dead_options *o)
 {
-    bool is_short = false;
-    int rc, code = 0;
     dead_rows r;
+    int code = dead_open(&r, o), rc;
 
-    if (!dead_open(&r, o)) {
-        dead_close(&r);
-        return STG_EXIT_USAGE;
-    }
-    if (o->form == DEAD_CSV)
-        put_titles();
-    rc = dead_read(&r, 0, true, o->form == DEAD_CSV ? put_csv : put_letter,
-                   &is_short);
-    if (rc != SQLITE_OK || is_short)
-        code = dead_fail(&r, is_short ? SQLITE_NOMEM : rc);
+    if (code == 0 && (rc = export(&r)) != SQLITE_OK)
+        code = dead_fail(&r, rc);
     dead_close(&r);
     return stg_options_finish("stagger dead", code);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/dead/dead.h"
 #include "cli/options.h"
 #include "cli/say.h"
@@ -16,6 +17,46 @@
 #include "store/schema.h"
 #include "store/sqlite.h"
 #include "store/store.h"
+
+static int complain(const char *what)
+{
+    stg_options_complain("stagger dead", "%s", what);
+    return STG_EXIT_USAGE;
+}
+
+void dead_close(dead_rows *r)
+{
+    stg_sql_close(r->db);
+    stg_found_free(&r->found);
+    stg_found_free(&r->whole);
+    stg_filter_free(&r->filter);
+    json_decref(r->letters);
+    json_decref(r->one);
+    if (r->remote != NULL)
+        stg_remote_close(r->remote);
+    free(r->name);
+}
+
+static int complain_of_hub(const stg_remote *remote)
+{
+    int code = stg_remote_complain(remote);
+
+    if (stg_remote_status(remote) == 0)
+        stg_say(stderr, "Without a hub, read its store with --store FILE.\n");
+    return code;
+}
+
+int dead_fail(const dead_rows *r, int rc)
+{
+    stg_error err;
+
+    if (r->remote != NULL && rc == SQLITE_IOERR)
+        return complain_of_hub(r->remote);
+    if (r->db == NULL)
+        return complain("out of memory");
+    stg_sql_words(&err, r->name, "cannot be read", r->db, rc);
+    return complain(err.text);
+}
 
 /* -- from a store ----------------------------------------------------------- */
 
@@ -57,14 +98,13 @@ static bool has_wal(const char *path)
     return has;
 }
 
-static bool open_url(dead_rows *r)
+static int open_url(dead_rows *r)
 {
     stg_error err;
 
-    if (stg_pg_open_to_look(&r->db, r->o->store, &err) == STG_OK)
-        return true;
-    stg_options_complain("stagger dead", "%s", err.text);
-    return false;
+    return stg_pg_open_to_look(&r->db, r->o->store, &err) == STG_OK
+               ? 0
+               : complain(err.text);
 }
 
 /* A reader beside the hub, which may be writing. Where the directory may not be
@@ -89,67 +129,34 @@ static bool name_store(dead_rows *r)
     return r->name != NULL;
 }
 
-bool dead_open(dead_rows *r, const dead_options *o)
+static int open_store(dead_rows *r)
 {
+    const char *path = r->o->store;
     stg_error err;
     int rc;
 
-    *r = (dead_rows){.o = o, .code = STG_EXIT_USAGE};
-    if (o->remote.hub != NULL)
-        return dead_open_remote(r);
-    if (!name_store(r) || !stg_filter_copy(&r->filter, &o->filter)) {
-        stg_options_complain("stagger dead", "out of memory");
-        return false;
-    }
-    if (stg_store_is_url(o->store))
+    if (!name_store(r) || !stg_filter_copy(&r->filter, &r->o->filter))
+        return complain("out of memory");
+    if (stg_store_is_url(path))
         return open_url(r);
-    if (!stg_store_path_look("stagger dead", o->store))
-        return false;
+    if (!stg_store_path_look("stagger dead", path))
+        return STG_EXIT_USAGE;
     rc = open_file(r);
-    if (rc != SQLITE_OK) {
-        dead_fail(r, rc);
-        return false;
-    }
-    if (stg_schema_check(r->db, o->store, false, &err) == STG_OK)
-        return true;
-    stg_options_complain("stagger dead", "%s", err.text);
-    return false;
-}
-
-void dead_close(dead_rows *r)
-{
-    stg_sql_close(r->db);
-    stg_found_free(&r->found);
-    stg_found_free(&r->whole);
-    stg_filter_free(&r->filter);
-    json_decref(r->letters);
-    free(r->name);
-}
-
-int dead_fail(const dead_rows *r, int rc)
-{
-    stg_error err;
-
-    if (r->db != NULL)
-        stg_sql_words(&err, r->name, "cannot be read", r->db, rc);
-    else
-        snprintf(err.text, sizeof err.text, "out of memory");
-    stg_options_complain("stagger dead", "%s", err.text);
-    return STG_EXIT_USAGE;
+    if (rc != SQLITE_OK)
+        return dead_fail(r, rc);
+    return stg_schema_check(r->db, path, false, &err) == STG_OK
+               ? 0
+               : complain(err.text);
 }
 
 /* Reads a page, lets the store go, and prints: the write-ahead log of a hub can
  * be cut back only while nobody reads. */
-int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
-              void *ctx)
+static int read_store(dead_rows *r, uint64_t limit, bool is_whole,
+                      dead_each *each, void *ctx)
 {
     uint64_t left = limit == 0 ? UINT64_MAX : limit, after = 0;
     int rc = SQLITE_OK;
 
-    if (r->db == NULL) {
-        dead_read_remote(r, limit, each, ctx);
-        return SQLITE_OK;
-    }
     do {
         const stg_found *found = is_whole ? &r->whole : &r->found;
 
@@ -166,41 +173,6 @@ int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
             each(ctx, &found->letters[i]);
     } while (after > 0 && left > 0);
     return rc;
-}
-
-const char *dead_text(const stg_letter *l, stg_letter_column column,
-                      char number[DEAD_NUMBER_MAX])
-{
-    stg_letter_value v = stg_letter_get(l, column);
-
-    if (v.is_null)
-        return "";
-    if (!v.is_number)
-        return v.span.at;
-    snprintf(number, DEAD_NUMBER_MAX, "%" PRIu64, v.number);
-    return number;
-}
-
-void dead_put_csv(stg_span text, bool is_last)
-{
-    bool is_quoted = false;
-
-    for (size_t i = 0; i < text.size; i++)
-        is_quoted = is_quoted || strchr("\",\r\n", text.at[i]) != NULL;
-    if (is_quoted)
-        putchar('"');
-    for (size_t i = 0, size; i < text.size; i += size) {
-        const char *quote = memchr(text.at + i, '"', text.size - i);
-
-        size =
-            quote == NULL ? text.size - i : (size_t)(quote - text.at) - i + 1;
-        stg_say_bytes(stdout, text.at + i, size);
-        if (quote != NULL)
-            putchar('"');
-    }
-    if (is_quoted)
-        putchar('"');
-    fputs(is_last ? "\r\n" : ",", stdout);
 }
 
 /* -- from a hub ------------------------------------------------------------- */
@@ -236,8 +208,7 @@ static void make_path(char *path, const dead_options *o, const char *cursor)
     add_option(path, "cursor", cursor);
 }
 
-/* False: complained. */
-static bool fetch(dead_rows *r, stg_remote *remote)
+static int ask_for_all(dead_rows *r)
 {
     char path[PATH_ROOM], cursor[32] = "";
 
@@ -245,20 +216,18 @@ static bool fetch(dead_rows *r, stg_remote *remote)
         json_t *answer = NULL;
 
         make_path(path, r->o, cursor);
-        if (!stg_remote_call(remote, "GET", path, NULL, &answer)) {
-            r->code = stg_remote_complain(remote);
-            return false;
-        }
+        if (!stg_remote_call(r->remote, "GET", path, NULL, &answer))
+            return SQLITE_IOERR;
         (void)json_array_extend(r->letters,
                                 json_object_get(answer, "dead_letters"));
         snprintf(cursor, sizeof cursor, "%s", stg_json_text_of(answer, "next"));
         json_decref(answer);
     } while (cursor[0] != '\0');
-    return true;
+    return SQLITE_OK;
 }
 
 /* A name that nobody has is told from one that has no dead letters. */
-static void look_for_target(dead_rows *r, stg_remote *remote)
+static void look_for_target(dead_rows *r)
 {
     char name[400], path[480];
     json_t *answer = NULL;
@@ -267,51 +236,185 @@ static void look_for_target(dead_rows *r, stg_remote *remote)
         return;
     snprintf(path, sizeof path, "/v1/targets/%s",
              stg_remote_escape(r->o->filter.target, name, sizeof name));
-    r->is_target_known = stg_remote_call(remote, "GET", path, NULL, &answer);
+    r->is_target_known = stg_remote_call(r->remote, "GET", path, NULL, &answer);
     json_decref(answer);
 }
 
-bool dead_open_remote(dead_rows *r)
+static int open_hub(dead_rows *r)
 {
-    stg_remote *remote = stg_remote_open("stagger dead", &r->o->remote);
-    bool is_well;
+    int rc;
 
-    if (remote == NULL)
-        return false;
-    r->name = strdup(stg_remote_hub(remote));
+    r->remote = stg_remote_open("stagger dead", &r->o->remote);
+    if (r->remote == NULL)
+        return STG_EXIT_USAGE;
+    if (r->o->id != NULL) // one is read
+        return 0;
     r->letters = json_array();
-    is_well = fetch(r, remote);
-    if (is_well)
-        look_for_target(r, remote);
-    stg_remote_close(remote);
-    return is_well;
+    rc = ask_for_all(r);
+    if (rc != SQLITE_OK)
+        return dead_fail(r, rc);
+    look_for_target(r);
+    return 0;
+}
+
+/* Bytes that are no UTF-8 come in Base64. */
+static const json_t *find_bytes(const json_t *letter, const char *name)
+{
+    json_t *json = json_object_get(letter, name);
+    char other[64], *bytes;
+    stg_span text;
+    size_t size;
+
+    if (json != NULL)
+        return json;
+    snprintf(other, sizeof other, "%s_base64", name);
+    json = json_object_get(letter, other);
+    text = (stg_span){json_string_value(json), json_string_length(json)};
+    bytes = malloc(text.size + 1);
+    if (bytes == NULL || !stg_base64_read(bytes, text, &size) ||
+        json_string_setn_nocheck(json, bytes, size) != 0)
+        json = NULL;
+    free(bytes);
+    return json;
 }
 
 /* What is of another type than it is to be is left out. */
-static stg_letter_value value_of(const json_t *json)
+static stg_letter_value value_of(const json_t *letter, stg_letter_column c)
 {
+    const char *name = stg_letter_name(c);
+    const json_t *json = stg_letter_is_bytes(c) ? find_bytes(letter, name)
+                                                : json_object_get(letter, name);
     const char *text = json_string_value(json);
+    json_int_t number = json_integer_value(json);
 
     return (stg_letter_value){.is_null = text == NULL && !json_is_integer(json),
-                              .number =
-                                  json_integer_value(json) < 0
-                                      ? 0
-                                      : (uint64_t)json_integer_value(json),
-                              .span = {text, text == NULL ? 0 : strlen(text)}};
+                              .number = number < 0 ? 0 : (uint64_t)number,
+                              .span = {text, json_string_length(json)}};
 }
 
-void dead_read_remote(dead_rows *r, uint64_t limit, dead_each *each, void *ctx)
+static stg_letter letter_of(const json_t *json, stg_letter_column end)
+{
+    stg_letter l = {.id = 0};
+
+    for (stg_letter_column c = 0; c < end; c++)
+        stg_letter_set(&l, c, value_of(json, c));
+    return l;
+}
+
+/* l->id is 0 where the hub has none of this number, or none any more. */
+static int ask_for_one(dead_rows *r, uint64_t id, stg_letter *l)
+{
+    char path[64];
+
+    *l = (stg_letter){.id = 0};
+    json_decref(r->one);
+    r->one = NULL;
+    snprintf(path, sizeof path, "/v1/dead-letters/%" PRIu64, id);
+    if (stg_remote_call(r->remote, "GET", path, NULL, &r->one))
+        *l = letter_of(r->one, STG_LETTER_COLUMNS);
+    else if (stg_remote_status(r->remote) != 404)
+        return SQLITE_IOERR;
+    return SQLITE_OK;
+}
+
+static int read_hub(dead_rows *r, uint64_t limit, bool is_whole,
+                    dead_each *each, void *ctx)
 {
     size_t count = json_array_size(r->letters);
+    int rc = SQLITE_OK;
 
     for (size_t i = 0; i < count && (limit == 0 || i < limit); i++) {
-        const json_t *json =
-            json_array_get(r->letters, limit == 0 ? count - 1 - i : i);
-        stg_letter l = {.id = 0};
+        stg_letter l = letter_of(
+            json_array_get(r->letters, limit == 0 ? count - 1 - i : i),
+            STG_LETTER_LIGHT_COLUMNS);
 
-        for (stg_letter_column c = 0; c < STG_LETTER_LIGHT_COLUMNS; c++)
-            stg_letter_set(&l, c,
-                           value_of(json_object_get(json, stg_letter_name(c))));
-        each(ctx, &l);
+        if (is_whole)
+            rc = ask_for_one(r, l.id, &l);
+        if (rc != SQLITE_OK)
+            return rc;
+        if (l.id > 0)
+            each(ctx, &l);
     }
+    return rc;
+}
+
+/* -- from either ------------------------------------------------------------ */
+
+int dead_open(dead_rows *r, const dead_options *o)
+{
+    *r = (dead_rows){.o = o};
+    return o->store != NULL ? open_store(r) : open_hub(r);
+}
+
+int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
+              void *ctx)
+{
+    return r->db != NULL ? read_store(r, limit, is_whole, each, ctx)
+                         : read_hub(r, limit, is_whole, each, ctx);
+}
+
+int dead_read_one(dead_rows *r, uint64_t id, stg_letter *l)
+{
+    int rc;
+
+    if (r->db == NULL)
+        return ask_for_one(r, id, l);
+    rc = stg_find_one(r->db, id, &r->found);
+    *l = rc == SQLITE_OK && r->found.count > 0 ? r->found.letters[0]
+                                               : (stg_letter){.id = 0};
+    return rc;
+}
+
+bool dead_first_kept(dead_rows *r, uint64_t *position)
+{
+    json_t *answer = NULL;
+    const json_t *store;
+
+    if (r->db != NULL)
+        return stg_find_first(r->db, position) == SQLITE_OK;
+    if (!stg_remote_call(r->remote, "GET", "/v1/status", NULL, &answer))
+        return false;
+    store = json_object_get(answer, "store");
+    *position = stg_json_count_of(store, "first_position");
+    if (*position >= stg_json_count_of(store, "next_position"))
+        *position = UINT64_MAX;
+    json_decref(answer);
+    return true;
+}
+
+/* -- printed ----------------------------------------------------------------- */
+
+const char *dead_text(const stg_letter *l, stg_letter_column column,
+                      char number[DEAD_NUMBER_MAX])
+{
+    stg_letter_value v = stg_letter_get(l, column);
+
+    if (v.is_null)
+        return "";
+    if (!v.is_number)
+        return v.span.at;
+    snprintf(number, DEAD_NUMBER_MAX, "%" PRIu64, v.number);
+    return number;
+}
+
+void dead_put_csv(stg_span text, bool is_last)
+{
+    bool is_quoted = false;
+
+    for (size_t i = 0; i < text.size; i++)
+        is_quoted = is_quoted || strchr("\",\r\n", text.at[i]) != NULL;
+    if (is_quoted)
+        putchar('"');
+    for (size_t i = 0, size; i < text.size; i += size) {
+        const char *quote = memchr(text.at + i, '"', text.size - i);
+
+        size =
+            quote == NULL ? text.size - i : (size_t)(quote - text.at) - i + 1;
+        stg_say_bytes(stdout, text.at + i, size);
+        if (quote != NULL)
+            putchar('"');
+    }
+    if (is_quoted)
+        putchar('"');
+    fputs(is_last ? "\r\n" : ",", stdout);
 }

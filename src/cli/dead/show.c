@@ -154,7 +154,8 @@ static void put_range(dead_rows *r, const stg_terminal *t, const stg_letter *l)
     put(t, "newest", dead_or_none(l->last_attempt_at));
     if (l->topic != NULL || strcmp(dead_or_none(l->state), "dead") != 0)
         return;
-    (void)stg_find_first(r->db, &kept);
+    if (!dead_first_kept(r, &kept))
+        return;
     if (kept > last)
         snprintf(line, sizeof line, "expired: the queue has none of them");
     else if (kept > first)
@@ -255,36 +256,31 @@ static int put_json(const stg_letter *l)
 
 static int show(dead_rows *r, const dead_options *o)
 {
-    char *end;
-    uint64_t id = strtoull(o->id, &end, 10);
-    int rc = stg_find_one(r->db, id, &r->found);
-    const stg_letter *l = r->found.letters;
+    stg_letter l;
+    int rc = dead_read_one(r, strtoull(o->id, NULL, 10), &l);
 
     if (rc != SQLITE_OK)
         return dead_fail(r, rc);
-    if (r->found.count == 0) {
+    if (l.id == 0) {
         stg_options_complain("stagger dead", "there is no dead letter %s",
                              o->id);
         return 1;
     }
     if (o->form == DEAD_RAW)
-        return put_raw(o, l);
+        return put_raw(o, &l);
     if (o->form == DEAD_JSON)
-        return put_json(l);
-    put_all(r, l);
+        return put_json(&l);
+    put_all(r, &l);
     return 0;
 }
 
 int dead_show(const dead_options *o)
 {
     dead_rows r;
-    int code;
+    int code = dead_open(&r, o);
 
-    if (!dead_open(&r, o)) {
-        dead_close(&r);
-        return STG_EXIT_USAGE;
-    }
-    code = show(&r, o);
+    if (code == 0)
+        code = show(&r, o);
     dead_close(&r);
     return stg_options_finish("stagger dead", code);
 }

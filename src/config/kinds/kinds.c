@@ -43,6 +43,7 @@ bool stg_value_read(const stg_setting *s, const char *text, void *base,
 
 /* -- values ---------------------------------------------------------------- */
 
+/* An enum, a count and a time differ in size only, which the table has. */
 void stg_kind_put_number(const stg_setting *s, void *base, uint64_t number)
 {
     void *field = (char *)base + s->at;
@@ -98,6 +99,8 @@ bool stg_kind_read_text(const stg_setting *s, const char *text, void *base,
 
 /* -- suggestions ----------------------------------------------------------- */
 
+/* The nearest word; else one that the text begins with, or that begins with the
+ * text: `err` for `error`. */
 void stg_kind_suggest_word(const char *text, const char *const *words,
                            stg_value_flaw *flaw)
 {
@@ -163,6 +166,8 @@ static bool same_fields(const stg_setting *s, const void *a, const void *b)
     return same_texts(x, y, count * s->kind->texts);
 }
 
+/* The kind's own comparison, else texts by what they say, else the bytes of the
+ * field. */
 bool stg_setting_equal(const stg_setting *s, const void *a, const void *b)
 {
     if (s->kind->equal != NULL)

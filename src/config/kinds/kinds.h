@@ -9,7 +9,7 @@
  *     alerts.c    alerts and their thresholds
  *     lists.c     texts, rules of headers, brokers, topics, networks
  *     maps.c      headers, properties, filters, tags
- *     sections.c  maps of settings: sections, defaults, targets, sinks
+ *     sections.c  maps of settings: sections, defaults, targets, receivers
  *
  * A new kind is a row in the file of its family, and its line here. All are
  * static and const. */
@@ -78,10 +78,10 @@ extern const stg_kind stg_kind_policy, stg_kind_budget, stg_kind_policies;
 extern const stg_kind stg_kind_threshold, stg_kind_alerts;
 extern const stg_kind stg_kind_texts, stg_kind_rules, stg_kind_brokers,
     stg_kind_topics, stg_kind_cidrs;
-extern const stg_kind stg_kind_headers, stg_kind_sink_headers,
-    stg_kind_properties, stg_kind_match, stg_kind_tags, stg_kind_sink_tags;
+extern const stg_kind stg_kind_headers, stg_kind_receiver_headers,
+    stg_kind_properties, stg_kind_match, stg_kind_tags, stg_kind_receiver_tags;
 extern const stg_kind stg_kind_section, stg_kind_defaults, stg_kind_targets,
-    stg_kind_sinks;
+    stg_kind_receivers;
 
 /* -- of any setting -------------------------------------------------------- */
 

@@ -112,6 +112,8 @@ stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
     return texts;
 }
 
+/* Reads all items first, so that each wrong one is told, and the number of them
+ * after that. */
 static void load_texts(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {

@@ -153,9 +153,9 @@ static bool read_target_header(stg_loading *l, const stg_setting *s,
     return true;
 }
 
-/* A sink reads its files itself: a token may change while the hub runs. */
-static bool read_sink_header(stg_loading *l, const stg_setting *s,
-                             const stg_yaml_node *n, size_t i, void *part)
+/* A receiver reads its files itself: a token may change while the hub runs. */
+static bool read_receiver_header(stg_loading *l, const stg_setting *s,
+                                 const stg_yaml_node *n, size_t i, void *part)
 {
     header h;
 
@@ -382,10 +382,10 @@ static void load_parts(stg_loading *l, const stg_setting *s,
         load_parts(l, s, n, base, &p);                             \
     }
 LOADER(headers, stg_header_setting, read_target_header, differ_headers)
-LOADER(sink_headers, stg_alert_header, read_sink_header, differ_headers)
+LOADER(receiver_headers, stg_alert_header, read_receiver_header, differ_headers)
 LOADER(properties, stg_property_setting, read_property, strcmp)
 LOADER(tags, stg_tag_setting, read_tag, strcmp)
-LOADER(sink_tags, stg_alert_tag, read_tag, strcmp)
+LOADER(receiver_tags, stg_alert_tag, read_tag, strcmp)
 
 /* -- what is equal --------------------------------------------------------- */
 
@@ -453,10 +453,10 @@ const stg_kind stg_kind_headers = {
     .schema = schema_of_headers,
 };
 
-/* Sinks are compared by the alerts. */
-const stg_kind stg_kind_sink_headers = {
+/* Receivers are compared by the alerts. */
+const stg_kind stg_kind_receiver_headers = {
     .expected = "a map of headers: `Name: value`, or `Name: {file: PATH}`",
-    .load = load_sink_headers,
+    .load = load_receiver_headers,
     .schema = schema_of_headers,
 };
 
@@ -483,8 +483,8 @@ const stg_kind stg_kind_tags = {
     .schema = schema_of_tags,
 };
 
-const stg_kind stg_kind_sink_tags = {
+const stg_kind stg_kind_receiver_tags = {
     .expected = "a map of words: `name: value`",
-    .load = load_sink_tags,
+    .load = load_receiver_tags,
     .schema = schema_of_tags,
 };

@@ -13,6 +13,7 @@
 #include "config/kinds/kinds.h"
 #include "core/reader.h"
 
+/* The whole text, and digits only: no sign, no blank. */
 static bool read_number(const char *text, uint64_t *number)
 {
     return stg_is_digit(*text) && stg_read_count(text, number) &&
@@ -230,6 +231,8 @@ static const char *own_unit(const stg_setting *s)
     return text + strspn(text, "0123456789.");
 }
 
+/* A word for `none`, the unit in another spelling, or for a number alone the
+ * first unit that is in the range: the setting's own one first. */
 static void suggest_time(const stg_setting *s, const char *text,
                          char *suggestion, size_t size)
 {
@@ -351,6 +354,8 @@ static bool parse_size(const char *text, uint64_t *size)
     return stg_reader_is_empty(&r);
 }
 
+/* A number alone that is too small was meant in MiB or GiB: at least 16 is
+ * taken for MiB. */
 static void suggest_size(const stg_setting *s, const char *text,
                          char *suggestion, size_t size)
 {
@@ -405,6 +410,7 @@ const stg_kind stg_kind_size = {
 
 /* -- rates ----------------------------------------------------------------- */
 
+/* A rate of a minute or an hour, as one of a second. */
 static void suggest_rate(const char *text, char *suggestion, size_t size)
 {
     uint32_t number;

@@ -24,7 +24,8 @@ static const char *without(const char *prefix, const char *text)
     return strncmp(text, prefix, size) == 0 ? text + size : text;
 }
 
-/* Without a scheme, or with another. */
+/* With http:// in front, if that makes it a URL. Nothing that may be a password
+ * is repeated. */
 static void suggest_url(const char *text, char *suggestion, size_t size)
 {
     const char *host = strstr(text, "://");

@@ -64,6 +64,7 @@ static bool is_word(const char *text)
     return strpbrk(text, " \t\n=:,") == NULL;
 }
 
+/* Suggests from the names of the file and the presets together. */
 static void refuse_name(stg_loading *l, const stg_yaml_node *n)
 {
     const stg_settings *s = l->s;

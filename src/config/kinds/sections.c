@@ -1,9 +1,9 @@
-/* Maps of settings: sections of the file, the defaults of targets, and the lists
- * of targets and of sinks.
+/* Maps of settings: sections of the file, the defaults of targets, and the
+ * lists of targets and of receivers.
  *
- * Each target and each sink has a table of places, one for each setting, so that
- * what is wrong between two settings is told where they were written. Targets
- * are loaded last: they begin as copies of the defaults. */
+ * Each target and each receiver has a table of places, one for each setting, so
+ * that what is wrong between two settings is told where they were written.
+ * Targets are loaded last: they begin as copies of the defaults. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ const stg_kind stg_kind_defaults = {
     .turn = 1,
 };
 
-/* -- targets and sinks ----------------------------------------------------- */
+/* -- targets and receivers ------------------------------------------------- */
 
 /* The place of a target is its name, if it has one: that is what is searched
  * for. */
@@ -89,6 +89,7 @@ static void refuse_parts(stg_loading *l, const stg_setting *s,
         stg_load_refuse_kind(l, s, n);
 }
 
+/* What is no map is complained of, and leaves no gap in the targets. */
 static void load_targets(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n, void *base)
 {
@@ -110,45 +111,45 @@ static void load_targets(stg_loading *l, const stg_setting *s,
 }
 
 /* Starts as a webhook, whose defaults are those of all types. */
-static void load_sink(stg_loading *l, stg_alert_sink_options *sink,
-                      const stg_yaml_node *n)
+static void load_receiver(stg_loading *l, stg_alert_receiver_options *receiver,
+                          const stg_yaml_node *n)
 {
     stg_file_place *places = stg_load_add_places(l);
 
     if (places == NULL)
         return;
-    *sink = stg_alert_sink_options_default(STG_ALERT_WEBHOOK);
-    places[0] = n->place; // of no setting of a sink
-    stg_load_map(l, STG_IN_SINK, "", n, sink, places);
-    l->sinks[l->sink_count++] = places;
+    *receiver = stg_alert_receiver_options_default(STG_ALERT_WEBHOOK);
+    places[0] = n->place; // of no setting of a receiver
+    stg_load_map(l, STG_IN_RECEIVER, "", n, receiver, places);
+    l->receivers[l->receiver_count++] = places;
 }
 
-static void load_sinks(stg_loading *l, const stg_setting *s,
-                       const stg_yaml_node *n, void *base)
+static void load_receivers(stg_loading *l, const stg_setting *s,
+                           const stg_yaml_node *n, void *base)
 {
-    stg_alert_sink_options *sinks;
+    stg_alert_receiver_options *receivers;
 
     (void)base;
     if (n->kind != STG_NODE_LIST) {
         stg_load_refuse_kind(l, s, n);
         return;
     }
-    if (n->count > STG_ALERT_SINKS_MAX) {
+    if (n->count > STG_ALERT_RECEIVERS_MAX) {
         stg_complain(l->c, n->place, "`%s`: %zu of them; expected %d at most",
-                     s->path, n->count, STG_ALERT_SINKS_MAX);
+                     s->path, n->count, STG_ALERT_RECEIVERS_MAX);
         return;
     }
-    sinks = stg_load_keep(l, (n->count + 1) * sizeof *sinks);
-    l->sinks = calloc(n->count + 1, sizeof(stg_file_place *));
-    if (sinks == NULL || l->sinks == NULL)
+    receivers = stg_load_keep(l, (n->count + 1) * sizeof *receivers);
+    l->receivers = calloc(n->count + 1, sizeof(stg_file_place *));
+    if (receivers == NULL || l->receivers == NULL)
         return;
     for (size_t i = 0; i < n->count; i++)
         if (n->at[i]->kind == STG_NODE_MAP)
-            load_sink(l, &sinks[l->sink_count], n->at[i]);
+            load_receiver(l, &receivers[l->receiver_count], n->at[i]);
         else
             stg_load_refuse_kind(l, s, n->at[i]);
-    l->s->alerts.sinks = sinks;
-    l->s->alerts.sink_count = l->sink_count;
+    l->s->alerts.receivers = receivers;
+    l->s->alerts.receiver_count = l->receiver_count;
 }
 
 /* -- their kinds ----------------------------------------------------------- */
@@ -159,12 +160,12 @@ static json_t *schema_of_targets(const stg_setting *s)
     return stg_schema_list(stg_schema_reference("target"));
 }
 
-static json_t *schema_of_sinks(const stg_setting *s)
+static json_t *schema_of_receivers(const stg_setting *s)
 {
     (void)s;
     return json_pack("{ss so si}", "type", "array", "items",
-                     stg_schema_reference("sink"), "maxItems",
-                     STG_ALERT_SINKS_MAX);
+                     stg_schema_reference("receiver"), "maxItems",
+                     STG_ALERT_RECEIVERS_MAX);
 }
 
 /* Compared by who knows them: by name, one by one. */
@@ -175,8 +176,8 @@ const stg_kind stg_kind_targets = {
     .turn = 2,
 };
 
-const stg_kind stg_kind_sinks = {
-    .expected = "a list of sinks: `- {name: NAME, type: TYPE}`",
-    .load = load_sinks,
-    .schema = schema_of_sinks,
+const stg_kind stg_kind_receivers = {
+    .expected = "a list of receivers: `- {name: NAME, type: TYPE}`",
+    .load = load_receivers,
+    .schema = schema_of_receivers,
 };

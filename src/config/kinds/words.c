@@ -64,6 +64,8 @@ static void suggest_flag(const char *text, char *suggestion, size_t size)
             snprintf(suggestion, size, "false");
 }
 
+/* true and false only. What YAML 1.1 also takes (yes, on) is refused, with a
+ * suggestion, because another parser would take it for a text. */
 static bool read_flag(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {

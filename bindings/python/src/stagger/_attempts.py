@@ -37,12 +37,12 @@ class Attempt:
     An exception that will be retried ends in it; the last one passes.
     """
 
-    __slots__ = ("_is_judged", "_limit", "_run", "_token")
+    __slots__ = ("_is_classified", "_limit", "_run", "_token")
 
     def __init__(self, run: Run, limit: _clock.Scope | None = None) -> None:
         self._run = run
         self._limit = limit
-        self._is_judged = False
+        self._is_classified = False
 
     @property
     def number(self) -> int:
@@ -59,15 +59,15 @@ class Attempt:
         """Seconds that it may take from now; None: no limit."""
         return self._run.operation.timeout
 
-    def judge(self, result: Any) -> None:
+    def classify(self, result: Any) -> None:
         """Has `when_result` look at what the attempt returned."""
-        outcome = self._run.settings.judge(result)
+        outcome = self._run.settings.classify(result)
         if outcome is not None:
             self.fail(outcome)
 
     def fail(self, outcome: Outcome) -> None:
         """The attempt came to this, although nothing was raised."""
-        self._is_judged = True
+        self._is_classified = True
         self._run.report(outcome, None)
 
     def __enter__(self) -> Attempt:
@@ -86,7 +86,7 @@ class Attempt:
                 raised = late
         if raised is not None:
             return self._fail(raised, is_new=raised is not error)
-        if not self._is_judged:
+        if not self._is_classified:
             self._run.succeed()
         elif self._run.operation.gave_up:
             self._run.give_up_result()

@@ -71,7 +71,7 @@ class Round:
         f, args, kwargs = self._work
         with self._run.limit_attempt():
             result = await f(*args, **kwargs)
-            return result, self._run.settings.judge(result)
+            return result, self._run.settings.classify(result)
 
     async def _go_on(self) -> None:
         """Until an attempt has ended, or a hedge is due."""

@@ -190,7 +190,7 @@ def _call(settings: Settings, f: Callable[..., R], args: Any, kwargs: Any) -> R:
                 result = f(*args, **kwargs)
                 if isinstance(result, types.CoroutineType):
                     raise _not_awaited(f, result)
-                attempt.judge(result)
+                attempt.classify(result)
     except Exception as error:
         if not run.may_fall_back():
             raise
@@ -207,7 +207,7 @@ async def _call_async(
         async for attempt in run:
             with attempt:
                 result = await f(*args, **kwargs)
-                attempt.judge(result)
+                attempt.classify(result)
     except Exception as error:
         if not run.may_fall_back():
             raise

@@ -112,7 +112,7 @@ class Settings:
         if self.has_fallback:
             raise TypeError("fallback is for functions: a block has no result")
 
-    def judge(self, result: object) -> Outcome | None:
+    def classify(self, result: object) -> Outcome | None:
         """None: it is a success."""
         if self._when_result is None:
             return None

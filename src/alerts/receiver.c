@@ -1,4 +1,16 @@
-#include "alerts/sink.h"
+/* One receiver: the digest that is being sent (`current`), the one that waits,
+ * and the retries of the first.
+ *
+ * begin() moves the waiting digest to `current`; attempt() sends it;
+ * attempted() asks the policy what the outcome means; end() finishes it and
+ * begins the next one. There is one deadline, `again`: the next attempt of
+ * `current`, or, where there is no `current`, the next try of a digest that was
+ * put off.
+ *
+ * The trap: end() calls out (world->ended, world->idle), and idle() may free
+ * the receiver. Nothing follows a call of end(), attempt() or begin(), except
+ * in stg_alert_receiver_inherit(), whose s is not one that ends. */
+#include "alerts/receiver.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +23,9 @@
 #include "alerts/text.h"
 #include "http/tls.h"
 
-struct stg_alert_sink {
+struct stg_alert_receiver {
     stg_alert_world *world;
-    stg_alert_sink_options o;
+    stg_alert_receiver_options o;
     char *name;
     char *password;         /* mail */
     stg_endpoint *endpoint; /* the others */
@@ -31,6 +43,8 @@ struct stg_alert_sink {
     uint64_t sent, failed, given_up, merged;
 };
 
+/* Retries for an hour. A redirect or a 4xx is a mistake of the settings: it is
+ * given up at once, except for 408, 425 and 429. */
 stg_policy stg_alert_policy(void)
 {
     stg_policy p = {.attempts_max = 0};
@@ -44,25 +58,28 @@ stg_policy stg_alert_policy(void)
     return p;
 }
 
-static bool is_under_way(const stg_alert_sink *s)
+static bool is_under_way(const stg_alert_receiver *s)
 {
     return s->exchange != NULL || s->mail != NULL;
 }
 
-bool stg_alert_sink_is_idle(const stg_alert_sink *s)
+bool stg_alert_receiver_is_idle(const stg_alert_receiver *s)
 {
     return s->current == NULL && s->waiting == NULL && !is_under_way(s);
 }
 
-/* Whether there is a later for what it could not tell. */
-static bool puts_off(const stg_alert_sink *s)
+/* Whether a digest that failed waits for the next one. Not in a trial (its
+ * interval is 0), and not while the hub ends or the receiver is being
+ * replaced. */
+static bool puts_off(const stg_alert_receiver *s)
 {
     return s->world->interval > 0 && !s->is_hurried;
 }
 
 /* -- the log --------------------------------------------------------------- */
 
-static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
+static void tell_failure(const stg_alert_receiver *s,
+                         const stg_outcome *outcome,
                          const stg_decision *decision, const char *detail)
 {
     bool is_over = decision->next != STG_WAIT;
@@ -72,7 +89,7 @@ static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
     stg_field fields[7];
     size_t count = 0;
 
-    fields[count++] = stg_field_text("sink", s->name);
+    fields[count++] = stg_field_text("receiver", s->name);
     fields[count++] =
         stg_field_text("cause", stg_outcome_cause(outcome, cause));
     fields[count++] = stg_field_text("decision", !is_over      ? "again"
@@ -89,15 +106,16 @@ static void tell_failure(const stg_alert_sink *s, const stg_outcome *outcome,
 
 /* -- a digest begins and ends ---------------------------------------------- */
 
-static void attempt(stg_alert_sink *s);
+static void attempt(stg_alert_receiver *s);
 
 static uint64_t random_number(stg_alert_world *w)
 {
     return stg_rng_next(&w->rng);
 }
 
-/* False: there is no memory. */
-static bool print(stg_alert_sink *s)
+/* Prints once a digest, so that each attempt sends the same bytes and the same
+ * Idempotency-Key or Message-ID. False: there is no memory. */
+static bool print(stg_alert_receiver *s)
 {
     stg_mail_head head = {.from = s->o.from,
                           .to = s->o.to,
@@ -118,7 +136,7 @@ static bool print(stg_alert_sink *s)
 }
 
 /* Takes the next one. */
-static void begin(stg_alert_sink *s)
+static void begin(stg_alert_receiver *s)
 {
     if (s->current != NULL || s->waiting == NULL)
         return;
@@ -129,7 +147,7 @@ static void begin(stg_alert_sink *s)
     attempt(s);
 }
 
-static void drop_current(stg_alert_sink *s)
+static void drop_current(stg_alert_receiver *s)
 {
     free(s->current);
     s->current = NULL;
@@ -138,9 +156,10 @@ static void drop_current(stg_alert_sink *s)
     stg_deadline_clear(s->world->deadlines, &s->again);
 }
 
-/* An alert that could not be told goes with the next digest, or by itself after
- * a while. */
-static void put_off(stg_alert_sink *s)
+/* Keeps a digest that failed: merged into the one that waits, which is sent at
+ * once, or alone until the interval has passed. It counts as given up all the
+ * same. */
+static void put_off(stg_alert_receiver *s)
 {
     stg_digest *untold = s->current;
 
@@ -159,7 +178,8 @@ static void put_off(stg_alert_sink *s)
                      stg_ns_add(stg_deadlines_now(), s->world->interval));
 }
 
-static void end(stg_alert_sink *s, bool is_sent, const char *detail)
+/* Ends `current`. s may be gone when this returns. */
+static void end(stg_alert_receiver *s, bool is_sent, const char *detail)
 {
     if (!is_sent && puts_off(s)) {
         put_off(s);
@@ -180,7 +200,9 @@ static void end(stg_alert_sink *s, bool is_sent, const char *detail)
 
 /* -- attempts -------------------------------------------------------------- */
 
-static void attempted(stg_alert_sink *s, const stg_outcome *outcome,
+/* The end of an attempt, of any type. A hurried receiver waits for no retry:
+ * what failed now has failed. */
+static void attempted(stg_alert_receiver *s, const stg_outcome *outcome,
                       const char *detail)
 {
     stg_decision d =
@@ -217,10 +239,13 @@ static bool is_word(stg_span answer)
     return answer.size > 0 && answer.size <= 40;
 }
 
+/* An answer goes into the detail, for it says what is wrong ("no_service"): at
+ * most SHOWN_MAX printable bytes of it, and only a word where the URL is
+ * secret. */
 static void answered(void *ctx, const stg_reply *reply)
 {
     enum { SHOWN_MAX = 100 };
-    stg_alert_sink *s = ctx;
+    stg_alert_receiver *s = ctx;
     stg_span answer = reply->answer;
     char detail[512];
     bool has_answer = reply->outcome.fault != STG_FAULT_NONE &&
@@ -243,7 +268,7 @@ static void mailed(void *ctx, const stg_outcome *outcome, const char *detail)
     attempted(ctx, outcome, detail);
 }
 
-static bool send_http(stg_alert_sink *s)
+static bool send_http(stg_alert_receiver *s)
 {
     stg_span headers = {s->headers, strlen(s->headers)};
     stg_span body = {s->text, strlen(s->text)};
@@ -253,9 +278,9 @@ static bool send_http(stg_alert_sink *s)
     return s->exchange != NULL;
 }
 
-static bool send_mail(stg_alert_sink *s)
+static bool send_mail(stg_alert_receiver *s)
 {
-    stg_mail_order order = {.sink = &s->o,
+    stg_mail_order order = {.receiver = &s->o,
                             .password = s->password,
                             .text = s->text,
                             .is_strict = s->world->is_strict};
@@ -264,14 +289,14 @@ static bool send_mail(stg_alert_sink *s)
     return s->mail != NULL;
 }
 
-static bool start(stg_alert_sink *s)
+static bool start(stg_alert_receiver *s)
 {
     if (s->text == NULL && !print(s))
         return false;
     return s->o.type == STG_ALERT_MAIL ? send_mail(s) : send_http(s);
 }
 
-static void attempt(stg_alert_sink *s)
+static void attempt(stg_alert_receiver *s)
 {
     stg_decision d =
         stg_retry_admit(&s->retry, stg_deadlines_now(), &s->world->rng);
@@ -285,9 +310,10 @@ static void attempt(stg_alert_sink *s)
         attempted(s, &none, "there is no memory for it");
 }
 
+/* Either meaning of the deadline: see the top. */
 static void again(stg_deadline *d)
 {
-    stg_alert_sink *s = STG_HEAP_HOLDER(d, stg_alert_sink, again);
+    stg_alert_receiver *s = STG_HEAP_HOLDER(d, stg_alert_receiver, again);
 
     if (s->current != NULL)
         attempt(s);
@@ -297,7 +323,9 @@ static void again(stg_deadline *d)
 
 /* -- from outside ---------------------------------------------------------- */
 
-void stg_alert_sink_push(stg_alert_sink *s, const stg_digest *d)
+/* What waits already is older and is merged into the new digest, so that a
+ * receiver holds two digests at most, however long its server is down. */
+void stg_alert_receiver_push(stg_alert_receiver *s, const stg_digest *d)
 {
     stg_digest *copy = malloc(sizeof *copy);
 
@@ -315,16 +343,19 @@ void stg_alert_sink_push(stg_alert_sink *s, const stg_digest *d)
     begin(s);
 }
 
-static void inherit_digest(stg_alert_sink *s, stg_digest **from)
+static void inherit_digest(stg_alert_receiver *s, stg_digest **from)
 {
     if (*from == NULL)
         return;
-    stg_alert_sink_push(s, *from);
+    stg_alert_receiver_push(s, *from);
     free(*from);
     *from = NULL;
 }
 
-void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from)
+/* What waits, or waits for a retry, is sent by s. An attempt under way cannot
+ * move: it ends with `from`, and if it fails its digest is lost, as `from` is
+ * hurried. */
+void stg_alert_receiver_inherit(stg_alert_receiver *s, stg_alert_receiver *from)
 {
     s->sent += from->sent;
     s->failed += from->failed;
@@ -339,22 +370,25 @@ void stg_alert_sink_inherit(stg_alert_sink *s, stg_alert_sink *from)
     inherit_digest(s, &from->waiting);
 }
 
-void stg_alert_sink_end_soon(stg_alert_sink *s)
+/* Begins what waits for a retry or was put off now. */
+void stg_alert_receiver_end_soon(stg_alert_receiver *s)
 {
     s->is_hurried = true;
-    if (!is_under_way(s) && !stg_alert_sink_is_idle(s))
+    if (!is_under_way(s) && !stg_alert_receiver_is_idle(s))
         stg_deadline_set(s->world->deadlines, &s->again, stg_deadlines_now());
 }
 
 /* Nothing is put off any more. */
-static void end_put_off(stg_alert_sink *s)
+static void end_put_off(stg_alert_receiver *s)
 {
     stg_deadline_clear(s->world->deadlines, &s->again);
     if (s->world->idle != NULL)
         s->world->idle(s->world->ctx, s);
 }
 
-void stg_alert_sink_cancel(stg_alert_sink *s)
+/* What is under way ends in its callback, within this call or later; all else
+ * ends here. */
+void stg_alert_receiver_cancel(stg_alert_receiver *s)
 {
     bool is_waiting = s->waiting != NULL;
 
@@ -374,9 +408,11 @@ void stg_alert_sink_cancel(stg_alert_sink *s)
         end_put_off(s);
 }
 
-void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view)
+void stg_alert_receiver_look(const stg_alert_receiver *s,
+                             stg_alert_receiver_view *view)
 {
-    *view = (stg_alert_sink_view){.name = s->name,
+    *view =
+        (stg_alert_receiver_view){.name = s->name,
                                   .type = s->o.type,
                                   .sent = s->sent,
                                   .failed = s->failed,
@@ -386,7 +422,8 @@ void stg_alert_sink_look(const stg_alert_sink *s, stg_alert_sink_view *view)
                                              (s->waiting != NULL ? 1u : 0u)};
 }
 
-const stg_alert_sink_options *stg_alert_sink_options_of(const stg_alert_sink *s)
+const stg_alert_receiver_options *
+stg_alert_receiver_options_of(const stg_alert_receiver *s)
 {
     return &s->o;
 }
@@ -398,8 +435,8 @@ static stg_status refuse(stg_error *err, stg_status status, const char *name,
 {
     stg_error found = {.line = 0};
 
-    snprintf(found.text, sizeof found.text, "alerts: sink %.64s: %.280s", name,
-             words);
+    snprintf(found.text, sizeof found.text, "alerts: receiver %.64s: %.280s",
+             name, words);
     if (err != NULL)
         *err = found;
     return status;
@@ -427,8 +464,8 @@ static bool add_header(char **lines, const char *name, const char *value)
     return true;
 }
 
-static stg_status read_headers(const stg_alert_sink_options *o, char **lines,
-                               stg_error *err)
+static stg_status read_headers(const stg_alert_receiver_options *o,
+                               char **lines, stg_error *err)
 {
     for (size_t i = 0; i < o->header_count; i++) {
         const stg_alert_header *h = &o->headers[i];
@@ -449,7 +486,9 @@ static stg_status read_headers(const stg_alert_sink_options *o, char **lines,
     return STG_OK;
 }
 
-static stg_status make_endpoint(stg_alert_sink *s, const char *url,
+/* A text of the endpoint's own may repeat a URL that came from a file, which is
+ * a secret: it is replaced. */
+static stg_status make_endpoint(stg_alert_receiver *s, const char *url,
                                 const char *headers, stg_error *err)
 {
     static const stg_tls_names names = {"certificate", "key", "ca"};
@@ -472,7 +511,7 @@ static stg_status make_endpoint(stg_alert_sink *s, const char *url,
                       : why.text);
 }
 
-static stg_status open_http(stg_alert_sink *s, stg_error *err)
+static stg_status open_http(stg_alert_receiver *s, stg_error *err)
 {
     char *url = NULL, *headers = calloc(1, 1);
     stg_status status = STG_OK;
@@ -490,10 +529,14 @@ static stg_status open_http(stg_alert_sink *s, stg_error *err)
     return status;
 }
 
-stg_status stg_alert_sink_new(stg_alert_sink **sink, stg_alert_world *w,
-                              const stg_alert_sink_options *o, stg_error *err)
+/* Copies the name, since the log needs it after the settings that o points into
+ * are gone. */
+stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
+                                  stg_alert_world *w,
+                                  const stg_alert_receiver_options *o,
+                                  stg_error *err)
 {
-    stg_alert_sink *s = calloc(1, sizeof *s);
+    stg_alert_receiver *s = calloc(1, sizeof *s);
     stg_status status = STG_OK;
 
     if (s != NULL)
@@ -511,14 +554,14 @@ stg_status stg_alert_sink_new(stg_alert_sink **sink, stg_alert_world *w,
     else if (o->password_file != NULL)
         status = read_secret(s->name, o->password_file, &s->password, err);
     if (status != STG_OK) {
-        stg_alert_sink_free(s);
+        stg_alert_receiver_free(s);
         return status;
     }
-    *sink = s;
+    *receiver = s;
     return STG_OK;
 }
 
-void stg_alert_sink_free(stg_alert_sink *s)
+void stg_alert_receiver_free(stg_alert_receiver *s)
 {
     if (s == NULL)
         return;

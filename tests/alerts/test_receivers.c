@@ -1,4 +1,4 @@
-/* Sinks against servers on loopback that do as they are told. */
+/* Receivers against servers on loopback that do as they are told. */
 #include "alerts/alerts.h"
 #include "alerts/trial.h"
 
@@ -18,7 +18,7 @@
         "0\r\n\r\n")
 #define GONE_404 SAY("HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\nno_service")
 
-/* -- a bench: a loop, a leaf, a sink --------------------------------------- */
+/* -- a bench: a loop, a leaf, a receiver ----------------------------------- */
 
 typedef struct bench {
     uv_loop_t loop;
@@ -26,13 +26,13 @@ typedef struct bench {
     stg_alert_world world;
     leaf leaf;
     char url[64], path[32];
-    stg_alert_sink *sink;
+    stg_alert_receiver *receiver;
     unsigned ended, sent, idle;
     char detail[512];
     unsigned closed;
 } bench;
 
-static void note_end(void *ctx, stg_alert_sink *s, bool is_sent,
+static void note_end(void *ctx, stg_alert_receiver *s, bool is_sent,
                      const char *detail)
 {
     bench *b = ctx;
@@ -43,11 +43,11 @@ static void note_end(void *ctx, stg_alert_sink *s, bool is_sent,
     snprintf(b->detail, sizeof b->detail, "%s", detail);
 }
 
-static void note_idle(void *ctx, stg_alert_sink *s)
+static void note_idle(void *ctx, stg_alert_receiver *s)
 {
     bench *b = ctx;
 
-    CHECK(stg_alert_sink_is_idle(s));
+    CHECK(stg_alert_receiver_is_idle(s));
     b->idle++;
 }
 
@@ -78,27 +78,27 @@ static void open_bench(bench *b, const leaf_step *const *scripts, size_t count)
     const leaf_step *b##_scripts[] = {__VA_ARGS__}; \
     open_bench(&b, b##_scripts, sizeof b##_scripts / sizeof *b##_scripts)
 
-static stg_alert_sink_options webhook(const bench *b)
+static stg_alert_receiver_options webhook(const bench *b)
 {
-    stg_alert_sink_options o =
-        stg_alert_sink_options_default(STG_ALERT_WEBHOOK);
+    stg_alert_receiver_options o =
+        stg_alert_receiver_options_default(STG_ALERT_WEBHOOK);
 
     o.name = "hook";
     o.url = b->url;
     return o;
 }
 
-static void use(bench *b, const stg_alert_sink_options *o)
+static void use(bench *b, const stg_alert_receiver_options *o)
 {
     stg_error err = {.text = ""};
 
-    (void)stg_alert_sink_new(&b->sink, &b->world, o, &err);
+    (void)stg_alert_receiver_new(&b->receiver, &b->world, o, &err);
     CHECK_STR(err.text, "");
 }
 
 static void use_webhook(bench *b)
 {
-    stg_alert_sink_options o = webhook(b);
+    stg_alert_receiver_options o = webhook(b);
 
     use(b, &o);
 }
@@ -112,7 +112,7 @@ static void note_closed(void *ctx)
 
 static void close_bench(bench *b)
 {
-    stg_alert_sink_free(b->sink);
+    stg_alert_receiver_free(b->receiver);
     stg_client_close(b->world.client, note_closed, b);
     stg_deadlines_close(&b->deadlines, note_closed, b);
     leaf_close(&b->leaf);
@@ -128,7 +128,7 @@ static void push(bench *b, const char *target)
 
     d.items[0] = (stg_digest_item){.alert = STG_ALERT_BREAKER, .count = 1};
     snprintf(d.items[0].target, sizeof d.items[0].target, "%s", target);
-    stg_alert_sink_push(b->sink, &d);
+    stg_alert_receiver_push(b->receiver, &d);
 }
 
 static void wait_ends(bench *b, unsigned count)
@@ -138,21 +138,21 @@ static void wait_ends(bench *b, unsigned count)
     CHECK_INT(b->ended, count);
 }
 
-static stg_alert_sink_view look(const bench *b)
+static stg_alert_receiver_view look(const bench *b)
 {
-    stg_alert_sink_view v;
+    stg_alert_receiver_view v;
 
-    stg_alert_sink_look(b->sink, &v);
+    stg_alert_receiver_look(b->receiver, &v);
     return v;
 }
 
 /* -- one message ----------------------------------------------------------- */
 
-TEST(sink, sends_json_with_its_headers)
+TEST(receiver, sends_json_with_its_headers)
 {
     static const stg_alert_header headers[] = {{"X-Team", "ops", NULL}};
     BENCH(b, SCRIPT(HEAR, OK_200));
-    stg_alert_sink_options o = webhook(&b);
+    stg_alert_receiver_options o = webhook(&b);
 
     o.headers = headers;
     o.header_count = 1;
@@ -171,7 +171,7 @@ TEST(sink, sends_json_with_its_headers)
     close_bench(&b);
 }
 
-TEST(sink, tries_again_after_500)
+TEST(receiver, tries_again_after_500)
 {
     BENCH(b, SCRIPT(HEAR, BAD_500, HEAR, BAD_500, HEAR, OK_200));
 
@@ -185,7 +185,7 @@ TEST(sink, tries_again_after_500)
     close_bench(&b);
 }
 
-TEST(sink, waits_as_long_as_it_is_asked_to)
+TEST(receiver, waits_as_long_as_it_is_asked_to)
 {
     BENCH(b, SCRIPT(HEAR, BUSY_429, HEAR, OK_200));
     stg_ns begun_at = stg_deadlines_now();
@@ -198,7 +198,7 @@ TEST(sink, waits_as_long_as_it_is_asked_to)
     close_bench(&b);
 }
 
-TEST(sink, gives_up_at_once_what_is_for_good)
+TEST(receiver, gives_up_at_once_what_is_for_good)
 {
     BENCH(b, SCRIPT(HEAR, GONE_404, HEAR, OK_200));
 
@@ -215,7 +215,7 @@ TEST(sink, gives_up_at_once_what_is_for_good)
     close_bench(&b);
 }
 
-TEST(sink, tries_until_its_hour_is_over)
+TEST(receiver, tries_until_its_hour_is_over)
 {
     BENCH(b, SCRIPT(RESET));
 
@@ -231,7 +231,7 @@ TEST(sink, tries_until_its_hour_is_over)
     close_bench(&b);
 }
 
-TEST(sink, gives_up_at_once_at_a_redirect)
+TEST(receiver, gives_up_at_once_at_a_redirect)
 {
     BENCH(b, SCRIPT(HEAR, SAY("HTTP/1.1 307 X\r\nLocation: /\r\n"
                               "Content-Length: 0\r\n\r\n")));
@@ -244,7 +244,7 @@ TEST(sink, gives_up_at_once_at_a_redirect)
     close_bench(&b);
 }
 
-TEST(sink, tells_again_by_itself_what_it_could_not_tell)
+TEST(receiver, tells_again_by_itself_what_it_could_not_tell)
 {
     BENCH(b, SCRIPT(HEAR, GONE_404, HEAR, OK_200));
 
@@ -255,11 +255,11 @@ TEST(sink, tells_again_by_itself_what_it_could_not_tell)
     CHECK_INT(b.sent, 1);
     CHECK_U64(look(&b).given_up, 1);
     CHECK(strstr(b.leaf.heard, "\"target\":\"a\"") != NULL);
-    CHECK(stg_alert_sink_is_idle(b.sink));
+    CHECK(stg_alert_receiver_is_idle(b.receiver));
     close_bench(&b);
 }
 
-TEST(sink, tells_with_the_next_what_it_could_not_tell)
+TEST(receiver, tells_with_the_next_what_it_could_not_tell)
 {
     BENCH(b, SCRIPT(HEAR, GONE_404, HEAR, OK_200));
 
@@ -268,7 +268,7 @@ TEST(sink, tells_with_the_next_what_it_could_not_tell)
     push(&b, "a");
     while (look(&b).given_up == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
-    CHECK(!stg_alert_sink_is_idle(b.sink));
+    CHECK(!stg_alert_receiver_is_idle(b.receiver));
     push(&b, "b");
     wait_ends(&b, 1);
     CHECK_INT(b.sent, 1);
@@ -278,7 +278,7 @@ TEST(sink, tells_with_the_next_what_it_could_not_tell)
     close_bench(&b);
 }
 
-TEST(sink, tries_what_was_put_off_once_more_at_the_end)
+TEST(receiver, tries_what_was_put_off_once_more_at_the_end)
 {
     BENCH(b, SCRIPT(HEAR, GONE_404, HEAR, GONE_404));
 
@@ -287,7 +287,7 @@ TEST(sink, tries_what_was_put_off_once_more_at_the_end)
     push(&b, "a");
     while (look(&b).given_up == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
-    stg_alert_sink_end_soon(b.sink);
+    stg_alert_receiver_end_soon(b.receiver);
     wait_ends(&b, 1);
     CHECK_INT(b.sent, 0);
     CHECK_INT(b.idle, 1);
@@ -295,7 +295,7 @@ TEST(sink, tries_what_was_put_off_once_more_at_the_end)
     close_bench(&b);
 }
 
-TEST(sink, drops_what_was_put_off_when_it_is_cancelled)
+TEST(receiver, drops_what_was_put_off_when_it_is_cancelled)
 {
     BENCH(b, SCRIPT(HEAR, GONE_404));
 
@@ -304,16 +304,16 @@ TEST(sink, drops_what_was_put_off_when_it_is_cancelled)
     push(&b, "a");
     while (look(&b).given_up == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
-    stg_alert_sink_cancel(b.sink);
+    stg_alert_receiver_cancel(b.receiver);
     CHECK_INT(b.idle, 1);
-    CHECK(stg_alert_sink_is_idle(b.sink));
+    CHECK(stg_alert_receiver_is_idle(b.receiver));
     close_bench(&b);
 }
 
-TEST(sink, does_not_wait_for_a_server_that_hangs)
+TEST(receiver, does_not_wait_for_a_server_that_hangs)
 {
     BENCH(b, SCRIPT(HEAR), SCRIPT(HEAR, OK_200));
-    stg_alert_sink_options o = webhook(&b);
+    stg_alert_receiver_options o = webhook(&b);
 
     o.timeout = 100 * STG_MS;
     use(&b, &o);
@@ -326,7 +326,7 @@ TEST(sink, does_not_wait_for_a_server_that_hangs)
 
 /* -- what waits ------------------------------------------------------------ */
 
-TEST(sink, merges_what_comes_while_it_is_busy)
+TEST(receiver, merges_what_comes_while_it_is_busy)
 {
     BENCH(b, SCRIPT(HEAR, OK_200, HEAR, OK_200));
 
@@ -346,7 +346,7 @@ TEST(sink, merges_what_comes_while_it_is_busy)
     close_bench(&b);
 }
 
-TEST(sink, tries_only_once_when_there_is_no_later)
+TEST(receiver, tries_only_once_when_there_is_no_later)
 {
     BENCH(b, SCRIPT(HEAR, BUSY_429, HEAR, BAD_500, HEAR, OK_200));
 
@@ -355,7 +355,7 @@ TEST(sink, tries_only_once_when_there_is_no_later)
     push(&b, "b");
     while (look(&b).failed == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
-    stg_alert_sink_end_soon(b.sink); // the wait of a second is cut
+    stg_alert_receiver_end_soon(b.receiver); // the wait of a second is cut
     wait_ends(&b, 2);
     CHECK_U64(look(&b).failed, 2);
     CHECK_U64(look(&b).given_up, 1);
@@ -363,7 +363,7 @@ TEST(sink, tries_only_once_when_there_is_no_later)
     close_bench(&b);
 }
 
-TEST(sink, gives_up_all_when_it_is_cancelled)
+TEST(receiver, gives_up_all_when_it_is_cancelled)
 {
     BENCH(b, SCRIPT(HEAR));
 
@@ -372,29 +372,29 @@ TEST(sink, gives_up_all_when_it_is_cancelled)
     push(&b, "b");
     while (b.leaf.requests == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
-    stg_alert_sink_cancel(b.sink);
+    stg_alert_receiver_cancel(b.receiver);
     wait_ends(&b, 1);
     CHECK_INT(b.idle, 1);
     CHECK_U64(look(&b).given_up, 2);
     close_bench(&b);
 }
 
-TEST(sink, hands_what_waits_to_its_heir)
+TEST(receiver, hands_what_waits_to_its_heir)
 {
     BENCH(b, SCRIPT(HEAR, OK_200), SCRIPT(HEAR, OK_200));
-    stg_alert_sink *old;
+    stg_alert_receiver *old;
 
     use_webhook(&b);
-    old = b.sink;
+    old = b.receiver;
     push(&b, "a"); // under way
     push(&b, "b"); // waits
     use_webhook(&b);
-    stg_alert_sink_inherit(b.sink, old);
+    stg_alert_receiver_inherit(b.receiver, old);
     wait_ends(&b, 2);
     CHECK_INT(b.sent, 2);
     CHECK_U64(look(&b).sent, 1);
-    CHECK(stg_alert_sink_is_idle(old));
-    stg_alert_sink_free(old);
+    CHECK(stg_alert_receiver_is_idle(old));
+    stg_alert_receiver_free(old);
     close_bench(&b);
 }
 
@@ -410,12 +410,12 @@ static void write_file(bench *b, const char *text)
     close(fd);
 }
 
-TEST(sink, takes_a_url_and_headers_from_their_files)
+TEST(receiver, takes_a_url_and_headers_from_their_files)
 {
     BENCH(b, SCRIPT(HEAR, GONE_404, HEAR,
                     SAY("HTTP/1.1 404 No\r\nContent-Length: 12\r\n\r\n"
                         "/hook/secret")));
-    stg_alert_sink_options o = webhook(&b);
+    stg_alert_receiver_options o = webhook(&b);
 
     write_file(&b, b.url);
     o.type = STG_ALERT_SLACK;
@@ -435,26 +435,27 @@ TEST(sink, takes_a_url_and_headers_from_their_files)
     close_bench(&b);
 }
 
-TEST(sink, is_refused_without_its_secret_being_shown)
+TEST(receiver, is_refused_without_its_secret_being_shown)
 {
     BENCH(b, SCRIPT(HEAR));
-    stg_alert_sink_options o = webhook(&b);
+    stg_alert_receiver_options o = webhook(&b);
     stg_error err;
 
     o.url_file = "/nowhere/at/all";
     o.url = NULL;
-    CHECK_INT(stg_alert_sink_new(&b.sink, &b.world, &o, &err), STG_IO);
+    CHECK_INT(stg_alert_receiver_new(&b.receiver, &b.world, &o, &err), STG_IO);
     CHECK_STR(err.text,
-              "alerts: sink hook: /nowhere/at/all: No such file or "
+              "alerts: receiver hook: /nowhere/at/all: No such file or "
               "directory");
     write_file(&b, "https://user:hunter2@hooks.example.org/hunter2");
     o.url_file = b.path;
-    CHECK_INT(stg_alert_sink_new(&b.sink, &b.world, &o, &err), STG_INVALID);
+    CHECK_INT(stg_alert_receiver_new(&b.receiver, &b.world, &o, &err),
+              STG_INVALID);
     CHECK_STR(err.text,
-              "alerts: sink hook: url-file: it has no URL of http:// "
+              "alerts: receiver hook: url-file: it has no URL of http:// "
               "or https://");
     unlink(b.path);
-    b.sink = NULL;
+    b.receiver = NULL;
     close_bench(&b);
 }
 
@@ -462,9 +463,10 @@ TEST(sink, is_refused_without_its_secret_being_shown)
 
 static const char *const to[] = {"ops@example.org"};
 
-static stg_alert_sink_options mail(bench *b)
+static stg_alert_receiver_options mail(bench *b)
 {
-    stg_alert_sink_options o = stg_alert_sink_options_default(STG_ALERT_MAIL);
+    stg_alert_receiver_options o =
+        stg_alert_receiver_options_default(STG_ALERT_MAIL);
 
     snprintf(b->url, sizeof b->url, "smtp://127.0.0.1:%d", b->leaf.port);
     o.name = "mail";
@@ -480,7 +482,7 @@ static stg_alert_sink_options mail(bench *b)
 TEST(mail, is_tried_again_when_the_server_has_no_time)
 {
     BENCH(b, SCRIPT(LAST("421 come again\r\n")));
-    stg_alert_sink_options o = mail(&b);
+    stg_alert_receiver_options o = mail(&b);
 
     o.timeout = STG_MIN;
     b.world.policy.attempts_max = 3;
@@ -495,7 +497,7 @@ TEST(mail, is_tried_again_when_the_server_has_no_time)
 TEST(mail, is_given_up_when_the_server_says_never)
 {
     BENCH(b, SCRIPT(LAST("554 not you\r\n")));
-    stg_alert_sink_options o = mail(&b);
+    stg_alert_receiver_options o = mail(&b);
 
     use(&b, &o);
     push(&b, "a");
@@ -508,7 +510,7 @@ TEST(mail, is_given_up_when_the_server_says_never)
 TEST(mail, does_not_hold_the_loop_while_a_server_hangs)
 {
     BENCH(b, SCRIPT(SAY("")));
-    stg_alert_sink_options o = mail(&b);
+    stg_alert_receiver_options o = mail(&b);
     unsigned turns = 0;
 
     b.world.policy.attempts_max = 1;
@@ -527,7 +529,7 @@ TEST(mail, does_not_hold_the_loop_while_a_server_hangs)
 TEST(mail, is_cancelled_while_its_server_hangs)
 {
     BENCH(b, SCRIPT(SAY("220 hello\r\n")));
-    stg_alert_sink_options o = mail(&b);
+    stg_alert_receiver_options o = mail(&b);
     stg_ns begun_at = stg_deadlines_now();
 
     o.timeout = STG_MIN;
@@ -535,7 +537,7 @@ TEST(mail, is_cancelled_while_its_server_hangs)
     push(&b, "a");
     while (b.leaf.accepted == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
-    stg_alert_sink_cancel(b.sink);
+    stg_alert_receiver_cancel(b.receiver);
     wait_ends(&b, 1);
     CHECK(stg_deadlines_now() - begun_at < 30 * STG_S);
     CHECK_INT(b.idle, 1);
@@ -546,7 +548,7 @@ TEST(mail, goes_to_no_forbidden_address)
 {
     static const stg_cidr loopback = {.bits = 8, .address = {127}};
     BENCH(b, SCRIPT(SAY("220 hello\r\n")));
-    stg_alert_sink_options o = mail(&b);
+    stg_alert_receiver_options o = mail(&b);
     stg_egress egress = {.deny = &loopback, .deny_count = 1};
 
     CHECK(stg_mailer_set_egress(b.world.mailer, &egress));
@@ -621,35 +623,36 @@ static void close_alerts(bench *b, stg_alerts *a)
     b->closed = 0;
 }
 
-TEST(alerts, go_to_the_sinks_that_want_them)
+TEST(alerts, go_to_the_receivers_that_want_them)
 {
     static const stg_alert_tag ops = {"team", "ops"};
     static const char *const a_only[] = {"a"};
     BENCH(b, SCRIPT(HEAR, OK_200, HEAR, OK_200));
     stg_alert_options o = stg_alert_options_default();
-    stg_alert_sink_options sinks[] = {webhook(&b), webhook(&b), webhook(&b)};
+    stg_alert_receiver_options receivers[] = {webhook(&b), webhook(&b),
+                                              webhook(&b)};
     stg_alerts *a;
-    stg_alert_sink_view v;
+    stg_alert_receiver_view v;
 
     o.group_wait = 0;
-    o.sinks = sinks;
-    o.sink_count = 3;
-    sinks[0].name = "tagged";
-    sinks[0].tags = &ops;
-    sinks[0].tag_count = 1;
-    sinks[1].name = "named";
-    sinks[1].targets = a_only;
-    sinks[1].target_count = 1;
-    sinks[2].name = "other";
-    sinks[2].alerts = STG_ALERT_BIT(STG_ALERT_STORE);
+    o.receivers = receivers;
+    o.receiver_count = 3;
+    receivers[0].name = "tagged";
+    receivers[0].tags = &ops;
+    receivers[0].tag_count = 1;
+    receivers[1].name = "named";
+    receivers[1].targets = a_only;
+    receivers[1].target_count = 1;
+    receivers[2].name = "other";
+    receivers[2].alerts = STG_ALERT_BIT(STG_ALERT_STORE);
     a = open_alerts(&b, &o);
     open_breaker(a, 1);
     wait_sent(&b, a, 1);
-    CHECK_INT(stg_alerts_look_sink(a, 1, &v), STG_OK);
+    CHECK_INT(stg_alerts_look_receiver(a, 1, &v), STG_OK);
     CHECK_U64(v.sent, 1);
     CHECK(strstr(b.leaf.heard, "\"target\":\"a\"") != NULL);
     CHECK_INT(view_of(a).firing[STG_ALERT_BREAKER], 1);
-    CHECK_INT(stg_alerts_look_sink(a, 3, &v), STG_NOT_FOUND);
+    CHECK_INT(stg_alerts_look_receiver(a, 3, &v), STG_NOT_FOUND);
     close_alerts(&b, a);
     close_bench(&b);
 }
@@ -673,11 +676,11 @@ TEST(alerts, are_told_before_the_end)
 {
     BENCH(b, SCRIPT(HEAR, OK_200));
     stg_alert_options o = stg_alert_options_default();
-    stg_alert_sink_options s = webhook(&b);
+    stg_alert_receiver_options s = webhook(&b);
     stg_alerts *a;
 
-    o.sinks = &s;
-    o.sink_count = 1;
+    o.receivers = &s;
+    o.receiver_count = 1;
     a = open_alerts(&b, &o);
     open_breaker(a, 1);
     close_alerts(&b, a); // long before the group is over
@@ -685,16 +688,16 @@ TEST(alerts, are_told_before_the_end)
     close_bench(&b);
 }
 
-TEST(alerts, do_not_wait_long_for_a_sink_that_hangs)
+TEST(alerts, do_not_wait_long_for_a_receiver_that_hangs)
 {
     BENCH(b, SCRIPT(HEAR));
     stg_alert_options o = stg_alert_options_default();
-    stg_alert_sink_options s = webhook(&b);
+    stg_alert_receiver_options s = webhook(&b);
     stg_ns begun_at;
     stg_alerts *a;
 
-    o.sinks = &s;
-    o.sink_count = 1;
+    o.receivers = &s;
+    o.receiver_count = 1;
     s.timeout = STG_MIN;
     a = open_alerts(&b, &o);
     open_breaker(a, 1);
@@ -708,13 +711,13 @@ TEST(alerts, keep_what_they_know_when_options_change)
 {
     BENCH(b, SCRIPT(HEAR, OK_200), SCRIPT(HEAR, OK_200));
     stg_alert_options o = stg_alert_options_default(), other, bad;
-    stg_alert_sink_options s = webhook(&b), t = webhook(&b), broken;
+    stg_alert_receiver_options s = webhook(&b), t = webhook(&b), broken;
     stg_error err;
     stg_alerts *a;
 
     o.group_wait = 0;
-    o.sinks = &s;
-    o.sink_count = 1;
+    o.receivers = &s;
+    o.receiver_count = 1;
     a = open_alerts(&b, &o);
     open_breaker(a, 1);
     wait_sent(&b, a, 1);
@@ -722,21 +725,21 @@ TEST(alerts, keep_what_they_know_when_options_change)
     broken = s;
     broken.ca_file = "/nowhere/at/all";
     broken.url = "https://127.0.0.1/";
-    bad.sinks = &broken;
+    bad.receivers = &broken;
     CHECK(stg_alerts_change(a, &bad, &err) != STG_OK);
-    CHECK(strstr(err.text, "alerts: sink hook: ca /nowhere/at/all: ") ==
+    CHECK(strstr(err.text, "alerts: receiver hook: ca /nowhere/at/all: ") ==
           err.text);
     other = o;
     other.resolve_after = 0;
     other.min_interval = 0;
-    other.sinks = &t;
+    other.receivers = &t;
     CHECK_INT(stg_alerts_change(a, &other, NULL), STG_OK);
     CHECK(stg_alerts_is_raised(a, STG_ALERT_BREAKER, 1));
     memset(&s, 0, sizeof s); // it is looked at no more
     stg_alerts_clear(a, STG_ALERT_BREAKER, 1, stg_deadlines_now());
     wait_sent(&b, a, 2);
     CHECK(strstr(b.leaf.heard, "\"phase\":\"ended\"") != NULL);
-    other.sink_count = 0;
+    other.receiver_count = 0;
     CHECK_INT(stg_alerts_change(a, &other, NULL), STG_OK);
     CHECK(!stg_alerts_are_on(a));
     CHECK_U64(view_of(a).sent, 2);
@@ -748,12 +751,12 @@ TEST(alerts, compare_lag_and_certificates_with_the_options)
 {
     BENCH(b, SCRIPT(HEAR));
     stg_alert_options o = stg_alert_options_default();
-    stg_alert_sink_options s = webhook(&b);
+    stg_alert_receiver_options s = webhook(&b);
     stg_alerts *a;
 
     o.group_wait = 10 * STG_MIN;
-    o.sinks = &s;
-    o.sink_count = 1;
+    o.receivers = &s;
+    o.receiver_count = 1;
     s.alerts = STG_ALERT_BIT(STG_ALERT_STORE);
     a = open_alerts(&b, &o);
     stg_alerts_lag(a, 1, 99999, 10 * STG_MIN - 1, 0);
@@ -805,31 +808,31 @@ static void note_tried(void *ctx, const stg_alert_result *results, size_t count)
                                  results[i].is_sent, results[i].detail);
 }
 
-TEST(trial, says_of_each_sink_whether_it_accepted)
+TEST(trial, says_of_each_receiver_whether_it_accepted)
 {
     BENCH(b, SCRIPT(HEAR, OK_200));
     stg_alert_options o = stg_alert_options_default();
-    stg_alert_sink_options sinks[] = {webhook(&b), webhook(&b)};
+    stg_alert_receiver_options receivers[] = {webhook(&b), webhook(&b)};
     stg_alert_trial_options t = {.alerts = &o, .world = &b.world};
     stg_alert_trial *trial;
     tried seen = {.times = 0};
 
     CHECK_INT(stg_alert_trial_start(&trial, &t, note_tried, &seen),
               STG_NOT_FOUND);
-    o.sinks = sinks;
-    o.sink_count = 2;
-    sinks[1].name = "bad";
-    sinks[1].url = NULL;
-    sinks[1].url_file = "/nowhere/at/all";
+    o.receivers = receivers;
+    o.receiver_count = 2;
+    receivers[1].name = "bad";
+    receivers[1].url = NULL;
+    receivers[1].url_file = "/nowhere/at/all";
     CHECK_INT(stg_alert_trial_start(&trial, &t, note_tried, &seen), STG_OK);
     while (seen.times == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
     CHECK_TRACE(seen.text,
                 "hook webhook 1 HTTP 200\n"
-                "bad webhook 0 alerts: sink bad: /nowhere/at/all: "
+                "bad webhook 0 alerts: receiver bad: /nowhere/at/all: "
                 "No such file or directory\n");
     CHECK(strstr(b.leaf.heard, "\"test\":true") != NULL);
-    t.sink = "none";
+    t.receiver = "none";
     CHECK_INT(stg_alert_trial_start(&trial, &t, note_tried, &seen),
               STG_NOT_FOUND);
     close_bench(&b);
@@ -839,14 +842,14 @@ TEST(trial, ends_when_it_is_cancelled)
 {
     BENCH(b, SCRIPT(HEAR));
     stg_alert_options o = stg_alert_options_default();
-    stg_alert_sink_options s = webhook(&b);
+    stg_alert_receiver_options s = webhook(&b);
     stg_alert_trial_options t = {
-        .alerts = &o, .world = &b.world, .sink = "hook"};
+        .alerts = &o, .world = &b.world, .receiver = "hook"};
     stg_alert_trial *trial;
     tried seen = {.times = 0};
 
-    o.sinks = &s;
-    o.sink_count = 1;
+    o.receivers = &s;
+    o.receiver_count = 1;
     CHECK_INT(stg_alert_trial_start(&trial, &t, note_tried, &seen), STG_OK);
     while (b.leaf.requests == 0)
         (void)uv_run(&b.loop, UV_RUN_ONCE);
@@ -862,13 +865,13 @@ TEST(trial, ends_when_it_is_cancelled_before_it_begins)
 {
     BENCH(b, SCRIPT(HEAR));
     stg_alert_options o = stg_alert_options_default();
-    stg_alert_sink_options s = webhook(&b);
+    stg_alert_receiver_options s = webhook(&b);
     tried seen = {.times = 0};
     stg_ns until;
     stg_alerts *a;
 
-    o.sinks = &s;
-    o.sink_count = 1;
+    o.receivers = &s;
+    o.receiver_count = 1;
     a = open_alerts(&b, &o);
     CHECK_INT(stg_alerts_try(a, NULL, note_tried, &seen), STG_OK);
     CHECK_INT(stg_alerts_change(a, &o, NULL), STG_OK);

@@ -1,0 +1,84 @@
+/* control.h - changes of a hub that runs: reload; pause, resume and forget.
+ *
+ * On the loop's thread. A call that is refused returns at once, with words;
+ * else done is called, once. */
+#ifndef STAGGER_HUB_CONTROL_H
+#define STAGGER_HUB_CONTROL_H
+
+#include "config/diagnostics.h"
+#include "hub/hub.h"
+
+/* -- other settings: reload.c ---------------------------------------------- */
+
+/* All of them, or none (I15).
+ *
+ * The file is read again and checked whole; then everything that can fail is
+ * made, and only then is anything changed. From the return of the call that
+ * changes (which is in a later turn of the loop) no attempt to a target starts
+ * that is gone or paused (I7). A target is its name: one that is gone keeps
+ * what it has, and goes on when its name comes back; a new one begins with the
+ * next message, or with the oldest of the log. Budgets and breakers keep their
+ * levels where a policy has the same.
+ *
+ * Reading the file blocks, for as long as a small file takes. */
+
+/* What became of it. */
+typedef struct stg_reloaded {
+    stg_status status;  /* STG_OK: done. STG_INVALID: the settings cannot be
+                           used, nothing has changed. STG_IO: nothing has for
+                           want of memory; or the hub was stopped meanwhile,
+                           and reads the file at its next start */
+    const char *detail; /* why not: a line for each mistake; lent. "": done */
+    const stg_diagnostics *diagnostics; /* of the file: mistakes, and warnings
+                                         also where it is done; lent, NULL:
+                                         it was not read */
+    const char *file;                   /* that they are of; lent */
+    size_t added, changed, gone, same;  /* targets */
+} stg_reloaded;
+
+typedef void stg_reload_fn(void *ctx, const stg_reloaded *r);
+
+/* Reads the file again that the hub was opened with, and logs what became of
+ * it. done is called once, not from within this call, when it has been refused,
+ * or when the beginning of each new lane is durable; NULL is none. Returns
+ * STG_INVALID with words, and never calls done, when it cannot begin: another
+ * one is under way, the hub is stopping, or it was opened without a file. */
+stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,
+                          stg_error *err);
+
+/* The same for SIGHUP: one that cannot begin is logged. */
+void stg_hub_reload_by_signal(stg_hub *h);
+
+/* -- a target: target_control.c -------------------------------------------- */
+
+/* Names are those of targets. done is called when the change is durable
+ * (is_full: the store is, and the change holds until a restart only), or when
+ * the hub ends first. */
+typedef void stg_target_control_fn(void *ctx, bool is_full);
+
+/* The number of the target for stg_hub_look_target(). STG_NOT_FOUND: there is
+ * none of that name. */
+stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i);
+
+/* No attempt starts from the return of this call on; or again. Returns
+ * STG_NOT_FOUND, or STG_INVALID where the settings forbid it: a target that
+ * they pause, or that they have no more, cannot be resumed by a call. */
+stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
+                         stg_target_control_fn *done, void *ctx,
+                         stg_error *err);
+
+/* The next probe of a target whose circuit is open starts at once. STG_INVALID:
+ * its circuit is not open, or it is paused. Nothing is stored. */
+stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err);
+
+/* False: the hub stops first. What was cancelled until then stays so, and the
+ * next hub has the target again, to be forgotten anew. */
+typedef void stg_forgotten_fn(void *ctx, bool is_forgotten);
+
+/* Ends the lane of a target that the settings have no more: what waits for it
+ * is cancelled, and its name is new again. Returns STG_NOT_FOUND; STG_INVALID
+ * for a target of the settings, and for one that is being forgotten. */
+stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
+                          void *ctx, stg_error *err);
+
+#endif
