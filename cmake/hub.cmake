@@ -51,8 +51,8 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 # The page's files, in the binary.
-set(console_files console.css console.js api.js dom.js index.html letters.js
-                  message.js overview.js state.js target.js)
+set(console_files api.js chart.js console.css console.js dom.js index.html letters.js
+                  live.js message.js overview.js state.js target.js)
 list(TRANSFORM console_files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/console/page/)
 set(console_source ${CMAKE_CURRENT_BINARY_DIR}/console_files.c)
 add_custom_command(
@@ -72,8 +72,10 @@ add_library(stagger_hub STATIC
     admin/change.c
     admin/choice.c
     admin/events.c
+    admin/history.c
     admin/json.c
     admin/letters.c
+    admin/live.c
     admin/look.c
     admin/replay.c
     alerts/alerts.c
@@ -150,9 +152,11 @@ add_library(stagger_hub STATIC
     http/url.c
     http/wire.c
     hub/attempt.c
+    hub/history.c
     hub/hub.c
     hub/intake.c
     hub/measure.c
+    hub/recent.c
     hub/reload.c
     hub/service.c
     hub/shell.c

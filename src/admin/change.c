@@ -273,6 +273,22 @@ void stg_admin_resume(void *admin, stg_ask *ask)
     pause_target(admin, ask, false);
 }
 
+void stg_admin_probe(void *admin, stg_ask *ask)
+{
+    stg_admin *a = admin;
+    stg_change_call *c = begin_with_target(a, ask, "probe");
+    stg_status status;
+    stg_error err;
+
+    if (c == NULL)
+        return;
+    status = stg_hub_probe(a->hub, c->target, &err);
+    if (status == STG_OK)
+        answer_target(c, false);
+    else
+        stg_change_refuse(c, status_for(status), "%s", err.text);
+}
+
 static void answer_forgotten(void *ctx, bool is_forgotten)
 {
     stg_change_call *c = ctx;

@@ -266,6 +266,7 @@ static void close_all(void *hub)
     stg_reload_close(h);
     stg_target_control_close(h);
     stg_notify_close(&h->notify);
+    stg_recorder_close(&h->recorder);
     if (h->is_open)
         h->end.dead = count_dead(h);
     stg_intake_close(&h->intake, part_closed, h);
@@ -384,6 +385,7 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
     stg_measure_open(h);
+    stg_recorder_open(&h->recorder, h);
     h->handles = 2; // the shell and the metrics
     return h;
 }

@@ -10,13 +10,16 @@
  *     tell.c      what is logged
  *     service.c   what the service manager is told
  *     target_control.c    pause, resume, forget
- *     measure.c   facts for the metrics */
+ *     measure.c   facts for the metrics
+ *     history.c   what targets did in the last hour
+ *     recent.c    their last attempts */
 #ifndef STAGGER_HUB_HUB_INTERNAL_H
 #define STAGGER_HUB_HUB_INTERNAL_H
 
 #include "host/deadlines.h"
 #include "host/notify.h"
 #include "hub/control.h"
+#include "hub/history.h"
 #include "hub/hub.h"
 #include "hub/parts.h"
 #include "metrics/metrics.h"
@@ -52,6 +55,7 @@ struct stg_hub {
     stg_hub_source source_part;
     stg_metrics metrics;
     stg_watch watch;            /* its alerts */
+    stg_recorder recorder;      /* of what its targets did in the last hour */
     const stg_hub_calls *calls; /* NULL: nobody can call */
     void *calls_part;           /* NULL: not opened yet */
     stg_forgetting *forgetting; /* one after the other */

@@ -13,6 +13,7 @@
 #include "base/refuse.h"
 #include "config/targets.h"
 #include "http/url.h"
+#include "hub/history.h"
 
 static stg_status fail(stg_error *err, stg_status status, const char *what,
                        const char *words)
@@ -43,11 +44,12 @@ static uint32_t bucket_of(stg_ns took)
 }
 
 /* The longest time that a bucket has: quantiles say at most this. */
-static stg_ns end_of(uint32_t bucket)
+stg_ns stg_latency_end(uint32_t place)
 {
+    uint32_t bucket = place > 0 ? place - 1 : 0;
     stg_ns octave = (stg_ns)1 << (LEAST + bucket / STEPS);
 
-    return octave + octave / STEPS * (bucket % STEPS + 1);
+    return place == 0 ? 0 : octave + octave / STEPS * (bucket % STEPS + 1);
 }
 
 void stg_latency_add(stg_latency *l, stg_ns took)
@@ -57,7 +59,7 @@ void stg_latency_add(stg_latency *l, stg_ns took)
     *count += *count < UINT32_MAX;
 }
 
-stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
+uint32_t stg_latency_find(const stg_latency *l, uint32_t permille)
 {
     uint64_t all = 0, below = 0, needed;
 
@@ -69,9 +71,14 @@ stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
     for (uint32_t i = 0; i < STG_LATENCY_BUCKETS; i++) {
         below += l->counts[i];
         if (below >= needed && below > 0)
-            return end_of(i);
+            return i + 1;
     }
-    return end_of(STG_LATENCY_BUCKETS - 1);
+    return STG_LATENCY_BUCKETS;
+}
+
+stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
+{
+    return stg_latency_end(stg_latency_find(l, permille));
 }
 
 /* -- states ---------------------------------------------------------------- */
@@ -83,6 +90,16 @@ unsigned stg_target_state(const stg_target *t, stg_lane_state lane)
                : (unsigned)lane;
 }
 
+unsigned stg_target_note_state(stg_target *t, stg_lane_state lane, stg_ns now)
+{
+    unsigned state = stg_target_state(t, lane);
+
+    if (state != t->state)
+        t->state_since = now;
+    t->state = state;
+    return state;
+}
+
 /* -- targets --------------------------------------------------------------- */
 
 void stg_target_free(stg_target *t)
@@ -90,6 +107,8 @@ void stg_target_free(stg_target *t)
     free(t->name);
     free(t->url);
     free(t->latency);
+    free(t->history);
+    stg_recent_free(t->recent);
     free(t->meter.counters);
     free(t->topics_known);
     free(t);

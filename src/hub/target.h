@@ -33,6 +33,11 @@ void stg_latency_add(stg_latency *l, stg_ns took);
  * was counted. l may be NULL, which is empty. */
 stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille);
 
+/* The same as a small number: the bucket that the time is in, from 1; and the
+ * time again, for which 0 is 0. */
+uint32_t stg_latency_find(const stg_latency *l, uint32_t permille);
+stg_ns stg_latency_end(uint32_t place);
+
 typedef struct stg_target {
     char *name, *url;
     const stg_hub *hub;                  /* NULL: not in one yet */
@@ -54,6 +59,12 @@ typedef struct stg_target {
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
     stg_outcome last;          /* failure */
     stg_ns failed_at;          /* when that was; 0: never */
+    stg_ns failing_since; /* the first failure after the last success; 0: the
+                             last attempt succeeded, or there was none */
+    unsigned state;       /* when it was looked at last, and */
+    stg_ns state_since;   /* when it was first seen so; 0: since the start */
+    struct stg_history *history; /* NULL: nothing to remember, or no memory */
+    struct stg_recent *recent;   /* attempts; likewise. history.h has both */
     stg_meter meter;
 } stg_target;
 
@@ -67,6 +78,9 @@ typedef struct stg_targets {
 
 /* Its state as it is shown, of STG_TARGET_STATES. */
 unsigned stg_target_state(const stg_target *t, stg_lane_state lane);
+
+/* The same; remembers since when, as far as it is looked at. */
+unsigned stg_target_note_state(stg_target *t, stg_lane_state lane, stg_ns now);
 
 /* An endpoint as the settings say. Returns what stg_endpoint_new() does. */
 stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
