@@ -76,6 +76,8 @@ add_library(stagger_hub STATIC
     admin/letters.c
     admin/look.c
     admin/replay.c
+    admin/secrets.c
+    admin/targets.c
     alerts/alerts.c
     alerts/digest.c
     alerts/engine.c
@@ -111,6 +113,7 @@ add_library(stagger_hub STATIC
     config/kinds/words.c
     config/load.c
     config/load_map.c
+    config/load_target.c
     config/print_docs.c
     config/print_schema.c
     config/settings.c
@@ -162,7 +165,9 @@ add_library(stagger_hub STATIC
     hub/shell.c
     hub/source.c
     hub/target.c
+    hub/target_change.c
     hub/target_control.c
+    hub/target_stored.c
     hub/tell.c
     hub/watch.c
     ingress/address.c
@@ -237,6 +242,7 @@ add_library(stagger_hub STATIC
     store/sqlite.c
     store/store.c
     store/store_lock.c
+    store/target_rows.c
     store/trim.c
     store/verify.c
     store/writer.c
@@ -359,6 +365,7 @@ set(hub_commands
     cli/status/look.c
     cli/status/table.c
     cli/store.c
+    cli/target_change.c
     cli/targets.c
     cli/token.c
 )

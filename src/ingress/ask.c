@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/header.h"
 #include "ingress/internal.h"
 
 enum { WORDS = 2 };
@@ -16,6 +17,8 @@ struct stg_ask {
     char who[STG_WHO_MAX];
     unsigned roles;
     char from[STG_FROM_MAX];
+    char if_match[STG_TAG_MAX];
+    bool is_for_new;
     size_t size;    /* of the query: "name", '\0', "value", '\0' ... */
     char options[]; /* decoded */
 };
@@ -49,6 +52,16 @@ const char *stg_ask_option(const stg_ask *a, const char *name)
 stg_span stg_ask_body(const stg_ask *a)
 {
     return stg_caller_body(a->caller);
+}
+
+const char *stg_ask_if_match(const stg_ask *a)
+{
+    return a->if_match;
+}
+
+bool stg_ask_is_for_new(const stg_ask *a)
+{
+    return a->is_for_new;
 }
 
 const char *stg_ask_who(const stg_ask *a)
@@ -162,6 +175,12 @@ void stg_ask_refuse(stg_ask *a, int status, const char *format, ...)
     settle(a);
 }
 
+void stg_ask_set_tag(stg_ask *a, const char *tag)
+{
+    if (a->caller != NULL)
+        snprintf(a->caller->tag, sizeof a->caller->tag, "%s", tag);
+}
+
 stg_stream *stg_ask_stream(stg_ask *a, void (*left)(void *ctx), void *ctx)
 {
     const stg_ingress *g = stg_ingress_of(a->caller);
@@ -197,6 +216,22 @@ static void read_options(stg_ask *a, stg_span query)
     }
 }
 
+/* Two lines of If-Match are no value of ours. */
+static void read_conditions(stg_ask *a, const stg_request *r)
+{
+    stg_span lines = r->parts[STG_PART_LINES], name, value;
+
+    while (stg_request_line(&lines, &name, &value)) {
+        bool fits = a->if_match[0] == '\0' && value.size < STG_TAG_MAX;
+
+        if (stg_header_equal(name, "If-Match"))
+            snprintf(a->if_match, sizeof a->if_match, "%.*s",
+                     fits ? (int)value.size : 1, fits ? value.at : "?");
+        else if (stg_header_equal(name, "If-None-Match"))
+            a->is_for_new = value.size == 1 && *value.at == '*';
+    }
+}
+
 static stg_ask *make(stg_caller *c)
 {
     stg_span query = c->in.request.parts[STG_PART_QUERY];
@@ -213,6 +248,7 @@ static stg_ask *make(stg_caller *c)
     a->roles = c->roles;
     stg_origin_print(c->in.origin, a->from);
     read_options(a, query);
+    read_conditions(a, &c->in.request);
     return a;
 }
 
