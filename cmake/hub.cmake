@@ -91,12 +91,10 @@ add_library(stagger_hub STATIC
     alerts/tally.c
     alerts/text.c
     alerts/trial.c
-    base/base64.c
     base/hash.c
     base/histogram.c
     base/refuse.c
     base/text.c
-    base/text_table.c
     base/visible.c
     config/diagnostics.c
     config/diff.c
@@ -126,12 +124,11 @@ add_library(stagger_hub STATIC
     config/yaml_tree.c
     host/deadlines.c
     host/files.c
-    host/instant.c
     host/log.c
     host/log_line.c
     host/notify.c
-    host/private_file.c
-    host/signals.c
+    host/process.c
+    host/wall.c
     http/answer.c
     http/client.c
     http/connection.c
@@ -139,7 +136,6 @@ add_library(stagger_hub STATIC
     http/dial.c
     http/egress.c
     http/endpoint.c
-    http/forwarding.c
     http/framing.c
     http/header.c
     http/inbound.c
@@ -178,7 +174,6 @@ add_library(stagger_hub STATIC
     ingress/ingress.c
     ingress/message.c
     ingress/options.c
-    ingress/problem.c
     ingress/publish.c
     ingress/request.c
     ingress/route.c
@@ -201,7 +196,6 @@ add_library(stagger_hub STATIC
     metrics/print.c
     metrics/print_source.c
     metrics/print_targets.c
-    metrics/process.c
     sources/queue.c
     store/appends.c
     store/arena.c

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "fuzz/fuzz.h"
-#include "http/forwarding.h"
 #include "http/header.h"
 #include "ingress/internal.h"
 #include "ingress/scan.h"

@@ -2,6 +2,8 @@
 
 #include "adapters/internal.h"
 
+/* The innermost operation of this thread that is in an attempt: an operation
+ * that begins within it is nested. */
 static _Thread_local const stg_retry *current;
 
 const stg_retry *stg_call_current(void)
@@ -9,6 +11,7 @@ const stg_retry *stg_call_current(void)
     return current;
 }
 
+/* The one around is put back, so that calls may be nested to any depth. */
 static stg_outcome attempt(const stg_retry *r, stg_call_fn *fn, void *ctx)
 {
     const stg_retry *around = current;

@@ -159,6 +159,8 @@ int stg_curl_multi_timeout(const stg_curl_multi *m, int max_ms)
     return max_ms >= 0 && (ms < 0 || ms > max_ms) ? max_ms : ms;
 }
 
+/* The application's timer is stopped only where it was set, so that one that
+ * never waits is never called. */
 static int tell(stg_curl_multi *m)
 {
     int ms;
@@ -214,6 +216,7 @@ static void have_turn(stg_curl_transfer *t)
 
 /* -- one transfer */
 
+/* The application may free t in done(): nothing touches it behind. */
 static void end(stg_curl_transfer *t)
 {
     take_out(t);
@@ -258,6 +261,8 @@ static void start(stg_curl_transfer *t)
     fail_to_start(t, code);
 }
 
+/* In flight it is libcurl's; from here on the application's handle can be set
+ * up for another attempt. */
 static void leave_libcurl(stg_curl_transfer *t)
 {
     t->phase = WAITING;
@@ -389,6 +394,8 @@ stg_status stg_curl_multi_init(stg_curl_multi *m, CURLM *multi,
     return STG_OK;
 }
 
+/* A clock is one for all transfers: waits of several clocks could not be
+ * compared in one heap. */
 static const char *find_flaw(stg_curl_multi *m, const stg_curl_transfer *t)
 {
     if (m == NULL || m->multi == NULL || t->done == NULL)
@@ -474,6 +481,7 @@ size_t stg_curl_multi_running(const stg_curl_multi *m)
     return m == NULL ? 0 : m->running;
 }
 
+/* Each transfer ends as cancelled, and its done() is called from here. */
 void stg_curl_multi_close(stg_curl_multi *m)
 {
     if (m == NULL || m->multi == NULL || m->is_reading)

@@ -223,6 +223,7 @@ static void set_progress(const stg_curl_request *r, curl_xferinfo_callback on,
     curl_easy_setopt(r->easy, CURLOPT_NOPROGRESS, on == NULL ? 1L : 0L);
 }
 
+/* The hook runs before each request of a transfer, also behind a redirect. */
 static void set_prereq(const stg_curl_request *r, curl_prereq_callback on,
                        const void *data)
 {
@@ -299,6 +300,7 @@ static void look_closer(const stg_curl_request *r, CURLcode code,
     stg_outcome by_errno = stg_failed_errno(error);
 
     if (code == CURLE_OPERATION_TIMEDOUT)
+        // A local port: TCP was connected, and TLS took too long.
         o->fault = get_long(r, CURLINFO_LOCAL_PORT) > 0
                        ? STG_FAULT_TLS_TIMEOUT
                        : STG_FAULT_CONNECT_TIMEOUT;
@@ -369,6 +371,7 @@ void stg_curl_request_report(stg_curl_request *r, stg_operation *op,
     if (op->with.method == NULL && r->method[0] != '\0')
         op->with.method = r->method;
     stg_operation_report(op, &o);
+    // Only another attempt needs the body again.
     if (op->decision.next != STG_WAIT)
         return;
     flaw = go_back(r);

@@ -126,6 +126,7 @@ static void wake_all(stg_flag *flag)
 
 #endif
 
+/* A signal handler may call it: errno stays as it is. */
 void stg_cancel_set(stg_cancel *c)
 {
     int error = errno;
@@ -173,6 +174,8 @@ const stg_env *stg_env_system(void)
 
 #ifdef STG_TESTING
 
+/* Builds for tests only: what stands in for the system where with.env is
+ * NULL. */
 static const stg_env *_Atomic of_test;
 
 void stg_env_default_set(const stg_env *env)

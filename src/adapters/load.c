@@ -62,6 +62,7 @@ stg_status stg_file_read(const char *path, char **text, size_t *size,
     return refuse(err, STG_INVALID, path, "too long, expected at most 1 MiB");
 }
 
+/* The whole file is read and checked for the one policy. */
 stg_status stg_policy_load(stg_policy *policy, const char *path,
                            const char *name, stg_error *err)
 {

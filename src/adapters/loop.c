@@ -10,6 +10,8 @@ void stg_loop_begin(stg_loop *l, const stg_policy *policy, const stg_with *with)
     (void)stg_operation_begin(&l->op, policy, with); // told by the next calls
 }
 
+/* An attempt that was not reported is a mistake of the caller, and ends the
+ * operation: a loop without stg_loop_report() would have no end. */
 bool stg_loop_again(stg_loop *l)
 {
     if (l == NULL)

@@ -1,7 +1,7 @@
 /* An operation with a clock: stg_retry of core, told the time and its chance.
  * All adapters stand on it. A mistake of the caller (a flaw) is kept, and told
- * by the calls that follow, so that no caller has to look at each one's status.
- * */
+ * by the calls that follow, so that no caller has to look at the status of each
+ * one. */
 #include <stagger/operation.h>
 
 #include "adapters/internal.h"
@@ -14,6 +14,8 @@ static const char *find_env_flaw(const stg_env *env)
     return "with.env has a clock without a sleep, or a sleep without a clock";
 }
 
+/* Where none of these is set, no decision depends on the time, and a first
+ * success is spared the call. */
 bool stg_operation_needs_clock(const stg_policy *policy, const stg_with *with)
 {
     if (policy->deadline != STG_NEVER || policy->attempt_timeout != STG_NEVER ||
@@ -68,6 +70,8 @@ stg_status stg_operation_begin(stg_operation *op, const stg_policy *policy,
                       : stg_operation_begin_in(op, policy, with, NULL);
 }
 
+/* The operation points to its own copy of r->with: the caller's may end
+ * before. */
 void stg_operation_adopt(stg_operation *op, const stg_retry *r, bool is_timed)
 {
     op->retry = *r;
@@ -235,6 +239,7 @@ static bool is_under_way(const stg_operation *op, uint32_t index)
     return index <= STG_HEDGES_MAX && (op->hedge.under_way >> index & 1) != 0;
 }
 
+/* rng is drawn for failures only; a success uses no chance. */
 void stg_operation_report_attempt(stg_operation *op, uint32_t index,
                                   const stg_outcome *outcome)
 {
@@ -318,6 +323,7 @@ bool stg_operation_has_ended(const stg_operation *op)
            op->decision.next == STG_GIVE_UP;
 }
 
+/* Without a clock `took` is 0, which a report leaves out. */
 stg_report stg_operation_result(const stg_operation *op)
 {
     if (op == NULL)

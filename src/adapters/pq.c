@@ -86,7 +86,8 @@ static bool is_named(const PQconninfoOption *o, const char *keyword)
     return o->val != NULL && strcmp(o->keyword, keyword) == 0;
 }
 
-/* How long one of the hosts may take. */
+/* How long one of the hosts may take. libpq's connect_timeout is for each
+ * host; what is left of the attempt is shared by all of them. */
 static stg_ns find_patience(PGconn *conn, const stg_pq_limit *l)
 {
     PQconninfoOption *options = PQconninfo(conn), *o;
@@ -129,6 +130,8 @@ static bool finish_connecting(PGconn *conn, const stg_pq_limit *l)
     return status == PGRES_POLLING_OK;
 }
 
+/* libpq has no code for a connection that failed: only its words are left
+ * (pq_words.c). */
 static stg_outcome refusal_of(PGconn *conn, const stg_pq_limit *l)
 {
     if (stg_pq_is_over(l))
@@ -148,6 +151,8 @@ static stg_outcome reset(PGconn *conn, const stg_pq_limit *l)
     return o;
 }
 
+/* A new session has its own statement_timeout: what was known of the last one
+ * is forgotten. */
 static stg_outcome connect_anew(run *r, const stg_pq_limit *l)
 {
     stg_outcome o = reset(r->conn, l);
@@ -272,6 +277,8 @@ static bool is_open(const PGconn *conn)
     return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
 }
 
+/* Has a second of its own, also where the attempt has none left; if that is
+ * not enough, the session is cut. */
 static void roll_back(PGconn *conn, const stg_outcome *o)
 {
     stg_pq_limit l = stg_pq_limit_of_attempt();
@@ -338,6 +345,7 @@ static stg_outcome commit(PGconn *conn)
     return o;
 }
 
+/* `unsent` says here: nothing of this transaction is in the database. */
 static stg_outcome attempt(void *ctx)
 {
     run *r = ctx;

@@ -1,5 +1,7 @@
-/* pq_wait.c - the asynchronous calls of libpq, so that no wait is longer than the
- * attempt may take. */
+/* pq_wait.c - the asynchronous calls of libpq, so that no wait is longer than
+ * the attempt may take. A command whose time is over is cancelled at the
+ * server, and its session ends with it: a cancel request names a session, and
+ * could hit the next command. */
 #include "adapters/pq_internal.h"
 
 #include <errno.h>
@@ -24,6 +26,8 @@ stg_ns stg_pq_now(const stg_env *env)
     return stg_operation_now(&op);
 }
 
+/* Of the operation that is in an attempt on this thread (call.c). Outside of
+ * one there is no limit. */
 stg_pq_limit stg_pq_limit_of_attempt(void)
 {
     const stg_retry *r = stg_call_current();
@@ -68,6 +72,7 @@ static int poll_ms(const stg_pq_limit *l)
 
 /* -- waiting ---------------------------------------------------------------- */
 
+/* True also where poll() fails: the next call of libpq says what is wrong. */
 bool stg_pq_wait_for(const PGconn *conn, short events, const stg_pq_limit *l)
 {
     struct pollfd fd = {.fd = PQsocket(conn), .events = events};
@@ -104,6 +109,7 @@ static void stop_command(PGconn *conn)
 
     if (cancel == NULL)
         return;
+    // No signal of the application is handled on the new thread.
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, run_cancel, cancel) == 0)

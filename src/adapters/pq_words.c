@@ -104,6 +104,9 @@ static bool find_reason(const char *words, stg_outcome *o)
     return false;
 }
 
+/* With several hosts libpq's words have a line for each. The first SQLSTATE
+ * that means more than a refused statement decides, or else what the network
+ * said. */
 stg_outcome stg_pq_sort_connect(const char *words)
 {
     stg_outcome last = stg_failed(STG_FAULT_CONNECTION_LOST), reason;

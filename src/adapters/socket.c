@@ -93,6 +93,7 @@ stg_outcome stg_socket_connect(int fd, const struct sockaddr *address,
 
 /* -- send and receive */
 
+/* Returns when the system has all of it, which says nothing about the peer. */
 stg_outcome stg_socket_send(int fd, const void *data, size_t size,
                             stg_ns end_at)
 {
@@ -144,6 +145,8 @@ static struct timeval to_timeval(stg_ns left)
                             .tv_usec = (suseconds_t)(left % STG_S / STG_US)};
 }
 
+/* The system limits each call by itself, so what is left is to be set anew
+ * before every call. */
 stg_outcome stg_socket_limit(int fd, stg_ns end_at)
 {
     stg_ns left = time_left(end_at);

@@ -6,6 +6,16 @@
 #include "adapters/internal.h"
 #include "base/heap.h"
 
+/* An operation on a loop of libuv: one timer for its waits and for the
+ * time-outs of its attempts, and functions of the application.
+ *
+ * The application may do anything in its functions: report, cancel, begin
+ * others. So the state is set before one is called, and looked at again
+ * behind it. Each attempt has a number that does not come again in an
+ * operation; a report of one that was abandoned finds no such number and is
+ * ignored. done is called when the handle is closed, so that the struct may
+ * be freed there. */
+
 /* stg_uv.phase */
 enum { ENDED, WAITING, IN_ATTEMPT };
 
@@ -336,6 +346,8 @@ static void await_attempts(stg_uv *op, stg_ns now)
     arm(op, now);
 }
 
+/* start may report, and end the operation, before it returns: nothing is done
+ * behind it. */
 static void begin_attempt(stg_uv *op, uint32_t index, stg_uv_start_fn *start,
                           stg_ns now)
 {
@@ -502,6 +514,8 @@ void stg_uv_report(stg_uv *op, uint32_t attempt, stg_outcome outcome)
         }
 }
 
+/* An operation without a keeper gets one first, for leave() counts at the
+ * keeper. */
 void stg_uv_cancel(stg_uv *op)
 {
     if (op == NULL || op->phase == ENDED)

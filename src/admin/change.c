@@ -5,7 +5,7 @@
 
 #include "admin/internal.h"
 #include "host/wall.h"
-#include "http/response.h"
+#include "http/server.h"
 #include "hub/reload.h"
 #include "hub/target_control.h"
 

@@ -6,7 +6,7 @@
 
 #include "admin/internal.h"
 #include "config/targets.h"
-#include "host/instant.h"
+#include "host/wall.h"
 #include "store/message_id.h"
 
 /* A text of the request, and where it is for. */

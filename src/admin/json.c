@@ -4,9 +4,9 @@
 #include <time.h>
 
 #include "admin/internal.h"
-#include "base/base64.h"
-#include "base/utf8.h"
-#include "host/log_line.h"
+#include "base/text.h"
+#include "base/visible.h"
+#include "host/wall.h"
 
 json_t *stg_json_span(const char *at, size_t size)
 {

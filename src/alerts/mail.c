@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/utf8.h"
+#include "base/visible.h"
 
 enum { LINE_MAX = 76 };
 

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "host/log_line.h"
+#include "host/wall.h"
 
 /* What it is printed as, and then no more. */
 static char *print(json_t *json)

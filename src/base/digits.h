@@ -1,5 +1,5 @@
-/* digits.h - digits of numbers: decimal ones written without printf, hexadecimal
- * ones read. */
+/* digits.h - numbers in bytes: as decimal digits without printf, from hexadecimal
+ * digits, and as four bytes. */
 #ifndef STAGGER_BASE_DIGITS_H
 #define STAGGER_BASE_DIGITS_H
 
@@ -39,6 +39,28 @@ static inline int stg_hex_lower(char c)
 static inline int stg_hex_digit(char c)
 {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : stg_hex_lower(c);
+}
+
+/* -- numbers of 32 bits in bytes, little end first, on any machine ------------ */
+
+/* Writes four bytes. */
+static inline void stg_little_put(void *to, uint32_t number)
+{
+    unsigned char *at = to;
+
+    for (int i = 0; i < 4; i++)
+        at[i] = (unsigned char)(number >> (8 * i));
+}
+
+/* Reads four bytes. */
+static inline uint32_t stg_little_get(const void *from)
+{
+    const unsigned char *at = from;
+    uint32_t number = 0;
+
+    for (int i = 0; i < 4; i++)
+        number |= (uint32_t)at[i] << (8 * i);
+    return number;
 }
 
 #endif

@@ -10,6 +10,7 @@
 #ifndef STAGGER_BASE_HASH_H
 #define STAGGER_BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,5 +27,35 @@ stg_hash_seed stg_hash_seed_draw(const stg_env *env);
 /* All 64 bits are good, so the lowest ones are a slot. `bytes` is borrowed, and
  * may be NULL if the size is 0. */
 uint64_t stg_hash(const stg_hash_seed *seed, const void *bytes, size_t size);
+
+/* -- a table of texts ---------------------------------------------------------
+ *
+ * From texts to numbers, for names that may be many. Zeroed before use; texts
+ * are kept. */
+
+typedef struct stg_text_place {
+    const char *text; /* NULL: free */
+    size_t number;
+} stg_text_place;
+
+typedef struct stg_text_table {
+    stg_text_place *at;
+    size_t room, count;
+    stg_hash_seed seed; /* zeros: drawn for the first text */
+} stg_text_table;
+
+/* Adds text with a number, unless it is there. *found, which may be NULL, is the
+ * number that it has now. False: there is no memory. */
+bool stg_text_table_add(stg_text_table *t, const char *text, size_t number,
+                        size_t *found);
+
+/* Whether text is there; its number. */
+bool stg_text_table_find(const stg_text_table *t, const char *text,
+                         size_t *number);
+
+/* Nothing where it is not there. */
+void stg_text_table_remove(stg_text_table *t, const char *text);
+
+void stg_text_table_free(stg_text_table *t);
 
 #endif

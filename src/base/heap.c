@@ -50,6 +50,7 @@ static stg_node *meld_all(stg_node *first)
     return top;
 }
 
+/* Its children become one tree, which takes its place or goes below the top. */
 static void cut(stg_heap *h, stg_node *node)
 {
     stg_node *below = meld_all(node->child);
@@ -77,6 +78,8 @@ void stg_heap_remove(stg_heap *h, stg_node *node)
         cut(h, node);
 }
 
+/* A node that is in already is taken out first: its new key may be either
+ * way. */
 void stg_heap_put(stg_heap *h, stg_node *node, uint64_t key)
 {
     stg_heap_remove(h, node);

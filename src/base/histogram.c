@@ -34,6 +34,7 @@ void stg_histogram_add(stg_histogram *h, stg_ns took)
     h->sum = stg_ns_add(h->sum, took);
 }
 
+/* Both have the same bounds, so the sum is exact. */
 void stg_histogram_merge(stg_histogram *h, const stg_histogram *other)
 {
     for (uint32_t i = 0; i <= STG_HISTOGRAM_BOUNDS; i++)

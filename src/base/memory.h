@@ -59,7 +59,7 @@ static inline bool stg_pool_give(stg_pool *p, void *bytes)
 {
     stg_pool_piece *piece = bytes;
 
-    if (p->count >= (uint32_t)STG_POOL_MAX)
+    if (p->count + 1 > (uint32_t)STG_POOL_MAX)
         return false;
     piece->next = p->first;
     p->first = piece;

@@ -9,7 +9,9 @@ static size_t least_of(size_t a, size_t b)
 }
 
 /* How many letters to change, add, drop or swap with a neighbour; or a large
- * number for words that are too long to be a slip. */
+ * number for words that are too long to be a slip. Damerau's distance without
+ * repeated edits (optimal string alignment): it needs three rows of the table
+ * at a time. */
 static size_t distance(const char *a, size_t a_length, const char *b,
                        size_t b_length)
 {

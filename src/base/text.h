@@ -1,4 +1,4 @@
-/* text.h - bytes that grow: a line, a page, a body while it is made.
+/* text.h - bytes that grow: a line, a page, a body while it is made; and Base64.
  *
  * Zeroed before use. Without memory what is added is lost and is_short stays
  * true until the text is cleared: add on, and look once at the end. No NUL
@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/span.h"
 
 typedef struct stg_text {
     char *at; /* from malloc(); who takes it zeroes the text */
@@ -27,5 +29,24 @@ void stg_text_put_number(stg_text *t, uint64_t number);
 /* Keeps the memory for the next text. */
 void stg_text_clear(stg_text *t);
 void stg_text_free(stg_text *t);
+
+/* -- Base64 with padding, of bytes and to bytes -------------------------------
+ *
+ * Source: RFC 4648, section 4. */
+
+/* The characters for `size` bytes; size is below SIZE_MAX / 2. */
+static inline size_t stg_base64_size(size_t size)
+{
+    return (size + 2) / 3 * 4;
+}
+
+/* Writes stg_base64_size(bytes.size) characters to `to`, without a zero at
+ * their end, and returns where they end. */
+char *stg_base64_put(char *to, stg_span bytes);
+
+/* Writes the bytes that a text stands for to `to`, which has room for three
+ * quarters of its size and may be where the text is. Strict: whole groups, and
+ * no bits that stand for nothing. False: it is no Base64. */
+bool stg_base64_read(char *to, stg_span text, size_t *size);
 
 #endif

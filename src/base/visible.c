@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
-
 typedef struct span {
     uint32_t first, last;
 } span;
@@ -60,6 +58,8 @@ stg_visible_char stg_visible_next(const char *at, size_t size,
                               .is_visible = is_visible(code, in)};
 }
 
+/* In place: `to` never passes `i`, for a '?' is no longer than what it
+ * replaces. */
 size_t stg_visible_clean(char *text, size_t size, stg_visible_in in)
 {
     size_t to = 0;
@@ -96,6 +96,7 @@ static size_t put_unit(uint32_t unit, char *to)
     return 6;
 }
 
+/* Above U+FFFF two halves of UTF-16 (RFC 8259, section 7). */
 size_t stg_visible_escape(uint32_t code, char to[STG_VISIBLE_ESCAPE_MAX])
 {
     size_t size;

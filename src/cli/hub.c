@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/hub_options.h"
 #include "cli/options.h"
-#include "host/signals.h"
+#include "host/process.h"
 #include "hub/hub.h"
 #include "hub/reload.h"
 

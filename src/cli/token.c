@@ -12,7 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "host/private_file.h"
+#include "host/process.h"
 #include "ingress/token.h"
 
 static const char who[] = "stagger token";

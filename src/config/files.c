@@ -17,7 +17,7 @@
 
 #include "config/load.h"
 #include "config/loading.h"
-#include "host/private_file.h"
+#include "host/process.h"
 #include "store/parcel.h"
 
 /* -- secrets and outputs ---------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "host/instant.h"
+#include "host/wall.h"
 #include "kafka/topic.h"
 #include "store/postgres/url.h"
 

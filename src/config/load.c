@@ -13,7 +13,7 @@
 
 #include "config/loading.h"
 #include "config/targets.h"
-#include "host/private_file.h"
+#include "host/process.h"
 #include "http/url.h"
 
 static const stg_file_place nowhere = {0, 0};

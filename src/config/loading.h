@@ -11,7 +11,7 @@
 #ifndef STAGGER_CONFIG_LOADING_H
 #define STAGGER_CONFIG_LOADING_H
 
-#include "base/text_table.h"
+#include "base/hash.h"
 #include "config/diagnostics.h"
 #include "config/kinds/kinds.h"
 #include "config/settings.h"

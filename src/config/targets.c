@@ -10,7 +10,7 @@
 #include <stagger/text.h>
 
 #include "core/writer.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "http/url.h"
 #include "store/parcel.h"
 

@@ -11,7 +11,7 @@
 #include "config/loading.h"
 #include "config/targets.h"
 #include "core/backoff_draw.h"
-#include "core/wait.h"
+#include "core/rule.h"
 #include "core/writer.h"
 #include "http/url.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/visible.h"
 #include "config/yaml_internal.h"
 
 /* -- the text --------------------------------------------------------------- */

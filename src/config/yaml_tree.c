@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text_table.h"
+#include "base/hash.h"
 #include "config/yaml_internal.h"
 
 enum { DEPTH_MAX = 32, NODES_MAX = 1000000 };

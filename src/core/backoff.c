@@ -19,6 +19,8 @@ stg_backoff stg_backoff_default(void)
     };
 }
 
+/* Places behind the end of the list must be 0: policies are compared by all
+ * STG_LIST_MAX of them. */
 static stg_status check_list(const stg_backoff *b, stg_error *err)
 {
     bool is_list = b->growth == STG_LIST;
@@ -61,7 +63,8 @@ static stg_status check_jitter(const stg_backoff *b, stg_error *err)
     return STG_OK;
 }
 
-/* What has a meaning for Polly's jitter. */
+/* What has a meaning for Polly's jitter. The formula (backoff_draw.h) fixes
+ * the factor at 2. */
 static stg_status check_polly(const stg_backoff *b, stg_error *err)
 {
     if (b->jitter != STG_JITTER_POLLY)
@@ -96,6 +99,8 @@ static stg_status check_polynomial(const stg_backoff *b, stg_error *err)
     return STG_OK;
 }
 
+/* Single fields are checked before pairs of them (cap and base), so a pair is
+ * compared only when both are in range. */
 stg_status stg_backoff_check(const stg_backoff *b, stg_error *err)
 {
     if (b == NULL)
@@ -134,6 +139,9 @@ stg_ns stg_backoff_listed(const stg_backoff *b, uint32_t n)
     return b->list[(n < last ? n : last) - 1];
 }
 
+/* n is the number of the retry, from 1. Each product saturates, so that a
+ * large n ends at the cap. Counted from 0, the first retry waits for the
+ * offset alone. */
 stg_ns stg_backoff_polynomial(const stg_backoff *b, stg_ns base, uint32_t power,
                               uint32_t n)
 {
@@ -145,6 +153,8 @@ stg_ns stg_backoff_polynomial(const stg_backoff *b, stg_ns base, uint32_t power,
     return stg_ns_min(b->cap, stg_ns_add(b->offset, window));
 }
 
+/* Windows that grow are lowered until their upper end is the cap. Cutting the
+ * drawn wait instead would pile up waits at the cap. */
 stg_interval stg_backoff_spread(const stg_backoff *b, stg_ns window)
 {
     uint64_t below = stg_ns_min(b->below, 100),
@@ -158,6 +168,8 @@ stg_interval stg_backoff_spread(const stg_backoff *b, stg_ns window)
         stg_ns_add(middle, stg_wide_share(middle, above, 100))};
 }
 
+/* Windows that grow are lowered until their upper end is the cap; the range
+ * keeps its width, as far as the cap has room for it. */
 stg_interval stg_backoff_raise(const stg_backoff *b, stg_ns window)
 {
     stg_ns low = window, up = b->up;
@@ -189,6 +201,8 @@ stg_ns stg_backoff_wait_after(const stg_backoff *b, uint32_t n, stg_ns *last,
         return floor;
     first = b->base;
     if (last == NULL)
+        // Without a place to keep it, each wait is drawn as if it were the
+        // first.
         last = &first;
     return stg_backoff_draw(b, n, stg_backoff_interval(b, b->base, n, *last),
                             last, floor, rng);

@@ -5,6 +5,16 @@
 #include "core/word.h"
 #include "core/writer.h"
 
+/* A circuit breaker in one atomic word. Each event (enter, report, abandon) is
+ * a pure function from the old word to the new one, applied by
+ * compare-and-swap (word.h): there is no lock, and any thread may call. Such a
+ * function may run again with another `seen`, so it may write to *next and to
+ * its own call struct only.
+ *
+ * Failures in a row are counted in the word itself, a share in slices of time
+ * (breaker_window.c), failed connects in a second word, `reach`. Instants are
+ * rounded up to units of 1024 ns, so that no probe is let out early. */
+
 /* The state word: phase, doublings, and a value. Closed, the value is the
  * failures in a row, or for a share the unit in which it closed (0: never
  * opened). Open, or with a probe under way, it is the unit from which the next
@@ -176,6 +186,8 @@ stg_status stg_breaker_init(stg_breaker *b, const stg_breaker_options *o)
     return STG_OK;
 }
 
+/* Of gRPC's codes only UNAVAILABLE says that the server does not work.
+ * CANCELLED came from this side. */
 static stg_breaker_verdict classify_rpc(const stg_outcome *o)
 {
     enum { GRPC_CANCELLED = 1, GRPC_UNAVAILABLE = 14 };
@@ -190,6 +202,9 @@ static stg_breaker_verdict classify_rpc(const stg_outcome *o)
                                      : STG_BREAKER_SUCCESS;
 }
 
+/* A breaker asks whether the remote is there and works, not whether the caller
+ * got what it wanted: a request that was refused is a success. What happened
+ * on this side (own, local) counts as neither. */
 stg_breaker_verdict stg_breaker_classify(const stg_outcome *o)
 {
     if (o == NULL)
@@ -254,6 +269,8 @@ static uint64_t probe_in_round(const breaker_call *c, unsigned doublings,
     return pack_round(c->options, doublings, r);
 }
 
+/* A round whose time is over is replaced by a new one, so probes that never
+ * report do not keep the breaker half-open for ever. */
 static bool enter_round(uint64_t seen, uint64_t *next, breaker_call *c)
 {
     stg_breaker_round r = stg_breaker_round_read(c->options, value_of(seen));
@@ -271,6 +288,9 @@ static bool enter_round(uint64_t seen, uint64_t *next, breaker_call *c)
     return true;
 }
 
+/* The first caller after the time is the probe. The word then moves on by a
+ * whole opening: a probe that never reports keeps others out for so long
+ * only. */
 static bool enter(uint64_t seen, uint64_t *next, void *arg)
 {
     breaker_call *c = arg;
@@ -312,11 +332,13 @@ stg_permit stg_breaker_enter(stg_breaker *b, stg_ns now, stg_ns *reopen_at)
     return enter_open(b, now, reopen_at);
 }
 
+/* Each bad probe doubles the opening, up to open_max. */
 static uint64_t reopened(const breaker_call *c, unsigned doublings)
 {
     return opened(c, OPEN, doublings + (doublings < DOUBLINGS_MAX));
 }
 
+/* A share starts from nothing: only slices after this unit count. */
 static uint64_t closed(const breaker_call *c)
 {
     bool is_share = c->options->rule == STG_BREAKER_SHARE;
@@ -346,6 +368,8 @@ static bool end_probe(uint64_t seen, uint64_t *next, void *arg)
     return phase_of(seen) == PROBING;
 }
 
+/* 0 is closed, without a failure. A word that is 0 is not written, so that the
+ * threads of a healthy breaker share its cache line. */
 static bool end_row(uint64_t seen, uint64_t *next, void *arg)
 {
     (void)arg;
@@ -353,6 +377,8 @@ static bool end_row(uint64_t seen, uint64_t *next, void *arg)
     return seen != 0 && phase_of(seen) == CLOSED;
 }
 
+/* The value stays below `failures`, so adding 1 cannot reach the other fields
+ * of the word. */
 static bool lengthen_row(uint64_t seen, uint64_t *next, void *arg)
 {
     const breaker_call *c = arg;
@@ -377,6 +403,9 @@ static bool open_on_share(uint64_t seen, uint64_t *next, void *arg)
     return seen == s->seen;
 }
 
+/* The call is counted first, and the word compared after. If another thread
+ * has opened or closed the breaker meanwhile, open_on_share() finds another
+ * word and leaves it. */
 static void report_share(stg_breaker *b, const breaker_call *c)
 {
     share_call s = {.call = c, .seen = stg_word_read(&b->state)};
@@ -399,7 +428,7 @@ typedef struct reach_call {
     bool is_gone; /* out: as many faults in a row, and for long enough */
 } reach_call;
 
-/* A step back of now is not later. */
+/* A step back of now is not later. Sets the count of faults to 0. */
 static bool note_connect(uint64_t seen, uint64_t *next, void *arg)
 {
     const reach_call *c = arg;
@@ -410,6 +439,8 @@ static bool note_connect(uint64_t seen, uint64_t *next, void *arg)
     return *next != seen;
 }
 
+/* A fault within quiet_for of the last connect is counted, but does not open
+ * the breaker. */
 static bool count_unreached(uint64_t seen, uint64_t *next, void *arg)
 {
     reach_call *c = arg;
@@ -449,6 +480,8 @@ static bool is_slow(const stg_breaker_options *o, stg_ns started_at, stg_ns now)
     return o->slow_percent != 0 && stg_ns_sub(now, started_at) >= o->slow_after;
 }
 
+/* A probe that ends as NEITHER or BUSY keeps its place until its time is over,
+ * unless its caller abandons it. */
 void stg_breaker_report(stg_breaker *b, bool is_probe,
                         stg_breaker_verdict verdict, stg_ns started_at,
                         stg_ns now)
@@ -466,6 +499,7 @@ void stg_breaker_report(stg_breaker *b, bool is_probe,
         return;
     c.ending =
         (stg_breaker_ending){is_failure, is_slow(c.options, started_at, now)};
+    // A probe whose breaker has moved on meanwhile counts like any other call.
     if (is_probe && stg_word_change(&b->state, end_probe, &c))
         return;
     if (b->options.rule == STG_BREAKER_ROW)
@@ -476,6 +510,8 @@ void stg_breaker_report(stg_breaker *b, bool is_probe,
         stg_word_change(&b->state, open_unreached, &c);
 }
 
+/* A single probe's place is free at once: the word says open until now. A
+ * round has begun one probe less. */
 static bool free_place(uint64_t seen, uint64_t *next, void *arg)
 {
     const breaker_call *c = arg;
@@ -502,6 +538,8 @@ void stg_breaker_abandon(stg_breaker *b, stg_ns now)
     stg_word_change(&b->state, free_place, &c);
 }
 
+/* A breaker is half-open as soon as its time is over, although no probe has
+ * come yet. */
 stg_breaker_state stg_breaker_look(const stg_breaker *b, stg_ns now,
                                    stg_ns *reopen_at)
 {
@@ -531,6 +569,9 @@ static uint64_t keep_probes(const stg_breaker_options *o,
     return pack(OPEN, doublings_of(word), until);
 }
 
+/* An open breaker stays open under any new rule. A closed one keeps its count
+ * only where the rule is the same, for the value counts something else
+ * otherwise. */
 void stg_breaker_keep(stg_breaker *b, const stg_breaker *old)
 {
     const stg_breaker_options *o = &b->options, *was = &old->options;

@@ -85,7 +85,8 @@ static uint64_t find_reach(const stg_breaker *b, uint64_t current,
                       stg_ns_sub(current, slice_of(b, closed_at)));
 }
 
-/* Whether so many percent of the calls of these slices count. */
+/* Whether so many percent of the calls of these slices count. Never before the
+ * window has `calls` calls: a share of few says nothing. */
 static bool is_reached(const stg_breaker *b, const stg_word *slices,
                        uint32_t percent, uint64_t current, stg_ns closed_at)
 {
@@ -102,6 +103,7 @@ static bool is_reached(const stg_breaker *b, const stg_word *slices,
     return calls >= b->options.calls && 100 * counted >= percent * calls;
 }
 
+/* Both rings count every call, so that each share has its own denominator. */
 bool stg_breaker_window_add(stg_breaker *b, stg_breaker_ending call,
                             stg_ns closed_at, stg_ns now)
 {
@@ -117,6 +119,9 @@ bool stg_breaker_window_add(stg_breaker *b, stg_breaker_ending call,
             is_reached(b, b->slow_slices, o->slow_percent, slice, closed_at));
 }
 
+/* Numbers of slices are times divided by the window's length, so slices are
+ * kept only for a window of the same length; those of slow calls only for the
+ * same limit, too. */
 void stg_breaker_window_keep(stg_breaker *b, const stg_breaker *old)
 {
     bool is_slow_same = b->options.slow_after == old->options.slow_after;
@@ -204,11 +209,15 @@ static bool is_slow_share(const stg_breaker_options *o, uint64_t slow)
            100 * slow >= (uint64_t)o->slow_percent * o->probes;
 }
 
+/* A round is bad as soon as too few probes are left for it to be good: the
+ * rest is not waited for. */
 bool stg_breaker_round_is_bad(const stg_breaker_options *o, stg_breaker_round r)
 {
     return r.bad + o->probes_good > o->probes || is_slow_share(o, r.slow);
 }
 
+/* A round is good only when it would not be too slow if all probes that are
+ * still under way were slow. */
 bool stg_breaker_round_is_good(const stg_breaker_options *o,
                                stg_breaker_round r)
 {

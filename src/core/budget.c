@@ -16,6 +16,7 @@ const stg_budget_options stg_budget_aws = {.kind = STG_BUDGET_AWS,
                                            .timeout_cost = 10,
                                            .throttle_cost = 5};
 
+/* Fields of other kinds must be 0, so that equal budgets have equal options. */
 static stg_status check_unused(const stg_budget_options *o, stg_error *err)
 {
     bool has_capacity =
@@ -154,6 +155,7 @@ typedef struct use_call {
     uint64_t most; /* used at most */
 } use_call;
 
+/* Failures are counted whatever is left: the level stops at the most. */
 static bool use(uint64_t seen, uint64_t *next, void *arg)
 {
     const use_call *c = arg;
@@ -186,6 +188,7 @@ static uint64_t cost_of(const stg_budget_options *o, stg_charge charge)
     return 1000 * (uint64_t)cost;
 }
 
+/* Stops at 0, which is full. */
 static bool unuse(uint64_t seen, uint64_t *next, void *arg)
 {
     *next = stg_ns_sub(seen, *(uint64_t *)arg);
@@ -231,6 +234,8 @@ void stg_budget_fail(stg_budget *b)
     stg_word_change(&b->level, use, &one);
 }
 
+/* The price list of aws: time-outs and throttling have prices of their own.
+ * 429 and RESOURCE_EXHAUSTED are throttling. */
 stg_charge stg_budget_charge(const stg_outcome *o)
 {
     enum { RESOURCE_EXHAUSTED = 8 };
@@ -252,6 +257,8 @@ stg_charge stg_budget_charge(const stg_outcome *o)
     }
 }
 
+/* aws gives back what the last retry cost, or one token where there was none;
+ * grpc gives back tokenRatio for each success (gRFC A6). */
 void stg_budget_succeed(stg_budget *b, stg_charge paid)
 {
     const uint64_t first = 1000;
@@ -283,6 +290,8 @@ static stg_grant take_aws(stg_budget *b, stg_charge charge, stg_ns now)
     return stg_word_change(&b->level, use_if_left, &c) ? grant(now) : refused;
 }
 
+/* A retry costs nothing itself, failures do (stg_budget_fail). Source: gRFC
+ * A6. */
 static stg_grant take_grpc(const stg_budget *b, stg_ns now)
 {
     uint64_t used = stg_word_read(&b->level);
@@ -291,6 +300,8 @@ static stg_grant take_grpc(const stg_budget *b, stg_ns now)
     return 2 * used < tokens_max(&b->options) ? grant(now) : refused;
 }
 
+/* Only a token bucket knows when the next token comes, and may grant one of
+ * the future. All other kinds answer for now, and refuse with STG_NEVER. */
 stg_grant stg_budget_reserve(stg_budget *b, stg_charge charge, stg_ns now,
                              stg_ns until_at)
 {
@@ -319,6 +330,7 @@ stg_grant stg_budget_reserve(stg_budget *b, stg_charge charge, stg_ns now,
     return grant(now); // gcov-excl: no such kind
 }
 
+/* Until now + 1: a token that comes later is refused. */
 stg_grant stg_budget_take(stg_budget *b, stg_charge charge, stg_ns now)
 {
     return stg_budget_reserve(b, charge, now, stg_ns_add(now, 1));
@@ -343,6 +355,8 @@ void stg_budget_give_back(stg_budget *b, stg_charge paid, stg_ns from_at,
         stg_word_change(&b->level, unuse, &back);
 }
 
+/* In thousandths of a token. The level is the instant at which the bucket is
+ * full again. */
 static uint64_t tokens_left(const stg_budget *b, stg_ns now)
 {
     stg_ns interval = stg_gcra_interval(b->options.rate);
@@ -405,6 +419,7 @@ static void keep_ratio(stg_budget *b, const stg_budget *old)
     }
 }
 
+/* A budget of another kind starts full. */
 void stg_budget_keep(stg_budget *b, const stg_budget *old, stg_ns now)
 {
     if (b->options.kind != old->options.kind)

@@ -59,6 +59,7 @@ void stg_ratio_give_back(stg_budget *b, stg_ns paid_at)
     stg_slices_uncount(b->retries, SECONDS, paid_at / STG_S);
 }
 
+/* now may lag behind what another thread has seen: the newer second counts. */
 uint64_t stg_ratio_left(const stg_budget *b, stg_ns now)
 {
     uint64_t second = stg_ns_max(now / STG_S, stg_word_read(&b->level));
@@ -89,6 +90,7 @@ static uint64_t allowed_at_once(const stg_budget_options *o, uint64_t word)
                       o->capacity);
 }
 
+/* The upper half saturates, and never carries out of the word. */
 static bool add_attempt(uint64_t seen, uint64_t *next, void *arg)
 {
     (void)arg;
@@ -114,6 +116,8 @@ static uint64_t without_retry(uint64_t word)
     return retries_of(word) == 0 ? word : word - one_retry;
 }
 
+/* Neither half goes below 0: an end too many would make 2^32 attempts of
+ * none. */
 static bool end_attempt(uint64_t seen, uint64_t *next, void *is_retry)
 {
     *next = *(bool *)is_retry ? without_retry(seen) : seen;
@@ -149,6 +153,7 @@ void stg_share_give_back(stg_budget *b)
     stg_word_change(&b->level, end_retry, NULL);
 }
 
+/* The attempt is under way already, so it is counted even above the limit. */
 void stg_share_adopt(stg_budget *b, bool is_retry)
 {
     stg_share_begin(b);
@@ -156,6 +161,8 @@ void stg_share_adopt(stg_budget *b, bool is_retry)
         stg_word_change(&b->level, add_retry, NULL);
 }
 
+/* Whether a share budget counts exactly these. Other kinds do not count what
+ * is under way, and agree with any number. */
 bool stg_budget_counts(const stg_budget *b, uint32_t attempts, uint32_t retries)
 {
     uint64_t counted = attempts * one_attempt + retries * one_retry;

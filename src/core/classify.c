@@ -1,5 +1,7 @@
 /* classify.c - codes of many sources to one taxonomy. Each table is sorted by
- * its source's own numbers; what stands in none is STG_FAULT_ERROR. */
+ * its source's own numbers; what stands in none is STG_FAULT_ERROR. One that
+ * stands in none is never taken for a success: a new code of a library is
+ * retried, or not, as an unclassified error is. */
 #include <stagger/outcome.h>
 
 #include <errno.h>
@@ -180,6 +182,8 @@ static const struct {
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
+/* A linear search: no table has more than some forty rows, and no success
+ * comes here. */
 static stg_fault look_up(const mapping *table, size_t count, int code,
                          stg_fault otherwise)
 {
@@ -194,6 +198,7 @@ static stg_outcome coded(stg_fault fault, stg_code_kind kind, uint32_t code)
     return (stg_outcome){.fault = fault, .code_kind = kind, .code = code};
 }
 
+/* Both tables are numbered as one, as stg_errno_name_at() does. */
 bool stg_errno_named(const stg_reader *name, stg_fault *fault)
 {
     const char *known;
@@ -240,6 +245,7 @@ stg_outcome stg_failed_resolver(int eai)
                  STG_CODE_RESOLVER, (uint32_t)eai);
 }
 
+/* A negative number: there was no alert, and there is no code. */
 stg_outcome stg_failed_tls(int alert)
 {
     stg_fault fault = look_up(alerts, COUNT(alerts), alert, STG_FAULT_TLS);
@@ -288,6 +294,8 @@ stg_outcome stg_failed_mysql(unsigned error)
     return o;
 }
 
+/* pushback_ms is the trailer grpc-retry-pushback-ms (gRFC A6). A value that is
+ * no number, such as a negative one, says: do not retry. */
 stg_outcome stg_failed_grpc(int code, const char *pushback_ms)
 {
     enum { RESOURCE_EXHAUSTED = 8, UNAUTHENTICATED = 16 };
@@ -340,6 +348,8 @@ static size_t length_of_word(const char *text)
     return length;
 }
 
+/* Redis sends these replies before it carries out the command, so nothing was
+ * done. */
 stg_outcome stg_failed_redis(const char *reply)
 {
     static const char full[] = "ERR max number of clients";
@@ -379,6 +389,8 @@ stg_outcome stg_failed_kafka(int error)
     return error == 0 ? stg_ok() : failed_by_table(STG_CODE_KAFKA, error);
 }
 
+/* 126 and 127 are the shell's words for a command that cannot be started;
+ * another attempt cannot either. */
 stg_outcome stg_failed_exit(int code)
 {
     enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
@@ -390,6 +402,8 @@ stg_outcome stg_failed_exit(int code)
     return o;
 }
 
+/* 408, 425 and 429 ask to come later, and say nothing against the request. An
+ * informational status is no final answer. */
 static stg_fault fault_of_status(int status)
 {
     if (status == 408 || status == 425 || status == 429)

@@ -353,6 +353,7 @@ static const table tables[] = {
     [STG_CODE_KAFKA] = {"kafka", "KAFKA_", ROWS(kafka)},
 };
 
+/* A kind out of range has no names and no prefix. */
 static const table *table_of(stg_code_kind kind)
 {
     static const table none = {.prefix = "", .cause = ""};
@@ -368,6 +369,8 @@ const stg_code_row *stg_code_at(stg_code_kind kind, size_t i)
     return i < t->count ? &t->rows[i] : NULL;
 }
 
+/* The first row of a code has the name that is printed: Kafka's own stands
+ * before librdkafka's. */
 const stg_code_row *stg_code_about(stg_code_kind kind, uint32_t code)
 {
     const stg_code_row *row;
@@ -389,6 +392,7 @@ static bool is_named(stg_code_kind kind)
     return kind == STG_CODE_REDIS || kind == STG_CODE_AMQP1;
 }
 
+/* Codes of librdkafka are negative, and kept in a uint32_t. */
 static void write_number(stg_writer *w, stg_code_kind kind, uint32_t code)
 {
     char sqlstate[6];
@@ -404,6 +408,8 @@ static void write_number(stg_writer *w, stg_code_kind kind, uint32_t code)
     }
 }
 
+/* As policies read it: `exit 3`, `grpc:14`, `redis:LOADING`, and a status as
+ * bare digits. */
 void stg_code_write(stg_writer *w, stg_code_kind kind, uint32_t code)
 {
     const table *t = table_of(kind);

@@ -102,6 +102,7 @@ static bool take_asctime(const char *at, moment *m)
     if (!take_text(&at, " ") || !take_month(&at, &m->month) ||
         !take_text(&at, " "))
         return false;
+    // A day of one digit has a blank in front.
     if (!take_number(&at, take_text(&at, " ") ? 1 : 2, &m->day))
         return false;
     return take_text(&at, " ") && take_time(&at, m) && take_text(&at, " ") &&
@@ -130,6 +131,9 @@ static int64_t days_before(int64_t year)
     return 365 * year + year / 4 - year / 100 + year / 400;
 }
 
+/* Years begin in March: (153 month + 2) / 5 is the number of days before a
+ * month then. Source: Hinnant, "chrono-compatible low-level date algorithms",
+ * days_from_civil. */
 static int64_t to_unix(const moment *m)
 {
     enum { DAYS_TO_1970 = 719468 + 146097 }; // and 400 years, for the year 0
@@ -207,6 +211,7 @@ const char *stg_delay_name(size_t i, stg_delay_header *header)
     return names[i].name;
 }
 
+/* The first header of a kind counts. */
 void stg_delay_note(stg_delay_headers *headers, stg_delay_header header,
                     const char *value)
 {
@@ -232,6 +237,8 @@ typedef struct limit {
     uint64_t reset; /* seconds from now */
 } limit;
 
+/* Without a number that remains, only an answer that may refuse for a limit
+ * says that it is used up. */
 static bool is_used_up(const limit *l, int status)
 {
     return l->has_remaining ? l->remaining == 0
@@ -243,6 +250,8 @@ static uint64_t reset_of(const limit *l, int status)
     return l->has_reset && is_used_up(l, status) ? l->reset : 0;
 }
 
+/* Leaves *has as it is for any other parameter, and for one that is no
+ * number. */
 static void read_parameter(stg_reader piece, const char *name, bool *has,
                            uint64_t *value)
 {
@@ -276,7 +285,8 @@ static stg_reader take_piece(stg_reader *rest)
 }
 
 /* "default";r=0;t=30, "burst";r=7;t=2: each member is a limit. Or, in earlier
- * drafts, one limit: limit=100, remaining=0, reset=30. */
+ * drafts, one limit: limit=100, remaining=0, reset=30. The longest wait of all
+ * limits counts. */
 static uint64_t read_rate_limit(const char *text, int status)
 {
     stg_reader rest = {text, text + strlen(text)};
@@ -301,7 +311,8 @@ static uint64_t read_rate_limit(const char *text, int status)
     }
 }
 
-/* Seconds from now, or since 1970. */
+/* Seconds from now, or since 1970. From 10^9 on a number is a time since 1970;
+ * from 10^12 on, as in milliseconds, it is not understood and left out. */
 static uint64_t read_reset(const stg_delay_headers *h, int64_t from_s)
 {
     const uint64_t epoch_least = 1000000000, epoch_end = 1000000000000;
@@ -334,6 +345,9 @@ static bool says_nothing(const stg_delay_headers *h)
            h->rate_limit == NULL && h->rate_limit_reset == NULL;
 }
 
+/* The most exact header wins: milliseconds, seconds, a date, and then the
+ * limits. A Retry-After that cannot be read is no wait, and the limits are not
+ * asked in its place. */
 stg_ns stg_delay_read(const stg_delay_headers *headers, int64_t wall_s)
 {
     int64_t from_s = clamp_wall(wall_s), until_s;

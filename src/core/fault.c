@@ -114,6 +114,7 @@ const stg_fault_info *stg_fault_about(stg_fault fault)
     return stg_fault_row(fault);
 }
 
+/* A number out of range reads as `other`. */
 const char *stg_category_name(stg_category category)
 {
     return categories[(unsigned)category <= STG_CATEGORY_OTHER
@@ -133,6 +134,7 @@ static uint32_t digit_of(char c)
     return 36;
 }
 
+/* In base 36, five digits fit into 26 bits. UINT32_MAX: it is no SQLSTATE. */
 uint32_t stg_sqlstate_pack(const char *sqlstate)
 {
     uint32_t code = 0;

@@ -7,7 +7,6 @@
 
 #include "core/retry_internal.h"
 #include "core/rule.h"
-#include "core/wait.h"
 #include "core/writer.h"
 
 stg_status stg_hedge_check(const stg_hedge_options *o, stg_error *err)
@@ -39,6 +38,8 @@ static bool is_in_round(const stg_hedge *h, const stg_retry *r)
            has(r, IN_ATTEMPT);
 }
 
+/* STG_NEVER: no hedge. A percentile needs the latencies of a peer, and enough
+ * of them. */
 static stg_ns find_delay(const stg_retry *r)
 {
     const stg_hedge_options *o = &r->policy->hedge;
@@ -53,6 +54,7 @@ static stg_ns find_delay(const stg_retry *r)
                                           o->percentile);
 }
 
+/* Without hedges the round has one attempt, and no further moment. */
 void stg_hedge_begin(stg_hedge *h, const stg_retry *r, stg_ns now)
 {
     if (h == NULL)
@@ -80,6 +82,8 @@ static bool is_left_to_outer(const stg_retry *r)
     return outer != NULL;
 }
 
+/* A hedge is more load: none goes to a peer that is broken, being probed, or
+ * throttled. */
 static bool is_peer_at_rest(const stg_retry *r, stg_ns now)
 {
     const stg_peer *peer = r->with->peer;
@@ -162,6 +166,8 @@ static void count_at_throttle(const stg_retry *r, stg_ns now)
         (void)stg_throttle_enter(&r->with->peer->throttle, now, &rng, NULL);
 }
 
+/* The moment is used up even where the hedge is refused: it is not asked for
+ * again. */
 bool stg_hedge_admit(stg_hedge *h, stg_retry *r, stg_ns now, uint32_t *index)
 {
     if (!is_in_round(h, r) || now < h->due_at)
@@ -235,6 +241,8 @@ static bool is_final(const stg_retry *r, const stg_outcome *o)
            stg_fault_category(o->fault) != STG_CATEGORY_LOCAL;
 }
 
+/* A time-out is noted, too: without it the percentile would know fast answers
+ * only. */
 static void note_latency(const stg_retry *r, const stg_outcome *o, stg_ns now)
 {
     if (r->policy->hedge.percentile != 0 && r->with->peer != NULL &&
@@ -250,6 +258,7 @@ static stg_decision end_round(stg_hedge *h, stg_retry *r, const stg_outcome *o,
 {
     stg_outcome last = *o;
 
+    // The longest wait that any attempt of the round was asked for.
     last.delay = stg_ns_max(o->delay, stg_ns_sub(h->not_before_at, now));
     withdraw(h, r);
     note_latency(r, o, now);
@@ -270,12 +279,16 @@ static stg_decision go_on(stg_hedge *h, const stg_retry *r,
     if (has(r, PAYING))
         stg_retry_count_failure(r, o);
     h->not_before_at = stg_ns_max(h->not_before_at, stg_ns_add(now, asked));
+    // stg_fault_category(o->fault) == STG_CATEGORY_OVERLOAD)| The server asks
+    // for less: no further hedge goes out.
     if (o->delay > 0 || stg_fault_category(o->fault) == STG_CATEGORY_OVERLOAD)
         h->due_at = STG_NEVER;
     tell(r, STG_EVENT_DECISION, o, go, now);
     return go;
 }
 
+/* An attempt that is not under way was withdrawn, or has reported before: its
+ * report changes nothing. */
 stg_decision stg_hedge_step(stg_hedge *h, stg_retry *r, uint32_t index,
                             const stg_outcome *o, stg_ns now, stg_rng *rng)
 {

@@ -12,6 +12,7 @@ enum { COUNTERS = STG_LATENCY_WORDS * IN_WORD, OCTAVES = COUNTERS / 4 };
 enum { LEAST = 100, MOST = 1000 };
 static const uint64_t halved_once = UINT64_C(1) << 32; /* in count */
 
+/* The last counter takes all latencies that are longer. */
 static unsigned counter_of(stg_ns took)
 {
     uint64_t units = took >> UNIT_BITS;
@@ -66,6 +67,7 @@ void stg_latencies_add(stg_latencies *l, stg_ns took)
 
     if (l == NULL)
         return;
+    // Two words, one after the other: a reader may see one of them alone.
     stg_word_change(&l->counters[counter / IN_WORD], add_one, &one);
     stg_word_change(&l->count, count_one, &is_full);
     if (!is_full)
@@ -75,6 +77,8 @@ void stg_latencies_add(stg_latencies *l, stg_ns took)
         stg_word_change(&l->counters[i], halve, &is_odd_turn);
 }
 
+/* Returns the end of the counter that the percentile falls into: too long by
+ * the width of a counter at most, never too short. */
 stg_ns stg_latencies_percentile(const stg_latencies *l, uint32_t percentile)
 {
     uint64_t count = l == NULL ? 0 : (uint32_t)stg_word_read(&l->count);

@@ -10,6 +10,7 @@
 
 /* -- the rate limit */
 
+/* The standard burst is what the rate gives in 100 ms, 1 at least. */
 stg_status stg_limiter_init(stg_limiter *l, uint32_t rate, uint32_t burst,
                             stg_error *err)
 {
@@ -115,8 +116,11 @@ uint32_t stg_bulkhead_taken(const stg_bulkhead *b)
 
 /* -- the peer, which has these, a budget, a breaker and a throttle */
 
+/* stg_peer.mark of a peer that was initialised. A zeroed one is refused. */
 static const uint32_t made = 0x73746770;
 
+/* The mark is written last: a peer of which a part was refused stays
+ * unusable. */
 stg_status stg_peer_init(stg_peer *peer, const stg_policy *policy)
 {
     if (peer == NULL)
@@ -143,6 +147,8 @@ stg_status stg_peer_limit(stg_peer *peer, uint32_t rate, uint32_t burst,
     return stg_limiter_init(&peer->limiter, rate, burst, err);
 }
 
+/* Only parts that the policy has are compared: a policy without a breaker may
+ * share a peer that has one. */
 stg_misfit stg_peer_misfit(const stg_peer *peer, const stg_policy *policy)
 {
     if (peer == NULL || policy == NULL || peer->mark != made)

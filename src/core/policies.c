@@ -21,7 +21,8 @@ static bool is_name_char(char c)
     return is_letter(c) || stg_is_digit(c) || c == '-' || c == '_' || c == '.';
 }
 
-/* The next line without its end and its comment. */
+/* The next line without its end and its comment. A '#' begins a comment
+ * anywhere, for no word of the language has one. */
 static stg_reader next_line(stg_policies *walk)
 {
     stg_reader rest = {walk->text + walk->at, walk->text + walk->size};
@@ -71,6 +72,8 @@ static uint32_t find_line(const stg_policies *walk, const stg_reader *name,
     return 0;
 }
 
+/* A preset's name is refused: a text that begins with it would mean two
+ * policies. */
 static bool check_name(const stg_policies *walk, const stg_parser *at,
                        const stg_reader *name, const stg_reader *rest)
 {
@@ -100,7 +103,8 @@ static bool check_name(const stg_policies *walk, const stg_parser *at,
     return stg_parser_refuse(at, name->at, name->end, expected);
 }
 
-/* The next line that says something; false at the end. */
+/* The next line that says something; false at the end. *start is where its
+ * line begins, blanks included: columns count from there. */
 static bool next_entry(stg_policies *walk, stg_reader *line, const char **start)
 {
     while (walk->at < walk->size) {
@@ -113,6 +117,8 @@ static bool next_entry(stg_policies *walk, stg_reader *line, const char **start)
     return false;
 }
 
+/* *walk moves on only where a policy was read, or at the end: after an error,
+ * the next call finds the same error. */
 stg_status stg_policies_next(stg_policies *walk, char name[STG_NAME_MAX],
                              stg_policy *policy, stg_error *err)
 {
@@ -167,6 +173,8 @@ static stg_status refuse_unknown(const stg_policies *file, const char *name,
     return STG_NOT_FOUND;
 }
 
+/* Reads to the end although the name was found: an error further down is
+ * reported, whichever name is asked for. */
 stg_status stg_policies_find(const stg_policies *file, const char *name,
                              stg_policy *policy, stg_error *err)
 {

@@ -8,7 +8,6 @@
 #include "core/options.h"
 #include "core/rule.h"
 #include "core/text_internal.h"
-#include "core/wait.h"
 #include "core/writer.h"
 
 stg_policy stg_policy_default(void)
@@ -94,6 +93,7 @@ static stg_status refuse_twice(const stg_rule *r, stg_error *err)
     return STG_INVALID;
 }
 
+/* Compares each pair of at most 64 rules. */
 static stg_status check_rules(const stg_policy *p, stg_error *err)
 {
     uint32_t limited = 0;
@@ -138,6 +138,7 @@ stg_status stg_policy_check(const stg_policy *p, stg_error *err)
         stg_breaker_check(&p->breaker, err) != STG_OK ||
         check_rules(p, err) != STG_OK)
         return STG_INVALID;
+    // So that stg_policy_print() cannot fail for a policy that was checked.
     if (stg_policy_write(p, NULL, 0) >= STG_POLICY_TEXT_MAX)
         return stg_refuse(err,
                           "the policy is too long, expected at most 1023 "
@@ -145,6 +146,7 @@ stg_status stg_policy_check(const stg_policy *p, stg_error *err)
     return STG_OK;
 }
 
+/* Field by field: memcmp() would compare padding. */
 static bool equal_backoffs(const stg_backoff *a, const stg_backoff *b)
 {
     if (a->growth != b->growth || a->jitter != b->jitter ||
@@ -199,6 +201,8 @@ static bool equal_rules(const stg_policy *a, const stg_policy *b)
     return true;
 }
 
+/* A new field of stg_policy needs a line here: nothing else notices that it is
+ * missing. */
 bool stg_policy_equal(const stg_policy *a, const stg_policy *b)
 {
     if (a == NULL || b == NULL)

@@ -74,6 +74,7 @@ stg_ns stg_polly_sum(stg_ns base, uint32_t k, uint64_t u)
         exponent--;
     mantissa =
         stg_wide_high(exp2_of(u << (64 - U_BITS)) << 1, tanh_of(t) << 32);
+    // 5 / 7 is the 1 / 1.4 of the formula.
     mantissa = stg_wide_share(stg_wide_high(base, mantissa), 5, 7);
     return scale(mantissa, exponent + (int)k);
 }
@@ -93,7 +94,8 @@ stg_ns stg_polly_wait(stg_ns base, uint32_t n, uint64_t u, uint64_t v)
     return stg_ns_sub(sum, stg_polly_sum(base, k - 1, limit_u(v)));
 }
 
-/* The least u whose wait is not below low. */
+/* The least u whose wait is not below low. A binary search, since waits never
+ * fall as u rises. */
 static uint64_t least_u(const stg_backoff *b, uint32_t n, uint64_t v,
                         stg_ns low)
 {

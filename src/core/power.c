@@ -96,7 +96,8 @@ static uint64_t scale(uint64_t base, const wide_float *f, uint64_t limit)
     return top < limit ? top : limit;
 }
 
-/* base * (p / q)^exponent where that is no whole number, at most limit. */
+/* base * (p / q)^exponent where that is no whole number, at most limit. By
+ * squaring, from the lowest bit of the exponent. */
 static uint64_t broken_power(uint64_t base, uint32_t p, uint32_t q,
                              uint32_t exponent, uint64_t limit)
 {

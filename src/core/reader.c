@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+/* Reads pieces of a text from its front, without a copy. Numbers saturate, so
+ * that a check of their range finds them too large. A read that fails may have
+ * moved r->at: the caller is to give up on the word, or to read from a copy of
+ * r. */
+
 stg_reader stg_read_until(stg_reader *r, char c)
 {
     stg_reader piece = {r->at, r->at};
@@ -94,6 +99,8 @@ bool stg_read_decimal(stg_reader *r, uint32_t *thousandths)
     return true;
 }
 
+/* A bare 0 needs no unit. A fraction has three digits at most, and a
+ * nanosecond has none. More than 365 d is no duration. */
 bool stg_read_duration(stg_reader *r, stg_ns *ns)
 {
     static const struct {
@@ -121,6 +128,7 @@ bool stg_read_duration(stg_reader *r, stg_ns *ns)
     return *ns <= 365 * STG_DAY;
 }
 
+/* For values of headers: digits, with blanks around them, saturating. */
 bool stg_read_count(const char *text, uint64_t *count)
 {
     uint64_t n = 0;

@@ -52,6 +52,8 @@ static void write_attempts(stg_writer *w, const stg_report *r)
     stg_write_text(w, r->hedges == 1 ? " hedge" : " hedges");
 }
 
+/* The last outcome, or where there was none the reason in words; and the
+ * reason's name either way, to search for. */
 static void write_reason(stg_writer *w, const stg_report *r)
 {
     char name[STG_CAUSE_MAX];
@@ -84,6 +86,8 @@ static void write_flaw(stg_writer *w, const stg_report *r)
     stg_write_text(w, " (invalid)");
 }
 
+/* A call that was wrong, one that was refused before its first attempt, and
+ * all others have sentences of their own. */
 const char *stg_report_text(const stg_report *r, char text[STG_REPORT_TEXT_MAX])
 {
     stg_writer w = stg_writer_on(text, STG_REPORT_TEXT_MAX);

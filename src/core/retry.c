@@ -5,6 +5,18 @@
 #include "core/options.h"
 #include "core/retry_internal.h"
 
+/* The beginning and the end of an operation.
+ *
+ * An operation may hold things of others: a payment, a place of the rate
+ * limit, of the bulkhead or of the throttle, the breaker's probe, a part of a
+ * share. Each has a flag (retry_internal.h), and stg_retry_end() gives back
+ * all that is held, in whatever state the operation ends. A new thing to hold
+ * needs a flag, a line in release(), and a place in the mask of
+ * stg_retry_end().
+ *
+ * A call that is wrong (a flaw) ends the operation before its first attempt;
+ * the flaw is kept in `paid`, which has no other use then. */
+
 static const stg_with nothing;
 
 /* Of an operation that shares nothing with others. */
@@ -17,6 +29,8 @@ static stg_flaw find_own_flaw(const stg_policy *p)
     return stg_policy_is_shared(p) ? NO_PEER : NO_FLAW;
 }
 
+/* The policy's own flaws come first. That the policy needs a peer is a flaw
+ * only where none was given. */
 static stg_flaw find_flaw(const stg_policy *p, const stg_with *with)
 {
     static const stg_flaw misfits[] = {
@@ -38,6 +52,8 @@ static stg_flaw find_flaw(const stg_policy *p, const stg_with *with)
     return with->peer == NULL ? f : misfits[stg_peer_misfit(with->peer, p)];
 }
 
+/* Why it ended takes the bits of the other flags: an ended operation holds
+ * nothing. */
 static unsigned flags_of_end(stg_why why)
 {
     return ENDED | (unsigned)why << WHY_BIT;
@@ -165,6 +181,8 @@ stg_progress stg_progress_begin(const stg_policy *policy)
     return (stg_progress){.last = policy == NULL ? 0 : policy->backoff.base};
 }
 
+/* What the policy's next decision depends on, and no instants: those of
+ * another start of the machine mean nothing. */
 void stg_retry_save(const stg_retry *r, stg_progress *progress)
 {
     if (progress == NULL)
@@ -177,6 +195,8 @@ void stg_retry_save(const stg_retry *r, stg_progress *progress)
     memcpy(progress->limited, r->limited, sizeof progress->limited);
 }
 
+/* The attempt is under way, and its peer is not asked again: so a policy that
+ * needs a peer may go without one here. */
 stg_status stg_retry_resume(stg_retry *r, const stg_policy *policy,
                             const stg_with *with, const stg_progress *progress,
                             stg_ns began_at, stg_ns attempt_at)
@@ -240,6 +260,8 @@ void stg_retry_release_payment(stg_retry *r, stg_ns now)
     stg_budget_give_back(own_budget(r), r->paid, r->since_at, now);
     if (r->with->shared_budget != NULL)
         stg_budget_give_back(
+            // With a place or in a queue shared_at has another meaning, and
+            // since_at stands for both: clear_shared_at().
             r->with->shared_budget, r->paid,
             has(r, PLACED | QUEUED) ? r->since_at : r->shared_at, now);
 }
@@ -317,6 +339,8 @@ stg_decision stg_retry_cancel(stg_retry *r, stg_ns now)
     return stg_retry_end(r, STG_WHY_CANCELLED, NULL, now);
 }
 
+/* 0 for an operation that was never started, or was refused: no attempt of it
+ * may take any time. */
 stg_ns stg_retry_timeout(const stg_retry *r, stg_ns now)
 {
     stg_ns left;

@@ -1,5 +1,13 @@
 /* When an attempt may begin: budget, throttle, rate limit, bulkhead and
- * breaker. */
+ * breaker. ask_all() has their order: cancel, deadline, a debt to the budget,
+ * throttle, rate limit, bulkhead, breaker. The breaker comes last, so that a
+ * probe that it grants goes out at once.
+ *
+ * What was taken stays held, by its flag, while something behind it makes the
+ * operation wait: the next call does not take it again. shared_at has three
+ * meanings, by flag: when the shared budget is good for the payment (HELD),
+ * when the rate limit has the place (PLACED), since when it waits for the
+ * bulkhead (QUEUED). */
 #include "core/retry_internal.h"
 
 #include <stdatomic.h>
@@ -64,6 +72,7 @@ static stg_decision begin_attempt(stg_retry *r, stg_ns now)
     return go;
 }
 
+/* STG_NEVER: it was refused by chance, and no later moment is better. */
 static stg_decision pass_throttle(stg_retry *r, stg_ns now, stg_rng *rng)
 {
     stg_ns due_at;
@@ -161,6 +170,8 @@ static stg_decision settle_debt(stg_retry *r, stg_ns now, stg_rng *rng)
     }
     wait = stg_backoff_wait(&r->policy->backoff, r->attempts, &last, rng);
     due_at = stg_ns_add(now, stg_ns_max(least, wait));
+    // !fits_deadline(r, due_at))| Refused with an instant: the budget knows
+    // when it could pay, and that is too late.
     if (g.from_at != STG_NEVER || !fits_deadline(r, due_at))
         return stg_retry_end(r, STG_WHY_BUDGET, NULL, now);
     return stg_retry_begin_wait(r, due_at, STG_WHY_BUDGET, NULL, now);
@@ -181,6 +192,8 @@ static stg_decision pass_limits(stg_retry *r, stg_ns now, stg_rng *rng)
     return d;
 }
 
+/* With breaker-scope=retries an open breaker does not hold the first
+ * attempt. */
 static stg_decision pass_breaker(stg_retry *r, stg_ns now, stg_rng *rng)
 {
     stg_ns reopen_at;

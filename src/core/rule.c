@@ -84,6 +84,8 @@ static bool is_code(const stg_rule *r)
     }
 }
 
+/* No rule may name the category `own`: what this side did is not retried by
+ * category. */
 static bool is_link(const stg_rule *r)
 {
     bool has_no_code = r->code_kind == STG_CODE_NONE;
@@ -147,6 +149,7 @@ static bool matches(const stg_rule *r, const stg_outcome *o)
     return false; // gcov-excl: no such link
 }
 
+/* `best` is the most exact link so far: less is more exact. */
 stg_ruling stg_rule_find_own(const stg_policy *p, const stg_outcome *o,
                              stg_ruling found, unsigned best)
 {

@@ -4,6 +4,16 @@
 
 #include "core/rule.h"
 
+/* Words for faults, in each spelling that somebody may have at hand: names of
+ * policies (refused), causes of records (CONNECTION_REFUSED), categories and
+ * their letters, codes with a prefix (grpc:14, GRPC_UNAVAILABLE), bare names
+ * (ECONNREFUSED, LOADING) and bare numbers. Case does not matter, nor '_' for
+ * '-'.
+ *
+ * The readers are tried one after the other, and no word is read by two of
+ * them but `cancelled`, where the fault comes before gRPC's code. So a name
+ * that is added to one table must not be in another. */
+
 /* Kinds of codes whose names are read without their prefix, too. */
 static const stg_code_kind named[] = {STG_CODE_GRPC, STG_CODE_REDIS,
                                       STG_CODE_AMQP1, STG_CODE_KAFKA};
@@ -127,6 +137,8 @@ static bool read_category(const stg_reader *word, stg_rule *rule)
     return false;
 }
 
+/* Five letters may be any word: without a prefix a SQLSTATE is told by a digit
+ * in its first or third place. */
 static bool is_like_sqlstate(const stg_reader *word)
 {
     return word->end - word->at == 5 &&
@@ -166,6 +178,8 @@ bool stg_spelling_read(stg_reader word, stg_rule *rule)
     return read_bare_name(&word, rule) || read_cause(&word, rule);
 }
 
+/* By way of the classifiers, so that it has the fault and the flags of the
+ * real failure. */
 static stg_outcome outcome_of_code(stg_code_kind kind, uint32_t code)
 {
     const stg_code_row *row = stg_code_about(kind, code);
@@ -219,6 +233,8 @@ static const char *name_at(size_t i)
     return stg_errno_name_at(i);
 }
 
+/* All words, one by one, for suggestions. Not all of them may stand in a
+ * policy. */
 const char *stg_spelling_word(size_t i)
 {
     enum {

@@ -3,9 +3,19 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "core/rule.h"
 #include "core/text_internal.h"
-#include "core/wait.h"
 #include "core/writer.h"
+
+/* Reads a policy's text word by word: a growth, settings `key=value`
+ * (text_settings.c), lists of faults (text_rules.c). A preset is a text of the
+ * same language. It is read first, and each of its words may be said again
+ * behind it.
+ *
+ * p->words[] has the place of each key, for two uses: a key may stand once,
+ * and an error of stg_policy_check(), which knows no text, is reported at the
+ * word that it names (find_place). The enum of keys below counts rows of
+ * stg_parser_settings: who moves rows there changes it. */
 
 /* Not all settings: a word of 40 bytes and this fit the text of an error. */
 static const char expected_word[] =
@@ -214,6 +224,7 @@ static bool refuse_word(const stg_parser *p, const stg_reader *word)
     return stg_parser_refuse_word(p, word, s.name, expected_word);
 }
 
+/* A growth is a word by itself; all others have a '='. */
 static bool read_word(stg_parser *p, const stg_reader *word)
 {
     bool is_one;
@@ -310,6 +321,8 @@ static const char *find_place(const stg_parser *p, const char *sentence)
     return p->text;
 }
 
+/* Fills in what the text leaves open, before the check: a cap that no base or
+ * floor exceeds, and a power. */
 static bool finish(stg_parser *p)
 {
     stg_backoff *b = &p->policy.backoff;
@@ -331,6 +344,7 @@ static bool finish(stg_parser *p)
     return false;
 }
 
+/* *policy is written only where all was read. */
 stg_status stg_parser_run(stg_policy *policy, const char *source, uint32_t line,
                           uint32_t column, const char *text, size_t size,
                           stg_error *err)

@@ -10,7 +10,6 @@
 #include "core/backoff_draw.h"
 #include "core/options.h"
 #include "core/rule.h"
-#include "core/wait.h"
 #include "core/writer.h"
 
 /* The growth stands before the first key. */
@@ -115,6 +114,7 @@ static void write_backoff(stg_writer *w, const stg_policy *p)
 {
     const stg_backoff *b = &p->backoff;
     stg_backoff unset = stg_backoff_default();
+    // A cap that changes no wait is written only where somebody has set it.
     bool has_cap = stg_backoff_grows(b) || b->jitter == STG_JITTER_DECORRELATED;
 
     write_growth(w, b);
@@ -169,6 +169,7 @@ static bool is_first_of_its_limit(const stg_policy *p, uint32_t index)
     return true;
 }
 
+/* once= first, then each limit at the place of its first rule. */
 static void write_limited(stg_writer *w, const stg_policy *p)
 {
     char text[16];
@@ -188,6 +189,8 @@ static void write_limited(stg_writer *w, const stg_policy *p)
     }
 }
 
+/* Rules are grouped by their limit. Their order in the struct is lost by that,
+ * and has no meaning. */
 static void write_rules(stg_writer *w, const stg_policy *p)
 {
     const char *key = p->default_rules ? "retry=default," : "retry=";

@@ -1,5 +1,7 @@
 /* The lists of faults in a policy's text (retry=, once=, at-most=, never=) as
- * rules, with the place of each, so that an error can point at it. */
+ * rules, with the place of each, so that an error can point at it. Rules on
+ * the same link replace those of a preset, and are refused where the text
+ * itself has two. */
 #include <string.h>
 
 #include "base/suggest.h"

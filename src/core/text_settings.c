@@ -1,5 +1,8 @@
-/* text_settings.c - the settings of a policy's text: each with its key, what its
- * value is read by, and what is said of one that cannot be read. */
+/* text_settings.c - the settings of a policy's text: each with its key, what
+ * its value is read by, and what is said of one that cannot be read. A reader
+ * takes the value as far as it understands it, and returns whether that was
+ * all. Ranges that depend on other settings are left to stg_policy_check().
+ * Readers start from nothing, for a preset may have set the same before. */
 #include "core/text_internal.h"
 
 #include "core/codes.h"
@@ -343,6 +346,7 @@ static bool read_hedge(stg_parser *p, stg_reader *value)
            o->max != 0;
 }
 
+/* The number in front of the '%' was read as failures in a row. */
 static bool read_share(stg_reader *value, stg_breaker_options *o)
 {
     stg_reader window;
@@ -359,6 +363,7 @@ static bool read_share(stg_reader *value, stg_breaker_options *o)
     return read_time(&window, &o->window);
 }
 
+/* A '-' with nothing behind it is refused. */
 static bool read_opening(stg_reader *value, stg_breaker_options *o)
 {
     stg_reader open = stg_read_until(value, '-');

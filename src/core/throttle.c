@@ -1,4 +1,11 @@
-/* A client that holds itself back: Google's by chance, Amazon's by a rate. */
+/* A client that holds itself back: Google's by chance, Amazon's by a rate.
+ * Neither takes a lock.
+ *
+ * sre: a request is dropped with the chance (requests - k accepts) / (requests
+ * + 1), over the last slices of 10 s. aws: answers are counted by half
+ * seconds; throttling cuts the rate to 0.7 of what it was, other answers let
+ * it grow by a cubic curve, to twice the measured rate at most. throttle.h has
+ * the sources. */
 #include <stagger/throttle.h>
 
 #include <stagger/breaker.h>
@@ -79,6 +86,8 @@ typedef struct answers {
     uint64_t half, count, halves; /* halves 0: none has ended */
 } answers;
 
+/* The answer that comes in a new half second is counted in the one that it
+ * ends: a->count is the number of that one. */
 static bool count_answer(uint64_t seen, uint64_t *next, void *arg)
 {
     answers *a = arg;
@@ -92,6 +101,7 @@ static bool count_answer(uint64_t seen, uint64_t *next, void *arg)
     return a->count <= rate_mask || a->halves > 0;
 }
 
+/* An exponential average: 4/5 of it is the newest rate. */
 static bool smooth(uint64_t seen, uint64_t *next, void *rate)
 {
     *next = (4 * *(uint64_t *)rate + seen) / 5;
@@ -148,6 +158,8 @@ static bool is_throttled(const stg_outcome *o)
     return stg_budget_charge(o) == STG_CHARGE_THROTTLE;
 }
 
+/* Two threads may write the peak and the rate in any order: each value is good
+ * by itself, and the next answer corrects it. */
 static void adjust(stg_throttle *t, const stg_outcome *o, stg_ns now)
 {
     uint64_t rate = stg_word_read(&t->rate), measured, next;
@@ -168,7 +180,8 @@ static void adjust(stg_throttle *t, const stg_outcome *o, stg_ns now)
     write(&t->rate, stg_ns_min(stg_ns_max(next, RATE_LEAST), 1000000000));
 }
 
-/* *due_at is now, unless it has to wait. */
+/* *due_at is now, unless it has to wait. The bucket's word is `newest`, which
+ * only sre uses otherwise. */
 static bool enter_at_rate(stg_throttle *t, stg_ns now, stg_ns *due_at)
 {
     uint32_t rate = (uint32_t)stg_word_read(&t->rate);
@@ -195,6 +208,7 @@ bool stg_throttle_enter(stg_throttle *t, stg_ns now, stg_rng *rng,
     return may;
 }
 
+/* An answer that says nothing of the remote takes its request back. */
 void stg_throttle_report(stg_throttle *t, const stg_outcome *o,
                          stg_ns started_at, stg_ns now)
 {

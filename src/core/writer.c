@@ -1,5 +1,6 @@
 /* Text without printf, which core does not have. A text that does not fit is
- * cut, and its whole length still counted, so that a caller can tell. */
+ * cut, and its whole length still counted, so that a caller can tell. The text
+ * ends in a NUL after each piece, if it has room for one. */
 #include "core/writer.h"
 
 #include <string.h>
@@ -28,6 +29,8 @@ void stg_write_text(stg_writer *w, const char *text)
         stg_write_char(w, *text++);
 }
 
+/* Texts of errors quote what anybody may have written: only printable ASCII
+ * goes in. */
 void stg_write_part(stg_writer *w, const char *text, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -43,6 +46,7 @@ void stg_write_word(stg_writer *w, const char *word, size_t length)
         stg_write_text(w, "...");
 }
 
+/* The end of a long path says more than its beginning. */
 void stg_write_path(stg_writer *w, const char *path)
 {
     enum { SHOWN = 100 };
@@ -83,6 +87,8 @@ void stg_write_thousandths(stg_writer *w, uint64_t thousandths)
     }
 }
 
+/* In the largest unit that divides it, so that it is read back as the same
+ * number. */
 void stg_write_duration(stg_writer *w, stg_ns ns)
 {
     static const struct {

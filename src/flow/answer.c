@@ -1,4 +1,14 @@
-/* The store's answer to a group. */
+/* The store's answer to a group.
+ *
+ * A group is whole or not at all. STORED: its changes are booked, and only now do
+ * its deliveries go on. FULL: nothing of it was written, all of it waits again, and
+ * cursors are tried without rows, since they make room. FENCED: the partition is
+ * another hub's, and what is left of the group is made anew. UNKNOWN: it may have
+ * been written, so that the very same group is sent again; building another one
+ * could book a change twice.
+ *
+ * A partition may be lost between a group and its answer: each piece of the group
+ * looks whether its partition is still here. */
 #include "flow/state.h"
 
 /* A partition of the group that is still here, or NULL: what was lost counts

@@ -1,4 +1,8 @@
-/* The invariants that hold between any two calls. */
+/* The invariants that hold between any two calls.
+ *
+ * stg_flow_check() recounts from the lists what flow keeps as counters, and
+ * returns the first claim that does not hold, as its source text. The simulator's
+ * worlds call it after every event; the hub never does, for it reads everything. */
 #include "core/options.h"
 #include "flow/state.h"
 

@@ -1,4 +1,16 @@
-/* Which attempt starts next: the lanes take turns, one attempt a turn. */
+/* Which attempt starts next: the lanes take turns, one attempt a turn.
+ *
+ * Each lane is in one list: ready, idle (no messages), without a shared slot, or
+ * in none, and then its timer, the end of an attempt or a stored group wakes it.
+ * A lane that is not ready costs nothing, so that a thousand dead targets do not
+ * slow one that is well.
+ *
+ * Whatever could refuse an attempt is asked in an order in which nothing is spent
+ * in vain: slot, delivery, deadline, rate, breaker, budget. What the later ones
+ * refuse, the earlier ones get back (return_rate, return_permit).
+ *
+ * Live messages come before parked ones, but one start in four is for a parked
+ * one that is due: neither can starve the other. */
 #include "core/rule.h"
 #include "flow/state.h"
 

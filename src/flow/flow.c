@@ -5,6 +5,19 @@
 #include "core/options.h"
 #include "flow/state.h"
 
+/* The flow as a whole: its memory, its clock, its stop, and the order in which it
+ * gives out actions.
+ *
+ * Messages are counted by references and bounded by memory_max. Room is made by
+ * what can be read again: first parked rows (the store has them), then the oldest
+ * messages of the largest window (the log has them). What an attempt needs is
+ * never evicted.
+ *
+ * stg_flow_next() asks the parts in a fixed order, so that a run depends on its
+ * input alone. Checkpoints come after starts, for what a start settles joins the
+ * group; they are asked once more at the end, since the parts between may have
+ * made one due. */
+
 /* -- memory and time ------------------------------------------------------- */
 
 void *stg_flow_allocate(stg_flow *f, size_t size)

@@ -3,6 +3,16 @@
 #include "core/options.h"
 #include "flow/state.h"
 
+/* The life of a lane: added, changed, paused, removed, freed.
+ *
+ * A lane is one target's reader of the log. Its peer (budget, breaker, rate,
+ * limit in flight) is made with its first attempt: of 10,000 targets most are
+ * idle. A change of its options keeps what was spent: a reload must not refill a
+ * budget or close a breaker.
+ *
+ * Removal is in steps: attempts are cancelled and come back, what waits is
+ * cancelled into a row, the cursors are stored, and only then is it freed. */
+
 stg_lane *stg_flow_lane(const stg_flow *f, uint32_t number)
 {
     return number < f->lane_capacity ? f->lanes[number] : NULL;

@@ -1,4 +1,14 @@
-/* A lane's cursor in one partition. */
+/* A lane's cursor in one partition.
+ *
+ * `next` is the position after the last one taken, `base` the first one that is
+ * not settled: what is stored is base, and a restart goes on there. Between them
+ * the ring has a slot for each unsettled position, and for each settled one above
+ * an unsettled one.
+ *
+ * A cursor is in the window (`number` counts) or catches up (`next` counts) when
+ * the window has moved on: then its messages are read again for it alone.
+ * Positions that were settled above base before a restart are `restored`, and are
+ * passed over when the reader comes to them (I1). */
 #include <string.h>
 
 #include "flow/state.h"

@@ -1,5 +1,15 @@
 /* Order: who waits for whom in a lane, where its parked rows stand after a
- * restart, and how it changes. */
+ * restart, and how it changes.
+ *
+ * In an ordered lane a delivery keeps its slot in the ring until it is settled,
+ * also while it is parked; it is blocked while an earlier one of its key (or any,
+ * with strict order) has a slot (I18). Without order a parked one has no slot,
+ * and nobody waits for it.
+ *
+ * So a change of the order has to wait until the rows fit the new rule: towards
+ * an order, until all that was begun without has ended; away from it, until every
+ * row with a slot is in memory. The change is stored for all partitions in one
+ * group, since a restart reads the rows as the cursors say. */
 #include "flow/state.h"
 
 /* In a lane without order nobody waits for anybody. Strictly, for all. */

@@ -1,4 +1,16 @@
-/* A lane's parked rows: the earliest are in memory, the store has all. */
+/* A lane's parked rows: the earliest are in memory, the store has all.
+ *
+ * A cache holds the rows up to its mark, sorted by (due, position, partition,
+ * replay); what stands behind the mark is in the store only and is fetched when
+ * few are left. Retries and replays have a cache each, so that neither hides the
+ * other's due rows.
+ *
+ * The trap is a fetch under way: its answer is older than what happens meanwhile.
+ * Until it has come, new rows stay in memory wherever they stand, and a delivery
+ * that ends stays in `busy` as ENDED, so that its row is not taken for a new one.
+ *
+ * An ordered lane needs all its rows or none (is_whole): they stand before what is
+ * read from the log. */
 #include "flow/state.h"
 
 static int compare(uint64_t a, uint64_t b)

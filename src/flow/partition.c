@@ -1,5 +1,12 @@
 /* Partitions: assigned at the start or later, with what the store knows of the
- * lanes in them. */
+ * lanes in them.
+ *
+ * A partition has a slot, a small number that is used again: each lane has an
+ * array of cursors by slot. Room for one more is made in all lanes before anything
+ * changes, so that a lack of memory refuses the assignment and nothing else.
+ *
+ * An assignment has a number of its own. Reads that were asked for under an
+ * earlier one are told by it, and dropped. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,15 @@
-/* Partitions that are revoked in order, or lost. */
+/* Partitions that are revoked in order, or lost.
+ *
+ * Revoked: nothing begins any more; what is under way may end until the drain is
+ * over, then it is cut; a last checkpoint is stored; then it is given back. Its
+ * rows stay with this hub (keeps_rows) or leave with it.
+ *
+ * Lost: another hub may have it already. Nothing more is stored of it, attempts
+ * are cancelled, and what comes of them counts no more: the other hub delivers
+ * them again.
+ *
+ * A delivery is awaited where the partition waits for its end; under_way counts
+ * them, and the action REVOKED comes at zero. */
 #include <string.h>
 
 #include "flow/state.h"

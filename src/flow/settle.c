@@ -1,5 +1,14 @@
-/* The end of an attempt, and what follows for its delivery. */
-#include "core/wait.h"
+/* The end of an attempt, and what follows for its delivery.
+ *
+ * A first attempt that succeeds is settled at once and nothing is stored but the
+ * cursor, later: the path of nearly all messages. Everything else needs a row that
+ * is written, replaced or deleted, and is settled when the store has said so
+ * (stg_settle_durable).
+ *
+ * Breaker, limit, budget and gate each hear of the end, with one exception: what
+ * the hub's own network or its stop caused is no fault of the target, and the
+ * delivery is put back as it was (is_ours, is_as_before). */
+#include "core/rule.h"
 #include "flow/state.h"
 
 /* The hub's messages have an idempotency key: they may be repeated. */

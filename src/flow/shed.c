@@ -1,5 +1,13 @@
 /* Messages that a lane settles without an attempt: into one bulk row, durably,
- * with its cursor. */
+ * with its cursor.
+ *
+ * A lane does so while its circuit is open for longer than shed-after, when
+ * retention passes it, and when it is removed (then they are cancelled). A row is
+ * a range of positions of one partition, with one cause; its first position is
+ * its name in the store. So positions are folded in their order, and whatever
+ * else settles between two of them closes the range (stg_shed_break): a replay
+ * reads the whole range from the log again, and may not repeat what was
+ * delivered (I16). */
 #include "flow/state.h"
 
 void stg_shed_break(const stg_lane *l, stg_lane_cursor *p, uint64_t position)

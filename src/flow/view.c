@@ -1,5 +1,8 @@
 /* Views of a lane, or of all, for operators and metrics. Cheap: no more than a
- * few numbers of each partition are read. */
+ * few numbers of each partition are read.
+ *
+ * A view changes nothing and may be taken between any two calls. The state of a
+ * lane is the gravest thing that holds it back, in the order of find_state(). */
 #include "flow/state.h"
 
 const char *stg_lane_state_name(stg_lane_state state)

@@ -19,6 +19,8 @@ static stg_deadline *first_of(const stg_deadlines *all)
     return (stg_deadline *)all->heap.top; // node is its first field
 }
 
+/* What is set meanwhile for now or earlier is put behind this turn by
+ * stg_deadline_set(), so the loop has an end. */
 static void pass(uv_timer_t *timer)
 {
     stg_deadlines *all = timer->data;
@@ -50,6 +52,8 @@ static void close_timer(uv_handle_t *handle)
     all->closed(all->ctx);
 }
 
+/* A deadline that is still set must not be cleared behind this: its node
+ * points into the heap that is forgotten here. */
 void stg_deadlines_close(stg_deadlines *all, void (*closed)(void *ctx),
                          void *ctx)
 {

@@ -30,7 +30,9 @@ uint64_t stg_files_own(const stg_files *f)
     return stg_files_room(f) / 4;
 }
 
-/* Of a side that has `is`, where the other one has `others`. */
+/* Of a side that has `is`, where the other one has `others`. Of the other
+ * side's connections only those count that it owns: what it has beyond them,
+ * it gives back when it is asked. */
 static bool have_one(const stg_files *f, uint64_t is, uint64_t others)
 {
     uint64_t own = stg_files_own(f);

@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 #include "base/list.h"
-#include "host/log_line.h"
+#include "host/wall.h"
 
 enum {
     SERIES_MAX = 256,
@@ -81,6 +81,7 @@ static stg_log_now read_clocks(void *ctx)
                          read_clock(CLOCK_REALTIME)};
 }
 
+/* NO_COLOR counts only where it has a value (no-color.org). */
 stg_log_options stg_log_options_default(void)
 {
     const char *no_colour = getenv("NO_COLOR");
@@ -196,6 +197,8 @@ static void tell_dropped(stg_log *l, uint64_t utc)
     l->dropped = 0;
 }
 
+/* While the count of dropped lines cannot be written, no line is: a reader
+ * sees where they are missing. */
 static void tell(stg_log *l, const news *n)
 {
     stg_log_line line;
@@ -223,7 +226,8 @@ void stg_log_event(stg_log *l, stg_log_level level, const char *event,
 
 /* -- series ------------------------------------------------------------------ */
 
-/* Of what was hashed before, and the bytes. */
+/* Of what was hashed before, and the bytes. What was hashed before becomes a
+ * part of the seed. */
 static uint64_t hash_on(const stg_log *l, uint64_t hash, const void *bytes,
                         size_t size)
 {
@@ -247,6 +251,8 @@ static uint64_t hash_event(const stg_log *l, const char *event,
     return hash;
 }
 
+/* By the hash alone: 64 bits under a secret seed. From the newest on, for what
+ * repeats has mostly come just now. */
 static series *find_series(const stg_log *l, uint64_t hash)
 {
     for (stg_link *at = stg_list_last(&l->series); at != NULL;
@@ -310,7 +316,9 @@ static size_t keep_fields(const stg_log *l, form f, char *text, size_t room,
     return line.size;
 }
 
-/* Without memory there is no series, and every event is printed. */
+/* Without memory there is no series, and every event is printed. Where there
+ * are too many, the one that was silent for longest ends early, and its count
+ * is told. */
 static void begin_series(stg_log *l, stg_log_now now, uint64_t hash,
                          stg_log_level level, const char *event,
                          const stg_field *fields, size_t same)
@@ -337,6 +345,8 @@ static void begin_series(stg_log *l, stg_log_now now, uint64_t hash,
     l->series_count++;
 }
 
+/* The window is looked at when the event comes, too: a tick that is late loses
+ * no count. */
 void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
                     const stg_field *fields, size_t count, size_t same)
 {
@@ -412,6 +422,7 @@ void stg_log_set_least(stg_log *l, stg_log_level least)
         l->options.least = least;
 }
 
+/* What was counted and not told is told now. */
 void stg_log_free(stg_log *l)
 {
     stg_log_now now;

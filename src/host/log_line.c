@@ -2,15 +2,15 @@
  * out whole, and the line says cut=true. So printing allocates nothing and cannot
  * fail, and what is printed is valid logfmt or JSON, whatever bytes a value
  * has. */
-#include "host/log_line.h"
+#include "host/log.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/visible.h"
+#include "host/wall.h"
 
 enum {
     VALUE_MAX = 1024, /* bytes of a value as printed, without its "..." */
@@ -21,19 +21,6 @@ enum {
 #define FAINT "\033[2m"
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
-
-const char *stg_utc_text(uint64_t utc, char text[STG_UTC_TEXT_MAX])
-{
-    time_t seconds = (time_t)(utc / STG_S);
-    struct tm tm;
-    size_t length;
-
-    gmtime_r(&seconds, &tm);
-    length = strftime(text, STG_UTC_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text + length, STG_UTC_TEXT_MAX - length, ".%03uZ",
-             (unsigned)(utc / STG_MS % 1000));
-    return text;
-}
 
 void stg_log_line_init(stg_log_line *l, const stg_log_options *o, size_t room)
 {
@@ -48,6 +35,7 @@ void stg_log_line_init(stg_log_line *l, const stg_log_options *o, size_t room)
 
 /* -- bytes; a line without room for them is cut ----------------------------- */
 
+/* Leaves TAIL bytes free, so that the end of the line always fits. */
 void stg_log_line_raw(stg_log_line *l, const char *text, size_t size)
 {
     if (l->is_cut || size > l->room - TAIL - l->size) {
@@ -91,6 +79,7 @@ static size_t escape(const stg_log_line *l, stg_span text, char step[STEP_MAX])
     return c.size;
 }
 
+/* A long value is cut between characters, never inside of an escape. */
 static void add_escaped(stg_log_line *l, stg_span text)
 {
     char step[STEP_MAX];
@@ -129,6 +118,7 @@ static void add_text(stg_log_line *l, stg_span text)
 
 /* -- fields ------------------------------------------------------------------ */
 
+/* In JSON the unit is a part of the name, so that a number stays a number. */
 static void add_name(stg_log_line *l, const char *name, const char *unit)
 {
     char text[128];

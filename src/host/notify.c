@@ -60,6 +60,8 @@ static void tell_status(stg_notify *n, const char *lines)
     tell(text);
 }
 
+/* An owner that has not answered is not asked again, and sends no sign of
+ * life: that is how the manager notices that it hangs. */
 static void beat(stg_deadline *d)
 {
     stg_notify *n = STG_HEAP_HOLDER(d, stg_notify, beat);
@@ -99,6 +101,8 @@ void stg_notify_ready(stg_notify *n)
         tell_status(n, "READY=1");
 }
 
+/* The manager wants the time of the message with it: sd_notify(3),
+ * RELOADING=1. */
 void stg_notify_reloading(stg_notify *n)
 {
     char text[LINES_MAX];

@@ -29,6 +29,8 @@ static int refuse(stg_answer *a, const char *why)
 
 /* -- the headers that we need ---------------------------------------------- */
 
+/* Kept in lower case, and only as far as the longest name that is looked
+ * for. */
 static int take_name(llhttp_t *parser, const char *at, size_t size)
 {
     stg_answer *a = answer_of(parser);
@@ -89,6 +91,8 @@ static int take_value(llhttp_t *parser, const char *at, size_t size)
 
 /* -- the message ----------------------------------------------------------- */
 
+/* 101 is refused, for the request asked for no upgrade: what follows would be
+ * another protocol (RFC 9110, section 15.2.2). */
 static int end_head(llhttp_t *parser)
 {
     stg_answer *a = answer_of(parser);
@@ -106,6 +110,8 @@ static int end_head(llhttp_t *parser)
     return a->is_to_head || status < 200 || status == 204 || status == 304;
 }
 
+/* The body is counted up to body_max and not kept; an excerpt of it is.
+ * Without memory for the excerpt the answer is as good as with it. */
 static int take_body(llhttp_t *parser, const char *at, size_t size)
 {
     stg_answer *a = answer_of(parser);
@@ -128,6 +134,8 @@ static int take_body(llhttp_t *parser, const char *at, size_t size)
     return -1;
 }
 
+/* Pauses the parser: bytes behind the answer belong to none, and are not
+ * parsed. */
 static int end_message(llhttp_t *parser)
 {
     stg_answer *a = answer_of(parser);
@@ -235,6 +243,7 @@ static size_t feed_body(stg_answer *a, const char *bytes, size_t size)
     if (a->state == STG_ANSWER_OPEN &&
         (a->size - a->body_size) / FRAMING_TIMES >
             a->body_max + FRAMING_MAX / FRAMING_TIMES)
+        // Framing that outweighs the body by far.
         a->state = STG_ANSWER_CUT; // chunks, extensions or trailers
     return taken;
 }
@@ -272,6 +281,9 @@ stg_answer_state stg_answer_feed(stg_answer *a, const char *bytes, size_t size)
     return a->state;
 }
 
+/* Only a body that has neither a length nor chunks is whole at the end of the
+ * connection, and only where that end can be trusted: through TLS a bare end
+ * of TCP is a cut. */
 stg_answer_state stg_answer_end(stg_answer *a, bool is_in_order)
 {
     if (a->state != STG_ANSWER_OPEN)
@@ -317,6 +329,8 @@ char *stg_answer_take_excerpt(stg_answer *a, size_t *size)
     return excerpt;
 }
 
+/* The parser points to its owner, which is the copy from here on. The excerpt
+ * changes hands. */
 stg_answer *stg_answer_copy(stg_answer *a)
 {
     stg_answer *copy = malloc(sizeof *copy);

@@ -5,6 +5,15 @@
 #include "core/writer.h"
 #include "http/internal.h"
 
+/* One client for each loop. It has what the connections of all endpoints
+ * share: deadlines, names, contexts of TLS, the list of idle connections, and
+ * buffers; and it counts what must be closed before it can be freed.
+ *
+ * A buffer of the client is used by one connection at a time and within one
+ * call: whoever needs its bytes later copies them. The client is freed by
+ * whoever releases it last, so nothing may touch it behind a call of
+ * stg_client_release(). All on the loop's thread. */
+
 /* A write to a connection that the other side closed is an error like any
  * other, and no reason to die; uv_write() does not ask for that. */
 static void ignore_broken_pipes(void)
@@ -104,6 +113,7 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     c->has_waited = false;
     (void)uv_idle_init(loop, &c->turn); // cannot fail
     c->turn.data = c;
+    // The timer of the deadlines, and the idle handle.
     c->open = 2;
     c->is_closing = false;
     c->egress = (stg_egress){.allow = NULL};
@@ -113,6 +123,8 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     return STG_OK;
 }
 
+/* Copies both lists before the old ones go. `rule` counts the changes, so that
+ * connections of the pool are judged by the new rule before their next use. */
 stg_status stg_client_set_egress(stg_client *c, const stg_egress *e,
                                  stg_error *err)
 {
@@ -147,6 +159,8 @@ static void turn_closed(uv_handle_t *turn)
     stg_client_release(turn->data);
 }
 
+/* Connections and endpoints are closed by their users before; what is still
+ * open of them is waited for. */
 void stg_client_close(stg_client *c, void (*done)(void *ctx), void *ctx)
 {
     c->is_closing = true;

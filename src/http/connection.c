@@ -5,8 +5,20 @@
 
 #include "http/internal.h"
 
+/* An exchange on a connection: its phases (resolve, connect, TLS, write, wait,
+ * read), the time that each may take, and its end.
+ *
+ * An exchange ends once, by tell(), and that is the last use of the
+ * connection: who is told may send, cancel and free. Nobody is told from
+ * within send, so failures there go by stg_connection_fail_later(), which ends
+ * the exchange in the loop's next turn. `unsent` is said only where the other
+ * side cannot have read a byte of the request: by it a retry is safe. */
+
 /* -- deadlines ------------------------------------------------------------- */
 
+/* 0 is due in the loop's next turn. While the exchange waits for something of
+ * ours (a turn to dial, a thread of the resolver), the time of its phase
+ * stands still; it waits no longer than the whole exchange may take. */
 static stg_ns due_at(const stg_connection *c)
 {
     const stg_exchange *x = &c->exchange;
@@ -48,6 +60,8 @@ void stg_connection_wait(stg_connection *c)
     watch(c);
 }
 
+/* All instants move by the time that was waited: the target is not charged for
+ * it. */
 void stg_connection_go_on(stg_connection *c)
 {
     stg_ns waited;
@@ -80,6 +94,8 @@ static void forget_headers(stg_connection *c)
     c->exchange.kept = NULL;
 }
 
+/* Nothing points to c any more: its sockets are closed, and its exchange was
+ * told. */
 static void release(stg_connection *c)
 {
     stg_client *client = c->client;
@@ -94,6 +110,8 @@ static void release(stg_connection *c)
     stg_client_release(client);
 }
 
+/* The last socket and the end of the exchange come in any order: the later of
+ * them frees c. */
 void stg_connection_closed(stg_connection *c)
 {
     if (--c->handles == 0 && !c->has_exchange)
@@ -177,7 +195,8 @@ void stg_connection_fail(stg_connection *c, stg_outcome outcome,
     tell(c, end_exchange(c), &reply);
 }
 
-/* It has waited for something of ours for as long as it may take. */
+/* It has waited for something of ours for as long as it may take. Such an
+ * exchange is no attempt, and the sender tries it again. */
 static void put_back(stg_connection *c)
 {
     stg_reply reply = {.outcome = stg_failed(STG_FAULT_CANCELLED),
@@ -197,6 +216,7 @@ void stg_connection_fail_later(stg_connection *c, int error)
     watch(c);
 }
 
+/* done is called in the loop's next turn, as cancelled. */
 void stg_exchange_cancel(stg_exchange *x)
 {
     stg_connection *c =
@@ -259,6 +279,8 @@ static void time_out(stg_connection *c)
                         stg_connection_print_timeout(c, phase));
 }
 
+/* The deadline is never moved to be later, so it may pass before anything is
+ * due: then it is set again. */
 static void pass(stg_deadline *d)
 {
     stg_connection *c = (stg_connection *)d;
@@ -340,6 +362,8 @@ static void answered(stg_connection *c)
     };
     stg_endpoint *e;
 
+    // The connection is in the pool before done() is called, which may send
+    // again.
     e = end_exchange(c);
     if (is_reusable(c))
         stg_endpoint_keep(e, c, now);
@@ -396,6 +420,8 @@ void stg_connection_settle(stg_connection *c)
     }
 }
 
+/* Where bytes of an answer came, the end may be that of its body; else the
+ * phase has failed. */
 void stg_connection_lost(stg_connection *c, int error, bool is_in_order)
 {
     if (c->phase >= STG_PHASE_WRITE && stg_connection_heard(c) > 0 &&
@@ -452,6 +478,8 @@ static void begin_request(stg_connection *c)
     stg_wire_write(c);
 }
 
+/* Headers are lent for the call of send only, bodies until the exchange
+ * ends. */
 bool stg_connection_keep_headers(stg_connection *c)
 {
     stg_exchange *x = &c->exchange;
@@ -466,6 +494,8 @@ bool stg_connection_keep_headers(stg_connection *c)
     return true;
 }
 
+/* done is never called from within: what fails here at once is told in the
+ * loop's next turn. */
 void stg_connection_start(stg_connection *c, stg_span headers, stg_span body,
                           stg_ns timeout, stg_reply_fn *done, void *ctx,
                           stg_ns now)
@@ -493,6 +523,8 @@ void stg_connection_start(stg_connection *c, stg_span headers, stg_span body,
         stg_connection_fail_later(c, UV_ENOMEM);
 }
 
+/* Egress is asked again: its rule may have changed while the connection was
+ * made. */
 void stg_connection_connected(stg_connection *c)
 {
     stg_endpoint *e = c->endpoint;
@@ -529,6 +561,7 @@ void stg_connection_written(stg_connection *c)
     if (c->phase != STG_PHASE_WRITE)
         return;
     forget_headers(c);
+    // The answer may begin before the request has ended.
     if (stg_connection_heard(c) > 0)
         stg_connection_enter(c, STG_PHASE_READ, STG_NEVER);
     else

@@ -117,6 +117,8 @@ void stg_dial_print(const stg_connection *c, char *text, size_t size)
                    (unsigned)c->endpoint->port, of);
 }
 
+/* An active idle handle keeps the loop from sleeping: stg_dial_turn() stops it
+ * when nothing is left to do. */
 void stg_dial_wake(stg_client *c)
 {
     if (!stg_list_is_empty(&c->dials) && !c->is_closing)
@@ -210,6 +212,7 @@ static void connected(uv_connect_t *request, int status)
         return;
     }
     if (c->endpoint->name != NULL)
+        // The next dials to the name begin with the family that has worked.
         c->endpoint->name->family = s->family;
     stg_list_remove(&s->link);
     c->socket = s;
@@ -218,6 +221,8 @@ static void connected(uv_connect_t *request, int status)
     stg_connection_connected(c);
 }
 
+/* Returns an error of libuv, or 0. A socket that was begun is closed by itself
+ * after an error. */
 static int open_socket(stg_connection *c, const stg_address *to)
 {
     stg_socket *s = calloc(1, sizeof *s);
@@ -287,6 +292,8 @@ static void dial(stg_connection *c)
                                 c->exchange.whole_at);
     c->client->dialed++;
     error = open_socket(c, &a->at[c->address]);
+    // Not the address's fault: the same one is tried again, before all others
+    // that wait.
     if (stg_is_shortage(error)) {
         c->client->rest_until = stg_ns_add(stg_deadlines_now(), REST);
         wait_for_turn(c, true);
@@ -341,6 +348,9 @@ static void rest(stg_client *c)
                      stg_ns_add(stg_deadlines_now(), REST));
 }
 
+/* A turn dials STG_DIALS_MAX addresses at most, those of stg_dial_next()
+ * included. The handle stops after a turn that dialed none, so that the count
+ * begins anew in each. */
 void stg_dial_turn(uv_idle_t *turn)
 {
     stg_client *client = turn->data;
@@ -381,6 +391,8 @@ static void connect_to(stg_connection *c, stg_addresses *a)
         stg_dial_next(c);
 }
 
+/* Asks about the peer's own address, for the list of addresses is gone by the
+ * time that a connection comes out of the pool. */
 bool stg_dial_is_allowed(stg_connection *c)
 {
     struct sockaddr_storage peer;
@@ -405,6 +417,7 @@ const char *stg_dial_why(const stg_connection *c)
 
 /* -- resolve --------------------------------------------------------------- */
 
+/* Codes of libuv's as those of the system's resolver, which policies know. */
 static stg_outcome outcome_of(int error)
 {
     static const struct {

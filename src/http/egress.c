@@ -96,6 +96,8 @@ static stg_status refuse_part(stg_error *err, const char *text,
     return STG_INVALID;
 }
 
+/* Bits behind the prefix are refused and not cleared: they are more often a
+ * slip than meant. */
 stg_status stg_cidr_parse(stg_cidr *c, const char *text, stg_error *err)
 {
     const char *slash = strchr(text, '/');
@@ -189,7 +191,8 @@ static void consider(choice *c, const stg_cidr *network,
         *c = (choice){network, is_refused, what};
 }
 
-/* At one size the first one stays: the order is the rule's. */
+/* At one size the first one stays: the order is the rule's. So a network that
+ * is built in can be allowed by naming it, or a part of it. */
 static choice decide(const stg_egress *e, const stg_cidr *address)
 {
     choice c = {.by = NULL};
@@ -293,6 +296,8 @@ static void add_embedded(readings *r, const uint8_t *a)
         add_v4(r, inverted);
 }
 
+/* A mapped address has one reading, that of IPv4: the system connects by
+ * that. */
 static void read_v6(readings *r, const uint8_t *address)
 {
     if (begins(address, mapped, sizeof mapped)) {
@@ -305,6 +310,8 @@ static void read_v6(readings *r, const uint8_t *address)
     add_embedded(r, address);
 }
 
+/* All readings of the address must be allowed. An address of another family is
+ * refused. */
 bool stg_egress_allows(const stg_egress *e, const struct sockaddr *to,
                        char why[STG_EGRESS_WHY_MAX])
 {

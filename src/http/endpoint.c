@@ -76,6 +76,7 @@ static stg_status check_sizes(const stg_endpoint_options *o, stg_error *err)
     return STG_OK;
 }
 
+/* A token of RFC 9110, section 5.6.2, of any length. */
 static bool is_token(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -188,6 +189,8 @@ static bool has_agent(const char *headers)
     return false;
 }
 
+/* Returns the size that it needs, as snprintf() does: make() asks first, and
+ * prints then. */
 static int print_head(char *text, size_t size, const stg_endpoint_options *o,
                       const stg_url *url)
 {
@@ -235,6 +238,8 @@ static void set_options(stg_endpoint *e, const stg_endpoint_options *o,
     e->is_address = url->is_address;
 }
 
+/* One block of memory: the struct, and behind it all texts, each with a
+ * terminator. */
 static stg_endpoint *make(const stg_endpoint_options *o, const stg_url *url)
 {
     char peer[300], none[1];
@@ -322,6 +327,9 @@ static bool has_same_numbers(const stg_endpoint *a, const stg_endpoint *b)
            a->idle_count_max == b->idle_count_max && a->port == b->port;
 }
 
+/* Makes another endpoint to compare with, so that what options come to is
+ * decided in one place. Without memory they differ, and the endpoint is
+ * replaced. */
 bool stg_endpoint_matches(const stg_endpoint *e, const stg_endpoint_options *o)
 {
     stg_tls_options tls = tls_of(o);
@@ -387,6 +395,7 @@ static stg_connection *take(stg_endpoint *e, stg_ns now)
     return stg_connection_new(e, now);
 }
 
+/* NULL: there is no memory, and done is not called. */
 stg_exchange *stg_endpoint_send(stg_endpoint *e, stg_span headers,
                                 stg_span body, stg_ns timeout,
                                 stg_reply_fn *done, void *ctx)
@@ -415,6 +424,7 @@ void stg_endpoint_free(stg_endpoint *e)
     free(e);
 }
 
+/* Exchanges that are under way end as they would; the last one frees e. */
 void stg_endpoint_retire(stg_endpoint *e)
 {
     stg_connection *c;

@@ -29,6 +29,8 @@ static uint8_t begin_line(char c)
     return c == ' ' || c == '\t' ? STG_HEAD_FOLDED : STG_HEAD_LINE;
 }
 
+/* A line ends in CR LF and nothing else. A bare LF, a CR without its LF and a
+ * folded line stop the machine in a state that says so. */
 size_t stg_head_read(uint8_t *scan, const char *bytes, size_t size)
 {
     const char *at = bytes, *end = bytes + size;
@@ -97,6 +99,8 @@ const char *stg_chunks_why(const stg_chunks *c)
 
 /* -- the size line --------------------------------------------------------- */
 
+/* Sizes stay below 2^63: `left` shifted once more would lose its highest
+ * bits. */
 static uint8_t add_digit(stg_chunks *c, int digit)
 {
     if (c->left > (INT64_MAX >> 4))
@@ -126,6 +130,8 @@ static uint8_t read_extension(char byte)
     return (c < ' ' && byte != '\t') || c == 0x7f ? WRONG_LINE : EXTENSION;
 }
 
+/* Counts the bytes of the size line, extensions included: nobody may send one
+ * without an end. */
 static uint8_t read_size(stg_chunks *c, char byte)
 {
     int digit = stg_hex_digit(byte);
@@ -194,6 +200,8 @@ static void read_trailers(stg_chunks *c, stg_span *in)
     in->size -= size;
 }
 
+/* The data of one chunk may come as several pieces, each where it lies in
+ * `in`. */
 stg_chunks_event stg_chunks_next(stg_chunks *c, stg_span *in, stg_span *piece)
 {
     while (c->state < ENDED && in->size > 0) {

@@ -4,6 +4,18 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/refuse.h"
+
+/* Names of header fields with a meaning, what bytes names and values may have,
+ * and lines of "Name: value\r\n".
+ *
+ * There are two ways to compare names. stg_header_same() takes '_' for '-',
+ * and decides who may say a header: what a gateway could turn into a header of
+ * ours is taken for it. stg_header_equal() knows case only, and reads headers
+ * as RFC 9110 has them: a request's Content_Length is no Content-Length. Whoever
+ * takes one for the other lets a header through that is the hub's, or reads
+ * one that is none. */
+
 enum { NAME_MAX_SIZE = 256 };
 
 static const char *const framing[] = {
@@ -227,6 +239,7 @@ stg_span stg_header_name(stg_span line)
     return (stg_span){line.at, colon == NULL ? 0 : (size_t)(colon - line.at)};
 }
 
+/* One digit is enough: STG_HOPS_MAX is below 10. */
 unsigned stg_header_take_hops(stg_span *headers)
 {
     static const char name[] = "Stagger-Hops: ";
@@ -259,6 +272,8 @@ static void rotate(char *from, char *mid, char *to)
     reverse(from, to);
 }
 
+/* Works in place, without memory: the value moves to the end of the earlier
+ * line by a rotation. */
 size_t stg_header_fold(char *lines, size_t size, size_t last)
 {
     enum { END = 2, COLON = 2 }; // "\r\n", ": "
@@ -281,4 +296,54 @@ size_t stg_header_fold(char *lines, size_t size, size_t last)
         lines[last] = ',';
     rotate(lines + at, lines + last, lines + last + moved);
     return last + moved;
+}
+
+/* -- which go on to the targets ----------------------------------------------- */
+
+const char *const stg_headers_default[] = {
+    "traceparent", "tracestate", "Content-Encoding", "Content-Language", "ce-*",
+    "X-*",         NULL,
+};
+
+/* RFC 9110, 11; RFC 6265; what the sender says of itself. */
+static const char *const never[] = {
+    "Authorization", "Content-Type", "Cookie",     "HTTP2-Settings",
+    "Proxy-*",       "Set-Cookie",   "User-Agent", NULL,
+};
+
+/* A trace goes on from a message to its attempts. */
+bool stg_header_is_never_kept(stg_span name)
+{
+    return stg_header_matches_any(never, name) || stg_header_is_framing(name) ||
+           (stg_header_is_hubs(name) && !stg_header_matches("trace*", name));
+}
+
+bool stg_headers_keep(const char *const *rules, stg_span name)
+{
+    return stg_header_matches_any(rules, name) &&
+           !stg_header_is_never_kept(name);
+}
+
+/* A lone '*' is a rule as well: it keeps all that may be kept. */
+stg_status stg_headers_check(const char *const *rules, stg_error *err)
+{
+    for (; *rules != NULL; rules++) {
+        stg_span name = {*rules, strlen(*rules)};
+        const char *why = NULL;
+
+        if (name.size > 1 && name.at[name.size - 1] == '*')
+            name.size--;
+        if (!stg_header_is_name(name))
+            why =
+                "expected the name of a header, or the beginning of one and *";
+        else if (stg_header_is_never_kept(name))
+            why =
+                "this header is never kept: it belongs to the connection, to "
+                "the sender or to the hub";
+        if (why == NULL)
+            continue;
+        return stg_hub_refuse(err, STG_INVALID, "headers=%.80s: %s", *rules,
+                              why);
+    }
+    return STG_OK;
 }

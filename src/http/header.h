@@ -12,6 +12,8 @@
 
 #include <stdbool.h>
 
+#include <stagger/status.h>
+
 #include "base/span.h"
 
 /* A message that has come through that many hubs is refused: it goes round. */
@@ -72,5 +74,26 @@ unsigned stg_header_take_hops(stg_span *headers);
  * adds nothing, and no comma. Returns the size of all lines then, which is no
  * larger. Source: RFC 9110, sections 5.3 and 5.6.1.2. */
 size_t stg_header_fold(char *lines, size_t size, size_t last);
+
+/* -- which headers of a message go on to the targets --------------------------
+ *
+ * A rule is a name, or the beginning of one and a '*': "traceparent", "X-*".
+ * Some are never kept, whatever the rules say: those of the connection and of the
+ * framing, credentials, cookies, User-Agent, and what the hub says itself
+ * (Content-Type apart, which always goes on). */
+
+/* traceparent, tracestate, Content-Encoding, Content-Language, ce-* (of
+ * CloudEvents), X-*; ended by NULL. */
+extern const char *const stg_headers_default[];
+
+/* Returns STG_INVALID with words for a rule that is none, or that names what is
+ * never kept. */
+stg_status stg_headers_check(const char *const *rules, stg_error *err);
+
+/* Whether no rule can keep a header of that name. */
+bool stg_header_is_never_kept(stg_span name);
+
+/* Whether a header of that name is kept. */
+bool stg_headers_keep(const char *const *rules, stg_span name);
 
 #endif

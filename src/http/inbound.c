@@ -39,6 +39,8 @@ static stg_ns find_due(const stg_inbound *c)
 {
     const stg_httpd_options *o = &c->server->options;
 
+    // It is only answered, and others wait for its file: each phase has a
+    // second.
     if (c->is_short && c->phase <= STG_INBOUND_ANSWER &&
         c->phase != STG_INBOUND_WAIT)
         return stg_ns_add(c->phase_at, STG_S);
@@ -113,6 +115,8 @@ static void free_inbound(uv_handle_t *handle)
     stg_httpd_release(s);
 }
 
+/* Tells the user while the connection can be looked at; it is freed when libuv
+ * has closed the handle. */
 void stg_inbound_close(stg_inbound *c)
 {
     stg_httpd *s = c->server;
@@ -186,6 +190,8 @@ static void go_on(stg_inbound *c)
         read_on(c);
 }
 
+/* From within feed() the next request is read by the loop there, so that a row
+ * of requests is no recursion. */
 void stg_inbound_sent(stg_inbound *c)
 {
     c->server->hooks->ended(c);
@@ -200,6 +206,7 @@ void stg_inbound_sent(stg_inbound *c)
         go_on(c);
 }
 
+/* No answer comes: the connection stays open until the other end closes it. */
 void stg_inbound_hang(stg_inbound *c)
 {
     c->server->hooks->ended(c);
@@ -215,6 +222,8 @@ void stg_inbound_hang(stg_inbound *c)
 
 /* -- bytes of requests ----------------------------------------------------- */
 
+/* What is left of the request is not read any more: the connection ends with
+ * the answer. */
 void stg_inbound_refuse(stg_inbound *c, int status, const char *why)
 {
     c->is_last = true;
@@ -222,6 +231,7 @@ void stg_inbound_refuse(stg_inbound *c, int status, const char *why)
     c->server->hooks->refused(c, status, why);
 }
 
+/* Makes room: one whose body still comes is told so, any other is closed. */
 void stg_inbound_hurry(stg_inbound *c)
 {
     if (c->phase == STG_INBOUND_BODY)
@@ -230,7 +240,8 @@ void stg_inbound_hurry(stg_inbound *c)
         stg_inbound_close(c);
 }
 
-/* The other end waits for a word before its body. */
+/* The other end waits for a word before its body. These 25 bytes fit into any
+ * socket that is in order; where they do not, it is closed. */
 static void encourage(stg_inbound *c)
 {
     static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -311,6 +322,8 @@ static void feed(stg_inbound *c, stg_span in)
         keep_rest(c, in);
 }
 
+/* From here on the connection counts for its token, and not for its address.
+ * False: the token has as many as it may. */
 bool stg_inbound_identify(stg_inbound *c, const void *key)
 {
     stg_httpd *s = c->server;
@@ -348,6 +361,7 @@ static void take_body(stg_inbound *c, size_t size, const char *at)
     c->server->hooks->whole(c);
 }
 
+/* Who has closed one direction still gets an answer that is being made. */
 static void lose(stg_inbound *c, ssize_t error)
 {
     c->is_ended = true;
@@ -355,6 +369,8 @@ static void lose(stg_inbound *c, ssize_t error)
         stg_inbound_close(c);
 }
 
+/* Bytes in the shared buffer go to the parser. All others were read to the
+ * room that the user lent for a body, and are only counted. */
 void stg_inbound_take(stg_inbound *c, ssize_t size, const uv_buf_t *buf)
 {
     if (size == 0 || c->phase == STG_INBOUND_CLOSED)
@@ -431,6 +447,8 @@ static const char *name_phase(stg_inbound_phase phase)
     }
 }
 
+/* 408 where no answer has begun; else there is nothing to be said but the
+ * end. */
 void stg_inbound_cut(stg_inbound *c)
 {
     char from[INET6_ADDRSTRLEN];

@@ -1,4 +1,10 @@
-/* Answers: whole, or as a stream of pieces. */
+/* Answers: whole, or as a stream of pieces. An answer goes out at once as far
+ * as the system takes it; only the rest is copied and queued. A body that is
+ * `given` is freed here in every case; one that is not is lent for the call.
+ *
+ * The head says `close` where the server stops, where the connection had no
+ * place but for this answer, and where the request was not whole: what follows
+ * could not be told from its body. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +89,8 @@ static void send_securely(stg_inbound *c, uv_buf_t parts[2], bool is_given)
         stg_inbound_close(c);
 }
 
+/* A given body is freed once: by written() where some of the answer was
+ * queued, here in all other cases. */
 static void send_answer(stg_inbound *c, uv_buf_t parts[2], bool is_given)
 {
     int sent;
@@ -119,6 +127,7 @@ void stg_inbound_send(stg_inbound *c, const char *text, size_t size,
     send_answer(c, parts, false);
 }
 
+/* Printed once a second, not once an answer. */
 static const char *date_of(stg_httpd *s)
 {
     int64_t now = (int64_t)(stg_wall_now() / STG_S);
@@ -158,6 +167,7 @@ void stg_inbound_answer(stg_inbound *c, int status, const char *type,
     parts[0] = (uv_buf_t){
         .base = head, .len = stg_response_print(&r, date_of(c->server), head)};
     parts[1] = (uv_buf_t){.base = (char *)(uintptr_t)body, .len = size};
+    // The head alone, with the size that the body would have.
     if (c->request.is_head) {
         if (is_given)
             free(parts[1].base);
@@ -242,6 +252,7 @@ static void send_chunk(stg_inbound *c, const char *bytes, size_t size)
     free(chunk);
 }
 
+/* A client that does not read is cut: what waits for it is memory. */
 void stg_inbound_send_piece(stg_inbound *c, const char *bytes, size_t size)
 {
     if (stg_inbound_unsent(c) > STG_INBOUND_UNSENT_MAX)

@@ -82,6 +82,9 @@ static void plan(stg_names *all)
         set_turn(all, all->rest_until);
 }
 
+/* True: a kept answer is good, and nothing waits. A failure that is kept is
+ * told in another turn, like one that has just come, so that nobody is called
+ * back from within. */
 bool stg_name_ask(stg_name *n, stg_link *waiting, stg_ns now)
 {
     stg_names *all = n->names;
@@ -111,6 +114,8 @@ static void tell(stg_name *n)
     stg_link *at;
 
     stg_list_init(&waiting);
+    // To a list of their own: who asks again from within waits for the next
+    // answer.
     while ((at = stg_list_shift(&n->waiting)) != NULL)
         stg_list_push(&waiting, at);
     n->users++;
@@ -142,6 +147,7 @@ void stg_name_add(stg_name *n, const struct sockaddr *address)
     n->count++;
 }
 
+/* May free n, where nobody but the question held it. */
 static void end_question(stg_name *n)
 {
     stg_names *all = n->names;
@@ -161,6 +167,7 @@ static void tell_asked(stg_name *n, bool is_under_way)
         n->names->hooks.asked(at, is_under_way);
 }
 
+/* Not an answer: those that wait go on waiting, and on our time. */
 void stg_name_repeat(stg_name *n, bool is_at_once)
 {
     stg_names *all = n->names;
@@ -193,6 +200,7 @@ void stg_name_answer(stg_name *n, int error, const char *why, stg_ns hold)
     end_question(n);
 }
 
+/* The question holds the name until end_question(). */
 static void ask(stg_name *n)
 {
     n->users++;
@@ -264,6 +272,9 @@ static const stg_address *address_of(const stg_name *n, int family, uint8_t i)
     return i < count ? &n->addresses[indices[(n->first + i) % count]] : NULL;
 }
 
+/* The system's resolver has sorted its addresses (RFC 6724), and their order
+ * stays. c-ares is asked not to sort: there the families alternate, the one
+ * that has worked first, and RFC 8305 wants IPv6 first where none has. */
 uint8_t stg_name_order(stg_name *n, stg_address to[STG_ADDRESSES_MAX])
 {
     int first = n->family != 0 ? n->family : AF_INET6, count = 0;

@@ -63,6 +63,8 @@ bool stg_request_is_whole(const stg_request *r)
 
 /* -- values ---------------------------------------------------------------- */
 
+/* Digits alone: strtoull() would take blanks, a sign and a prefix as well,
+ * which the one in front of us may read otherwise. */
 bool stg_request_number(stg_span text, uint64_t *number)
 {
     *number = 0;
@@ -261,6 +263,7 @@ static bool read_target(stg_request *r, stg_span target)
     return true;
 }
 
+/* Any other version of HTTP/1 is read as 1.1 (RFC 9110, section 2.5). */
 static bool read_version(stg_request *r, stg_span version)
 {
     if (version.size != 8 || memcmp(version.at, "HTTP/", 5) != 0 ||
@@ -343,6 +346,8 @@ static bool has_option(const stg_request *r, const char *option)
     return stg_request_is_hop(r, (stg_span){option, strlen(option)});
 }
 
+/* A connection of HTTP/1.0 ends by itself, unless the client asks to keep
+ * it. */
 static bool check_connection(stg_request *r)
 {
     bool is_asked = r->counts[STG_PART_CONNECTION] > 0;
@@ -353,6 +358,7 @@ static bool check_connection(stg_request *r)
     return true;
 }
 
+/* A client without a body waits for nothing. */
 static bool check_expect(stg_request *r)
 {
     r->wants_go_on = false;
@@ -413,6 +419,8 @@ static bool keep_bytes(stg_request *r, const char *bytes, size_t size)
     return true;
 }
 
+/* The parts point into a buffer that the next read uses again: they are moved
+ * to a copy. A head that came in several pieces is a copy already. */
 bool stg_request_keep(stg_request *r)
 {
     const char *from = r->parts[STG_PART_METHOD].at;
@@ -537,6 +545,7 @@ static stg_request_event next_of_chunks(stg_request *r, stg_span *in,
     }
 }
 
+/* For bytes of the body that were read elsewhere, and need no parsing. */
 stg_request_event stg_request_skip(stg_request *r, size_t size)
 {
     r->left -= size;

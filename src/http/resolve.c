@@ -40,6 +40,7 @@ static void watch_closed(uv_handle_t *handle)
     all->hooks.released(all->hooks.ctx);
 }
 
+/* An error of the watch is both events to c-ares, which finds out by itself. */
 static void process(uv_poll_t *poll, int status, int events)
 {
     socket_watch *s = poll->data;
@@ -144,7 +145,9 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* One that is away for a moment while it is written changes nothing. */
+/* One that is away for a moment while it is written changes nothing. A file
+ * that has changed makes a new channel. The old one answers its questions as
+ * destroyed, and these are asked again. */
 static void follow_file(stg_names *all, stg_ns now)
 {
     ares_channel old = all->channel, fresh;
@@ -168,7 +171,9 @@ static void follow_file(stg_names *all, stg_ns now)
 
 /* -- answers --------------------------------------------------------------- */
 
-/* Whether a file, or memory, was what it was short of. */
+/* Whether a file, or memory, was what it was short of. c-ares calls a socket
+ * that it could not open a refused connection: opening a file tells which it
+ * was. */
 static bool is_short(int status)
 {
     int fd;
@@ -183,6 +188,8 @@ static bool is_short(int status)
     return fd < 0;
 }
 
+/* The least TTL in the answer, those of CNAMEs included, between 5 s and 5
+ * min. */
 static stg_ns hold_of(const struct ares_addrinfo *found)
 {
     int ttl = HOLD_MAX_S;
@@ -250,6 +257,8 @@ static void take_failure(stg_name *n, int status)
         stg_name_answer(n, UV_EAI_AGAIN, ares_strerror(status), 0);
 }
 
+/* The answer about both families replaces one about IPv4 alone, never the
+ * other way round. */
 static void answered(void *asked, int status, int timeouts,
                      struct ares_addrinfo *found)
 {
@@ -321,6 +330,7 @@ static void ask_again_of_slow(stg_names *all, stg_ns now)
 
 /* -- the system ------------------------------------------------------------ */
 
+/* getaddrinfo() tells no TTL, so its answers are not kept. */
 static void system_answered(uv_getaddrinfo_t *request, int status,
                             struct addrinfo *found)
 {

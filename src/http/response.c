@@ -1,4 +1,4 @@
-#include "http/response.h"
+#include "http/server.h"
 
 #include <string.h>
 
@@ -55,6 +55,8 @@ static char *put_line(char *out, const char *name, const char *value)
     return put(put(put(out, name), value), "\r\n");
 }
 
+/* Fits into STG_RESPONSE_HEAD_MAX where type is one of ours and more at most
+ * STG_RESPONSE_MORE_MAX long. */
 size_t stg_response_print(const stg_response *r, const char *date,
                           char head[STG_RESPONSE_HEAD_MAX])
 {

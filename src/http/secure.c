@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/refuse.h"
-#include "host/private_file.h"
+#include "host/process.h"
 #include "host/wall.h"
 #include "http/server.h"
 
@@ -80,6 +80,8 @@ static stg_status take_context(stg_httpd *s, const stg_tls_options *o,
     status = check_key(o, err);
     if (status == STG_OK)
         status = stg_tls_context_take(context, &s->contexts, &server, err);
+    // A certificate that has expired stops a start or a change, not a server
+    // that has it already.
     if (status == STG_OK && *context != s->tls &&
         check_age(*context, err) != STG_OK) {
         stg_tls_context_release(*context);
@@ -105,6 +107,9 @@ stg_status stg_httpd_change_tls(stg_httpd *s, const stg_tls_options *o,
     return STG_OK;
 }
 
+/* Called for each connection that comes, and looks at the files once a second
+ * at most. Files that cannot be used leave the certificate from before in
+ * place. */
 void stg_secure_refresh(stg_httpd *s)
 {
     stg_ns now = stg_deadlines_now();
@@ -201,7 +206,9 @@ static int put_off(stg_inbound *c, const char *bytes, size_t size)
     return error;
 }
 
-/* Sends the records that were made. Returns an error of libuv, or 0. */
+/* Sends the records that were made. Returns an error of libuv, or 0. What is
+ * not taken is copied, for the buffer is shared by all sessions of the
+ * context. */
 static int flush(stg_inbound *c)
 {
     stg_tls *session = c->secure->session;
@@ -284,6 +291,8 @@ static int keep_answer(stg_secure *s)
     return 0;
 }
 
+/* 1: the system has all of it. 0: the rest follows, and stg_inbound_sent()
+ * then. Else an error of libuv, and the body is still the caller's. */
 int stg_secure_answer(stg_inbound *c, const uv_buf_t parts[2], bool is_given)
 {
     stg_secure *s = c->secure;
@@ -371,6 +380,8 @@ static bool answer_records(stg_inbound *c)
     return c->phase == STG_INBOUND_ANSWER;
 }
 
+/* One record may hold several requests, and one request may take several
+ * records. */
 static void take_records(stg_inbound *c)
 {
     stg_secure *s = c->secure;

@@ -133,6 +133,7 @@ static bool has_file(stg_httpd *s)
 
 /* -- the listener ---------------------------------------------------------- */
 
+/* A place or a file may be free: the listener reads again. */
 static void wake(stg_httpd *s)
 {
     if (!s->is_resting || s->is_closing)
@@ -155,6 +156,8 @@ static void rest(stg_httpd *s)
                      stg_ns_add(stg_deadlines_now(), REST));
 }
 
+/* Closes a connection of the same client where it may: the client that has too
+ * many makes room for itself. */
 bool stg_httpd_is_full_of(stg_httpd *s, const stg_origin *client)
 {
     return client->connections >= s->options.address_connections_max &&
@@ -201,6 +204,7 @@ static bool has_place(stg_httpd *s, const stg_inbound *c)
            !refuse_origin(s, c->origin);
 }
 
+/* Undoes what take() has made so far; always false. */
 static bool drop(stg_httpd *s, stg_inbound *c, int fd, bool has_reserve)
 {
     if (c != NULL && c->origin != NULL)
@@ -270,7 +274,8 @@ static bool is_shortage(int error)
            error == ENOMEM;
 }
 
-/* The file in reserve is for an answer, after which it is free again. */
+/* The file in reserve is for an answer, after which it is free again. It is
+ * closed for a moment, so that accept4() has one. */
 static bool accept_by_reserve(stg_httpd *s)
 {
     struct sockaddr_storage from;
@@ -390,6 +395,8 @@ stg_status stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
     stg_list_init(&s->contexts);
     stg_origins_init(&s->origins);
     stg_deadlines_init(&s->deadlines, loop);
+    // The deadlines. The listener and each connection count one more, and the
+    // last to be released tells that the server is closed.
     s->handles = 1;
     open_reserve(s);
     error = open_listener(s);
@@ -427,6 +434,8 @@ static void close_listener(uv_handle_t *handle)
     stg_httpd_release(s);
 }
 
+/* Connections are closed without an answer; who wants to answer stops the
+ * server before. */
 void stg_httpd_close(stg_httpd *s, void (*closed)(void *ctx), void *ctx)
 {
     stg_link *first;

@@ -51,6 +51,8 @@ struct stg_tls {
 
 /* -- memory as a BIO ------------------------------------------------------- */
 
+/* -1 with the flag for a retry says `wants more`; without the flag OpenSSL
+ * would call it an error. */
 static int take_in(BIO *bio, char *to, int room)
 {
     stg_tls *t = BIO_get_data(bio);
@@ -86,6 +88,8 @@ static bool make_room(stg_tls_context *context, size_t size)
     return true;
 }
 
+/* The sessions of a context share one buffer: its user empties it before
+ * another session writes. */
 static int put_out(BIO *bio, const char *bytes, int size)
 {
     stg_tls *t = BIO_get_data(bio);
@@ -99,6 +103,8 @@ static int put_out(BIO *bio, const char *bytes, int size)
     return size;
 }
 
+/* OpenSSL flushes at the end of a handshake; nothing else is asked of
+ * memory. */
 static long control(BIO *bio, int command, long number, void *pointer)
 {
     (void)bio;
@@ -280,6 +286,8 @@ static stg_status use_clients(SSL_CTX *ssl, const stg_tls_options *o,
     return STG_OK;
 }
 
+/* TLS 1.2 at least. Compression tells secrets by its length (CRIME), and
+ * nobody needs a renegotiation. */
 static stg_status set_up(SSL_CTX *ssl, const stg_tls_options *o, stg_error *err)
 {
     if (SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION) != 1 ||
@@ -350,6 +358,8 @@ stg_status stg_tls_context_take(stg_tls_context **context, stg_list *contexts,
     return STG_OK;
 }
 
+/* Sessions are users, too: a context that was replaced lives as long as the
+ * last connection that it has made. */
 void stg_tls_context_release(stg_tls_context *c)
 {
     if (--c->users > 0)
@@ -378,6 +388,7 @@ static int64_t until(const X509 *certificate)
     return (int64_t)timegm(&at);
 }
 
+/* Seconds since 1970; 0: there is no certificate, or no date in it. */
 int64_t stg_tls_own_until(const stg_tls_context *context)
 {
     return until(SSL_CTX_get0_certificate(context->ssl));
@@ -414,6 +425,8 @@ int64_t stg_tls_peer_until(const stg_tls *t)
 
 /* -- sessions -------------------------------------------------------------- */
 
+/* The certificate is to be for this name or address. A name is also sent
+ * (SNI); an address never is (RFC 6066, section 3). */
 static bool expect(SSL *ssl, const char *name, bool is_address)
 {
     X509_VERIFY_PARAM *expected = SSL_get0_param(ssl);
@@ -516,6 +529,7 @@ stg_tls_result stg_tls_write(stg_tls *t, const char *bytes, size_t size,
     return result_of(t, SSL_write_ex(t->ssl, bytes, size, taken));
 }
 
+/* Says close_notify, and does not wait for the other end's. */
 void stg_tls_end(stg_tls *t)
 {
     (void)SSL_shutdown(t->ssl);

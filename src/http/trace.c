@@ -190,6 +190,8 @@ static char *put_parent(char *to, const stg_trace *t, uint64_t parent)
     return put(to, t->is_sampled ? "-01\r\n" : "-00\r\n", 5);
 }
 
+/* A trace that came with the message goes on, with this attempt as the parent.
+ * One that cannot be read is dropped, and its tracestate with it. */
 char *stg_trace_put(char *to, stg_span headers, stg_trace_mode mode,
                     uint64_t epoch, uint64_t position, uint64_t parent,
                     stg_trace *t)

@@ -162,6 +162,8 @@ stg_status stg_url_parse(stg_url *url, const char *text, stg_error *err)
     at = after_scheme(&found, text);
     if (at == NULL)
         return refuse(err, "it does not begin with http:// or https://", none);
+    // Browsers end a host at a backslash (WHATWG URL), others do not: it ends
+    // one here, and is refused below.
     end = at + strcspn(at, "/?#\\");
     if (read_authority(&found, span_of(at, end), err) != STG_OK ||
         check_host(&found, err) != STG_OK)
@@ -207,7 +209,8 @@ static char *put_stars(char *to)
     return put(to, stars, sizeof stars - 1);
 }
 
-/* Who is at a host: "name:password@" in front of it. */
+/* Who is at a host: "name:password@" in front of it. The last '@' counts: a
+ * password may have others in it. */
 static char *put_before_query(char *to, const char *url, size_t size)
 {
     const char *host = strstr(url, "://"), *end = url + size, *at = NULL;

@@ -141,7 +141,9 @@ static int put_off(stg_connection *c, const char *bytes, size_t size)
     return error;
 }
 
-/* Sends the records that TLS has made. Returns an error of libuv, or 0. */
+/* Sends the records that TLS has made. Returns an error of libuv, or 0. What
+ * is not taken is copied, for the buffer is shared by all sessions of the
+ * context. */
 static int flush(stg_connection *c)
 {
     size_t size;
@@ -180,6 +182,8 @@ static size_t gather(stg_connection *c)
     return sizeof c->client->plain - room;
 }
 
+/* Goes on as long as the system takes all of each record; else
+ * backlog_written() does. */
 static void write_tls(stg_connection *c)
 {
     size_t size, taken;
@@ -229,6 +233,8 @@ static void fail_tls(stg_connection *c)
     stg_connection_fail(c, stg_failed_tls(alert), c->client->detail);
 }
 
+/* What TLS has made is sent before its result is looked at: the last message
+ * of a handshake, and the alert of one that failed. */
 void stg_wire_shake_hands(stg_connection *c)
 {
     stg_tls_result result = stg_tls_shake_hands(c->tls);
@@ -266,6 +272,7 @@ static void settle_tls(stg_connection *c, stg_tls_result result)
     }
 }
 
+/* Bytes on an idle connection are no answer: settle_tls() closes it. */
 static void read_tls(stg_connection *c, const char *bytes, size_t size)
 {
     char *plain = c->client->plain;

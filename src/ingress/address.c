@@ -9,6 +9,14 @@
 #include <strings.h>
 #include <unistd.h>
 
+/* What `listen` says: an address of IP in numbers and a port, or a path of
+ * this machine (unix:/path). No resolver is asked, so of names only
+ * `localhost` is known.
+ *
+ * Other files ask here who could reach the listener (without a token file only
+ * this machine may, see options.c), and whether a target's host and port lead
+ * back to the hub itself. */
+
 static stg_status refuse(stg_error *err, stg_status status, const char *text,
                          const char *why)
 {
@@ -78,6 +86,7 @@ static int read_path(stg_listen_address *a, const char *text)
     return 1;
 }
 
+/* localhost is 127.0.0.1, whatever the system's resolver says. */
 static bool read_host(stg_listen_address *a, const char *host)
 {
     memset(a, 0, sizeof *a);
@@ -210,6 +219,8 @@ static bool is_machines(const stg_listen_address *to)
     return is_one;
 }
 
+/* Names but localhost are not looked up: a target that leads back here by its
+ * name is not noticed, and ends by its hops (check.c). */
 bool stg_address_reaches(const stg_listen_address *a, const char *host,
                          uint16_t port)
 {
@@ -229,6 +240,8 @@ bool stg_address_reaches(const stg_listen_address *a, const char *host,
 
 /* -- sockets ----------------------------------------------------------------- */
 
+/* Says what to do, and not just what happened: these are the errors of a first
+ * start. */
 static const char *advice(int error)
 {
     switch (error) {
@@ -248,7 +261,9 @@ static const char *advice(int error)
     }
 }
 
-/* A hub that was killed leaves its socket there. */
+/* A hub that was killed leaves its socket there. A refused connection says
+ * that nobody listens there. In any other case the file stays, and bind() says
+ * what is wrong. */
 static void remove_stale(const stg_listen_address *a)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -289,6 +304,8 @@ static bool bind_socket(int fd, const stg_listen_address *a)
     return bind(fd, &a->any, is_v4 ? sizeof a->v4 : sizeof a->v6) == 0;
 }
 
+/* Binds to any free port, so that a hub that runs there is no failure. A path
+ * is not tried: it would have to be created. */
 stg_status stg_address_check_host(const stg_listen_address *a, stg_error *err)
 {
     stg_listen_address host = *a;

@@ -3,6 +3,7 @@
  *
  * All on the loop's thread. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,49 @@
 #include "base/compiler.h"
 #include "ingress/internal.h"
 #include "store/message_id.h"
+
+/* -- problem documents ------------------------------------------------------- */
+
+_Bool stg_problem_set(stg_problem *p, int status, size_t line,
+                      const char *format, ...)
+{
+    va_list arguments;
+
+    p->status = status;
+    p->line = line;
+    va_start(arguments, format);
+    vsnprintf(p->detail, sizeof p->detail, format, arguments);
+    va_end(arguments);
+    for (char *c = p->detail; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    return 0;
+}
+
+/* As inside a JSON string: of printable ASCII only two need help. */
+static void escape(const char *text, char *out)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            *out++ = '\\';
+        *out++ = *text;
+    }
+    *out = '\0';
+}
+
+size_t stg_problem_print(const stg_problem *p, char text[STG_PROBLEM_TEXT_MAX])
+{
+    char detail[2 * sizeof p->detail], line[40] = "";
+
+    if (p->line > 0)
+        snprintf(line, sizeof line, "\"line\":%zu,", p->line);
+    escape(p->detail, detail);
+    return (size_t)snprintf(text, STG_PROBLEM_TEXT_MAX,
+                            "{\"type\":\"about:blank\",\"title\":\"%s\","
+                            "\"status\":%d,%s\"detail\":\"%s\"}\n",
+                            stg_response_reason(p->status), p->status, line,
+                            detail);
+}
 
 /* -- headers ----------------------------------------------------------------- */
 
@@ -41,6 +85,8 @@ static const char *print_retry_after(const stg_caller *c, char text[24])
     return text;
 }
 
+/* 401 and 405 must name what would do (RFC 9110, sections 15.5.2 and 15.5.6);
+ * 429 and 503 say when to come again. */
 static void add_problem_lines(const stg_caller *c, lines *l)
 {
     char wait[24];
@@ -135,6 +181,8 @@ static void begin_stream(stg_caller *c)
     stg_stream_begin(c, more.text);
 }
 
+/* A problem comes before any answer that was made. Called once for a request:
+ * what follows is the next one's. */
 void stg_answer_caller(stg_caller *c)
 {
     stg_span text = {c->reply.text, c->reply.size};
@@ -164,6 +212,8 @@ void stg_answer_drop(stg_caller *c)
 
 /* -- ids --------------------------------------------------------------------- */
 
+/* The store says in which epoch a repeated message came; all others are of the
+ * one that is open. */
 static char *print_id(const stg_publication *p, const stg_append_answer *a,
                       char *out)
 {
@@ -212,6 +262,8 @@ static bool is_all_repeats(const stg_publication *p,
     return true;
 }
 
+/* Without an allocation for one message. In a batch ids stand in the order of
+ * the lines, and Stagger-Repeat is said only where all messages came before. */
 bool stg_answer_ids(stg_caller *c, const stg_publication *p,
                     const stg_append_answer *answers)
 {

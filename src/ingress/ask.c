@@ -8,6 +8,18 @@
 #include "http/header.h"
 #include "ingress/internal.h"
 
+/* A request for a handler, from the whole request to its answer.
+ *
+ * The caller may be gone before the answer is there (`caller` is NULL then,
+ * and the answer is dropped). So what a handler may need later is copied:
+ * words of the path, the query, who asks. The body is the caller's, and goes
+ * with it. `is_inside` tells an answer from within the handler: it is only put
+ * down, and sent by stg_ask_begin() when the handler has returned, so that no
+ * handler has its connection closed under it.
+ *
+ * Requests that wait, and bytes of answers on their way, are limited:
+ * asks_max, answers_max. */
+
 enum { WORDS = 2 };
 
 struct stg_ask {
@@ -181,6 +193,7 @@ void stg_ask_set_tag(stg_ask *a, const char *tag)
         snprintf(a->caller->tag, sizeof a->caller->tag, "%s", tag);
 }
 
+/* In every case the ask ends here: with a stream, or with a problem. */
 stg_stream *stg_ask_stream(stg_ask *a, void (*left)(void *ctx), void *ctx)
 {
     const stg_ingress *g = stg_ingress_of(a->caller);
@@ -232,6 +245,8 @@ static void read_conditions(stg_ask *a, const stg_request *r)
     }
 }
 
+/* Decoded, the query is not longer than it came; each option has two
+ * terminators in place of '=' and '&'. */
 static stg_ask *make(stg_caller *c)
 {
     stg_span query = c->in.request.parts[STG_PART_QUERY];
@@ -304,6 +319,7 @@ void stg_ask_begin(stg_caller *c)
     stg_ingress_of(c)->asks++;
 }
 
+/* Its caller has gone, or has been answered because the hub stops. */
 void stg_ask_leave(stg_caller *c)
 {
     c->ask->caller = NULL;

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "http/forwarding.h"
+#include "base/text.h"
 #include "http/header.h"
 #include "ingress/scan.h"
 
@@ -55,6 +54,8 @@ static char *writable(const char *at)
 
 /* -- a line's members -------------------------------------------------------- */
 
+/* Compared as it came, with its quotes: a name with an escape in it is
+ * unknown. */
 static field find_field(stg_span name)
 {
     for (field f = BODY; f < FIELDS; f++)
@@ -80,6 +81,7 @@ static bool keep_member(line *l, stg_span name, stg_span value)
     return true;
 }
 
+/* Positions in errors count bytes of the line, from 1. */
 static bool read_members(line *l, stg_span text)
 {
     stg_scan s = stg_scan_of(text);
@@ -131,6 +133,8 @@ static bool read_content_type(line *l, stg_span *type)
            REFUSE(l, 400, "\"%s\" is no media type", field_names[CONTENT_TYPE]);
 }
 
+/* The size is checked when it is decoded: Base64 and escapes are longer than
+ * what they stand for. */
 static bool read_body(line *l, stg_parcel *p)
 {
     int forms = (l->raw[BODY].at != NULL) + (l->raw[BODY_BASE64].at != NULL) +
@@ -223,6 +227,7 @@ static bool read_headers(line *l, stg_span *headers)
     return true;
 }
 
+/* Each of these writes over its own member only, and spoils no other. */
 static bool read_line(line *l, stg_span text, stg_append *message)
 {
     *message = (stg_append){0};
@@ -292,6 +297,7 @@ static bool read_lines(stg_batch *b, stg_span text, size_t *numbers,
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): written to, by writable()
+/* Numbers of lines lie behind the messages, in the same block. */
 bool stg_batch_parse(stg_batch *b, char *text, size_t size,
                      const stg_batch_rules *rules, stg_problem *why)
 {

@@ -13,13 +13,13 @@
 
 #include <stdbool.h>
 
-#include "ingress/problem.h"
+#include "ingress/ask.h"
 #include "store/store.h"
 
 typedef struct stg_batch_rules {
     size_t message_max;         /* bytes of a body */
     size_t lines_max;           /* messages */
-    const char *const *headers; /* see http/forwarding.h; others are refused */
+    const char *const *headers; /* see http/header.h; others are refused */
 } stg_batch_rules;
 
 typedef struct stg_batch {

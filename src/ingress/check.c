@@ -66,6 +66,8 @@ static bool has_zero(stg_span text)
     return false;
 }
 
+/* Decodes into a buffer of the ingress, which check_value() uses again: who needs
+ * the path later decodes it anew. */
 static bool check_path(stg_caller *c)
 {
     if (has_zero(part_of(c, STG_PART_PATH)) ||
@@ -96,6 +98,8 @@ static bool check_route(stg_caller *c, const char *method)
                            "/v1/messages");
 }
 
+/* An empty part, as in `a=1&&b=2`, is skipped. value.at is NULL where there is
+ * no '='. */
 bool stg_query_take(stg_span *query, stg_span *name, stg_span *value)
 {
     while (query->size > 0) {
@@ -150,6 +154,7 @@ static bool check_value(stg_caller *c, stg_span name, stg_span value)
 static bool check_query(stg_caller *c)
 {
     stg_span query = part_of(c, STG_PART_QUERY), name, value;
+    // A bit for each option: no route has 64.
     uint64_t seen = 0;
 
     if (stg_request_is_published(c)) // as it always was
@@ -243,6 +248,8 @@ static const stg_token *find_token(const stg_caller *c)
     return stg_tokens_find(stg_ingress_of(c)->tokens, text);
 }
 
+/* Without tokens everybody may do everything: then nobody but this machine
+ * reaches the listener (options.c). */
 static bool check_token(stg_caller *c)
 {
     const stg_route *r = c->match.route;
@@ -270,6 +277,8 @@ static bool check_token(stg_caller *c)
                            stg_roles_print(r->role, words));
 }
 
+/* Who watches (the audit log) is told of refused callers; that a token has too
+ * many connections is no question of who asks. */
 static bool check_caller(stg_caller *c, const char *method)
 {
     const stg_ingress *g = stg_ingress_of(c);
@@ -287,6 +296,8 @@ static bool check_caller(stg_caller *c, const char *method)
 
 /* -- how much ---------------------------------------------------------------- */
 
+/* Without a length of any kind an empty message and one that was lost on its
+ * way look the same. */
 static bool check_length(stg_caller *c)
 {
     const stg_request *r = &c->in.request;
@@ -303,6 +314,7 @@ static bool check_length(stg_caller *c)
                            r->length, most);
 }
 
+/* Parameters of the media type are not looked at. */
 static bool check_type(stg_caller *c)
 {
     stg_span media = part_of(c, STG_PART_CONTENT_TYPE);
@@ -349,6 +361,7 @@ static bool check_hops(stg_caller *c)
 
 /* -- whether we can ---------------------------------------------------------- */
 
+/* What reads is answered until the end; what writes is not begun any more. */
 bool stg_request_check_stop(stg_caller *c)
 {
     unsigned role = c->match.route->role;
@@ -359,6 +372,8 @@ bool stg_request_check_stop(stg_caller *c)
     return stg_problem_set(&c->problem, 503, 0, "the hub is stopping");
 }
 
+/* Two limits: of all that wait, and of one client's, so that no client has all
+ * places. */
 static bool check_room(stg_caller *c)
 {
     const stg_ingress *g = stg_ingress_of(c);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "ingress/internal.h"
 
 stg_ingress_options stg_ingress_options_default(void)
@@ -73,6 +73,8 @@ static void answer_health(void *ctx, stg_ask *a)
     answer_text(a, "ok\n");
 }
 
+/* Unlike health, this is for who sends traffic: not ready is no reason for a
+ * restart. */
 static void answer_ready(void *ctx, stg_ask *a)
 {
     const stg_ingress *g = ctx;
@@ -102,6 +104,8 @@ static const stg_route own[] = {
      true},
 };
 
+/* A table too many is ignored: their number is a matter of the code, and not
+ * of the settings. */
 void stg_ingress_serve(stg_ingress *g, const stg_route *routes, size_t count,
                        void *ctx)
 {
@@ -124,6 +128,7 @@ static uint64_t file_room(const stg_ingress *g)
     return stg_files_room(g->options.files != NULL ? g->options.files : &alone);
 }
 
+/* Where files cap the connections, a client's share shrinks with them. */
 uint32_t stg_ingress_client_max(const stg_ingress *g,
                                 const stg_ingress_options *requested)
 {
@@ -172,6 +177,8 @@ static void pass_stopping(stg_deadline *d)
     stopped(g->stopped_ctx);
 }
 
+/* A head or the grace of a body never takes longer than a connection may be
+ * idle. */
 static stg_httpd_options server_options(const stg_ingress_options *o)
 {
     return (stg_httpd_options){
@@ -189,6 +196,7 @@ static stg_httpd_options server_options(const stg_ingress_options *o)
     };
 }
 
+/* The callback is kept aside, for g is freed before it is called. */
 static void close_server(void *ctx)
 {
     stg_ingress *g = ctx;
@@ -292,6 +300,8 @@ void stg_ingress_end_streams(stg_ingress *g)
     }
 }
 
+/* `stopped` is called in a turn of its own: this is called from within
+ * answers. */
 void stg_ingress_settle(stg_ingress *g)
 {
     if (g->stopped != NULL && g->server.busy == 0 &&
@@ -299,6 +309,8 @@ void stg_ingress_settle(stg_ingress *g)
         stg_deadline_set(&g->server.deadlines, &g->stopping, 0);
 }
 
+/* Handlers are not waited for, streams end, publications are waited for: each
+ * of their producers learns whether its message is stored. */
 void stg_ingress_stop(stg_ingress *g, void (*stopped)(void *ctx), void *ctx)
 {
     g->view.is_stopping = true;

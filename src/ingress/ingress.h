@@ -34,7 +34,7 @@ typedef struct stg_ingress_options {
     stg_tls_options tls; /* certificate_file NULL: it speaks plain HTTP */
     const char *const
         *headers;   /* those kept of a message, ended by NULL: names,
-                                   or "X-*"; see http/forwarding.h */
+                                   or "X-*"; see http/header.h */
     uint64_t epoch; /* the first half of every id */
 
     /* Why nothing can be published here, for producers: they get a 404. NULL: it

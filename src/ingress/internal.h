@@ -21,7 +21,6 @@
 #include "ingress/ask.h"
 #include "ingress/batch.h"
 #include "ingress/ingress.h"
-#include "ingress/problem.h"
 #include "ingress/token.h"
 
 typedef struct stg_caller stg_caller;

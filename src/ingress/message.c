@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/forwarding.h"
 #include "http/header.h"
 #include "ingress/internal.h"
 
@@ -30,6 +29,7 @@ static void write_bytes(char **out, const char *at, size_t size)
     *out += size;
 }
 
+/* Headers that Connection names end at this hop (RFC 9110, section 7.6.1). */
 static bool is_kept(const letterhead *l, stg_span name)
 {
     return stg_headers_keep((const char *const *)l->ingress->headers, name) &&
@@ -54,6 +54,8 @@ static void keep_hops(letterhead *l, unsigned hops)
     l->written = (size_t)(at - l->out);
 }
 
+/* size counts both lines where one is folded into the other: it is what has to
+ * be allocated at most. */
 static void keep(letterhead *l, stg_span name, stg_span value)
 {
     char *at;
@@ -132,6 +134,8 @@ static bool check_names(stg_caller *c, const letterhead *l)
     return true;
 }
 
+/* Two values for a header that stands once are refused: the hub would have to
+ * choose one. */
 static bool check_letterhead(stg_caller *c, letterhead *l)
 {
     unquote(&l->idempotency_key);
@@ -153,7 +157,8 @@ static stg_span copy(char **out, stg_span text)
     return there;
 }
 
-/* `more` bytes behind it. NULL: the caller has a problem. */
+/* `more` bytes behind it. NULL: the caller has a problem. The body changes
+ * hands, with what the caller had reserved for it. */
 static stg_publication *make(stg_caller *c, size_t more)
 {
     stg_ingress *g = stg_ingress_of(c);
@@ -201,6 +206,8 @@ static void copy_message(stg_publication *p, const stg_caller *c, letterhead *l)
     p->count = 1;
 }
 
+/* Headers are read twice: once to count and check, once to copy them to where
+ * the count has made room. */
 static stg_publication *make_message(stg_caller *c)
 {
     letterhead l = {.ingress = stg_ingress_of(c), .request = &c->in.request};
@@ -258,6 +265,8 @@ static bool fits(size_t count, uint32_t waiting, uint32_t most)
     return waiting == 0 || (waiting < most && count <= most - waiting);
 }
 
+/* Counted when the messages are known: a batch says how many it has only when
+ * it is read. */
 static bool check_count(stg_caller *c, size_t count)
 {
     const stg_ingress *g = stg_ingress_of(c);
@@ -280,6 +289,8 @@ stg_publication *stg_publication_new(stg_caller *c)
     return NULL;
 }
 
+/* Without an ingress it was left behind by stg_publication_leave(), which has
+ * settled the books. */
 void stg_publication_free(stg_publication *p)
 {
     if (p->ingress != NULL) {

@@ -3,8 +3,17 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "ingress/internal.h"
+
+/* The ingress's options: their check, and what is made of them in memory
+ * (tokens, rules of headers, TLS).
+ *
+ * At the start all of them count. A change while the hub runs takes over
+ * tokens, headers, certificates and a client's share of connections, and
+ * nothing else. All that is new is made before anything old is freed, so a
+ * change that is refused leaves the ingress as it was. A change ends the
+ * streams, for the token of one may be gone. */
 
 static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
 {
@@ -31,6 +40,8 @@ static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
     return STG_OK;
 }
 
+/* The rule that keeps a hub closed by default: without a token file it listens
+ * to this machine alone. */
 static stg_status read_tokens(const stg_ingress *g,
                               const stg_ingress_options *o, stg_tokens **tokens,
                               stg_error *err)

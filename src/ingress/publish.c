@@ -22,6 +22,8 @@ static void count_messages(stg_ingress_view *v, const stg_publication *p,
             v->accepted++;
 }
 
+/* Without memory for the ids the message is stored all the same: a 503 has the
+ * producer send it again, and its key makes that a repeat. */
 static void tell_accepted(const stg_publication *p,
                           const stg_append_answer *answers)
 {
@@ -46,6 +48,8 @@ static void refuse_conflict(const stg_publication *p, size_t at)
         stg_problem_set(&p->caller->problem, 409, 0, "%s", why);
 }
 
+/* After a failed commit nobody knows whether the message is stored: the answer
+ * says so, and does not guess. */
 static void refuse(const stg_publication *p, stg_appended how, size_t at)
 {
     stg_problem *why = &p->caller->problem;
@@ -78,6 +82,7 @@ static void settle(stg_publication *p, stg_appended how,
         refuse(p, how, at);
 }
 
+/* p->ingress is NULL where the ingress was closed before the store was done. */
 static void done(void *ctx, stg_appended how, const stg_append_answer *answers,
                  size_t at)
 {
@@ -91,6 +96,7 @@ static void done(void *ctx, stg_appended how, const stg_append_answer *answers,
         stg_ingress_settle(g);
 }
 
+/* p lives until done(), however soon its caller goes. */
 void stg_publish(stg_publication *p)
 {
     stg_ingress *g = p->ingress;
@@ -101,6 +107,8 @@ void stg_publish(stg_publication *p)
     g->options.append(g->options.ctx, p->messages, p->count, done, p);
 }
 
+/* The store still reads the messages, so p stays until done(); the ingress and
+ * the client do not. */
 void stg_publication_leave(stg_publication *p)
 {
     uncount_waiting(p);

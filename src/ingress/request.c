@@ -16,6 +16,7 @@ static stg_caller *caller_of(stg_inbound *in)
 
 /* -- the body ---------------------------------------------------------------- */
 
+/* Never NULL, also where it is empty. */
 stg_span stg_caller_body(const stg_caller *c)
 {
     if (c->lent.size > 0)
@@ -47,6 +48,7 @@ static size_t next_room(const stg_caller *c, size_t size)
     return room < most ? room : most;
 }
 
+/* Bytes are counted against what may be pending before they are allocated. */
 static bool make_room(stg_caller *c, size_t size)
 {
     size_t room = next_room(c, size);
@@ -66,6 +68,8 @@ static bool make_room(stg_caller *c, size_t size)
     return true;
 }
 
+/* A body in chunks has no length in advance, so its limit is looked at for
+ * each piece. */
 static bool keep_piece(stg_caller *c, stg_span piece)
 {
     if (piece.size > stg_request_body_max(c) - c->size)
@@ -93,6 +97,8 @@ static void discard(stg_caller *c, size_t size)
         stg_answer_caller(c);
 }
 
+/* Asked before each read of a body whose length is known, so that its bytes
+ * are read to where they stay. */
 static uv_buf_t find_room(stg_inbound *in)
 {
     stg_caller *c = caller_of(in);
@@ -113,6 +119,8 @@ static void take_body(stg_inbound *in, stg_span piece)
         if (c->body != NULL && piece.at == c->body + c->size)
             c->size += piece.size; // it was read to its place
         else if (piece.size == in->request.length)
+            // It came whole: it stays where it was read, until the end of this
+            // turn, and is copied once, into the message.
             c->lent = piece;
         else if (!keep_piece(c, piece))
             drop_body(c);
@@ -123,6 +131,8 @@ static void take_body(stg_inbound *in, stg_span piece)
 
 /* -- from its header to its end ---------------------------------------------- */
 
+/* A body that is too long to be read away is not waited for; nor is one whose
+ * client waits for `100 Continue`. */
 static void begin(stg_inbound *in)
 {
     stg_caller *c = caller_of(in);
@@ -160,6 +170,8 @@ static void finish(stg_inbound *in)
         stg_ask_begin(c);
 }
 
+/* What the server refuses before there is a request: the head has no route,
+ * and nobody is asked who it is. */
 static void refuse(stg_inbound *in, int status, const char *why)
 {
     stg_caller *c = caller_of(in);
@@ -172,6 +184,7 @@ static void refuse(stg_inbound *in, int status, const char *why)
     stg_answer_caller(c);
 }
 
+/* The connection stays, and its caller is used for the next request. */
 static void end(stg_inbound *in)
 {
     stg_caller *c = caller_of(in);

@@ -31,6 +31,7 @@ static bool matches(const char *pattern, const char *path)
     return *pattern == '\0' && *path == '\0';
 }
 
+/* 0: there is no such word, or it does not fit; `word` is left as it was. */
 size_t stg_route_word(const char *pattern, const char *path, size_t i,
                       char *word, size_t room)
 {
@@ -75,6 +76,8 @@ static void allow(stg_match *m, const stg_route *r)
     memcpy(m->allowed + used + comma, more, strlen(more) + 1);
 }
 
+/* `allowed` collects the methods of all routes of the path up to the one that
+ * matches: it is complete where none does, and only read then. */
 static void look(const stg_routes *tables, size_t count, bool has_words,
                  const char *path, const char *method, stg_match *m)
 {
@@ -95,6 +98,8 @@ static void look(const stg_routes *tables, size_t count, bool has_words,
         }
 }
 
+/* A path without words wins over one that has them. Tables are walked in
+ * order; there are few routes. */
 void stg_routes_match(const stg_routes *tables, size_t count, const char *path,
                       const char *method, stg_match *m)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/digits.h"
-#include "base/utf8.h"
+#include "base/visible.h"
 
 stg_scan stg_scan_of(stg_span text)
 {
@@ -134,6 +134,9 @@ static size_t put_utf8(int32_t c, char *out)
     return length;
 }
 
+/* For a string that the scanner has accepted: escapes are not checked again.
+ * out may be where the string is, for no escape is shorter than what it stands
+ * for. */
 size_t stg_scan_text(stg_span string, char *out)
 {
     static const char letters[] = "bfnrt", stand_for[] = "\b\f\n\r\t";
@@ -169,6 +172,8 @@ static bool skip_digits(stg_scan *s)
     return s->at > start || fail(s, "a number without digits");
 }
 
+/* RFC 8259, section 6: no zeros in front, and digits on both sides of a
+ * point. */
 static bool skip_number(stg_scan *s)
 {
     take(s, '-');
@@ -262,6 +267,8 @@ static bool open_nest(stg_scan *s, nest *n, bool *is_whole)
     return close == ']' || skip_name(s);
 }
 
+/* A loop over the brackets that are open, and no recursion: each pass skips
+ * one plain value or opens one bracket. */
 static bool skip_value(stg_scan *s)
 {
     nest n = {.depth = 0};
@@ -301,6 +308,7 @@ bool stg_scan_end(stg_scan *s)
     return s->at == s->end || fail(s, "something behind the value");
 }
 
+/* False also at the end of the object: s->wrong tells an error from it. */
 bool stg_scan_member(stg_scan *s, bool *is_first, stg_span *name,
                      stg_span *value)
 {

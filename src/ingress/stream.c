@@ -118,6 +118,8 @@ void stg_stream_begin(stg_caller *c, const char *more)
     stg_inbound_begin_stream(&c->in, 200, "text/event-stream", more);
 }
 
+/* What waits is sent first. Where the client has not read all of it, the
+ * connection is closed instead: nobody waits for a reader at a stop. */
 void stg_stream_end(stg_caller *c)
 {
     stg_stream *s = c->stream;
@@ -132,6 +134,7 @@ void stg_stream_end(stg_caller *c)
         stg_inbound_end_stream(&c->in);
 }
 
+/* `left` is called here and nowhere else, whatever has ended the stream. */
 void stg_stream_free(stg_caller *c)
 {
     stg_stream *s = c->stream;

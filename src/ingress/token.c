@@ -21,7 +21,7 @@
 #include <openssl/rand.h>
 
 #include "base/digits.h"
-#include "host/private_file.h"
+#include "host/process.h"
 
 enum {
     HASH_SIZE = 32,
@@ -145,6 +145,8 @@ static bool read_name(stg_span text, char name[STG_TOKEN_NAME_MAX])
     return stg_token_is_name(name);
 }
 
+/* One token has one line: with two, nobody could say which name and roles it
+ * has. */
 static const char *find_flaw(const stg_tokens *t, unsigned all, bool has_hash,
                              const unsigned char hash[HASH_SIZE], bool has_name)
 {
@@ -179,6 +181,7 @@ static stg_status add_line(stg_tokens *t, stg_span line, const char *name,
     if (t->count == STG_TOKENS_MAX)
         return refuse(err, STG_INVALID, name, number, "more than %d tokens",
                       STG_TOKENS_MAX);
+    // Who operates must see what it does.
     if ((token.roles & STG_ROLE_OPERATE) != 0)
         token.roles |= STG_ROLE_VIEW;
     memcpy(t->all[t->count].hash, hash, HASH_SIZE);
@@ -219,6 +222,7 @@ stg_status stg_tokens_parse(stg_tokens **tokens, stg_span text,
 
 /* -- the file ---------------------------------------------------------------- */
 
+/* Of the file that is open: the path may lead to another one by now. */
 static stg_status check_file(int fd, const char *path, stg_error *err)
 {
     struct stat s;
@@ -253,6 +257,7 @@ static stg_status read_file(int fd, const char *path, char *text, size_t *size,
     return STG_OK;
 }
 
+/* The text may have a token in it that was pasted by mistake: it is wiped. */
 static stg_status load(stg_tokens **tokens, int fd, const char *path,
                        stg_error *err)
 {
@@ -280,6 +285,7 @@ static bool is_lasting(int error)
            error == ELOOP || error == ENAMETOOLONG;
 }
 
+/* O_NONBLOCK, so that a FIFO does not hold the hub up. */
 stg_status stg_tokens_load(stg_tokens **tokens, const char *path,
                            stg_error *err)
 {
@@ -302,6 +308,8 @@ void stg_tokens_free(stg_tokens *t)
     free(t);
 }
 
+/* Walks to the end also where the token is found: how long it takes tells
+ * nothing. */
 const stg_token *stg_tokens_find(const stg_tokens *t, const char *authorization)
 {
     static const char scheme[] = "Bearer ";
@@ -330,6 +338,7 @@ static void print_hex(const unsigned char *bytes, size_t size, char *text)
         sprintf(text + 2 * i, "%02x", bytes[i]);
 }
 
+/* 256 random bits, in hexadecimal. */
 stg_status stg_token_make(char token[STG_TOKEN_TEXT_MAX], stg_error *err)
 {
     static const char prefix[] = "stagger_";

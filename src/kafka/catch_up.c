@@ -5,7 +5,7 @@
  * for records that are still to come would hold up the next partition. */
 #include <stdlib.h>
 
-#include "host/thread_name.h"
+#include "host/process.h"
 #include "kafka/internal.h"
 
 enum {

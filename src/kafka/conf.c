@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "kafka/internal.h"
 #include "kafka/reserved.h"
 #include "kafka/topic.h"

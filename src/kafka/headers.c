@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/little.h"
+#include "base/digits.h"
 #include "kafka/internal.h"
 
 enum { NUMBER = 4, HEAD = 2 * NUMBER };

@@ -154,12 +154,11 @@ typedef struct stg_kafka_options {
      * that stg_kafka_check() refuses. */
     const stg_kafka_property *properties;
     size_t property_count;
-    const char *const
-        *headers;             /* the rules of http/forwarding.h, ended by NULL:
+    const char *const *headers; /* the rules of http/header.h, ended by NULL:
                                    which headers are kept */
-    const char *content_type; /* of a message without a header content-type;
+    const char *content_type;   /* of a message without a header content-type;
                                  NULL: none */
-    size_t message_max;       /* bytes of a value: 1 MiB */
+    size_t message_max;         /* bytes of a value: 1 MiB */
     stg_kafka_null null;
     bool keeps_headers;    /* a record with headers that cannot be sent is not
                            sent without them: stg_record.headers_lost */

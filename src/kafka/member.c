@@ -5,7 +5,7 @@
 #include <stagger/backoff.h>
 #include <stagger/rng.h>
 
-#include "host/thread_name.h"
+#include "host/process.h"
 #include "kafka/internal.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* Kafka where there is no librdkafka: whoever asks for it is told. */
 #include "base/refuse.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "kafka/kafka.h"
 #include "kafka/letters.h"
 

@@ -7,9 +7,8 @@
 
 #include <openssl/evp.h>
 
-#include "base/base64.h"
-#include "base/utf8.h"
-#include "http/forwarding.h"
+#include "base/text.h"
+#include "base/visible.h"
 #include "http/header.h"
 #include "kafka/internal.h"
 #include "store/parcel.h"

@@ -10,26 +10,13 @@
 
 #include "alerts/alerts.h"
 #include "config/targets.h"
+#include "host/process.h"
 #include "http/client.h"
 #include "ingress/ingress.h"
 #include "metrics/counters.h"
 #include "metrics/exposition.h"
 #include "sources/source.h"
 #include "store/store.h"
-
-/* -- the process ------------------------------------------------------------- */
-
-/* What the process uses of the machine. Any thread; opens files of
- * /proc, so it is not for the loop. */
-
-typedef struct stg_process_view {
-    stg_ns cpu;         /* used, in user and system mode */
-    uint64_t resident;  /* bytes; 0: the system does not say */
-    uint64_t files;     /* open descriptors; 0: the system does not say */
-    uint64_t files_max; /* STG_UNLIMITED: no limit */
-} stg_process_view;
-
-void stg_process_look(stg_process_view *view);
 
 #define STG_OTHER_TARGETS "(other)"
 

@@ -6,8 +6,8 @@
 #ifndef STAGGER_STORE_LANES_H
 #define STAGGER_STORE_LANES_H
 
+#include "base/hash.h"
 #include "base/text.h"
-#include "base/text_table.h"
 #include "flow/group.h"
 #include "store/sql.h"
 

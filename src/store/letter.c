@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/visible.h"
 #include "store/eviction.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/refuse.h"
-#include "host/thread_name.h"
+#include "host/process.h"
 #include "store/letter.h"
 #include "store/reader.h"
 #include "store/sqlite.h"

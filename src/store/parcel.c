@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/little.h"
+#include "base/digits.h"
 #include "http/header.h"
 
 /* The layout: a byte for the version, the sizes of all spans but the body in 32

@@ -1,6 +1,6 @@
 #include "store/reader.h"
 
-#include "host/thread_name.h"
+#include "host/process.h"
 
 /* The first that may be looked at, or when there will be one. At the end nobody
  * waits. */

@@ -7,7 +7,7 @@
  * before it sees its rows. */
 #include <stdlib.h>
 
-#include "host/thread_name.h"
+#include "host/process.h"
 #include "store/internal.h"
 #include "store/postgres/open.h"
 #include "store/sqlite.h"

@@ -23,7 +23,7 @@
 
 #include "base/list.h"
 #include "base/span.h"
-#include "host/log_line.h"
+#include "host/wall.h"
 
 #define STG_SQL_AWAY 1000
 

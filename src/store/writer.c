@@ -12,7 +12,7 @@
  * it waits CLOSING_TRIES seconds, and is broken then. Of a commit whose end was
  * not heard of, a request asks the server; a group comes again. */
 #include "store/writer.h"
-#include "host/thread_name.h"
+#include "host/process.h"
 #include "store/postgres/open.h"
 #include "store/sqlite.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/utf8.h"
+#include "base/visible.h"
 #include "tests/harness.h"
 
 /* 2026-03-01T12:00:00Z */

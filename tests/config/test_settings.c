@@ -8,7 +8,7 @@
 #include "config/kinds/kinds.h"
 #include "config/load.h"
 #include "config/targets.h"
-#include "host/private_file.h"
+#include "host/process.h"
 #include "store/parcel.h"
 #include "tests/harness.h"
 

@@ -8,7 +8,7 @@
 
 #include <stagger/rng.h>
 
-#include "http/response.h"
+#include "http/server.h"
 #include "tests/harness.h"
 
 enum { HEAD_MAX = 512, WORDS = 1024 };

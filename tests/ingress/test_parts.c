@@ -6,7 +6,7 @@
 
 #include <stagger/rng.h>
 
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "ingress/address.h"
 #include "ingress/batch.h"
 #include "ingress/scan.h"

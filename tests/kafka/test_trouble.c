@@ -75,7 +75,7 @@ TEST(kafka_trouble, is_one_of_a_kind_and_a_topic)
 TEST(kafka_trouble, has_room_for_so_many)
 {
     static story s;
-    char topic[8];
+    char topic[16];
 
     for (int i = 0; i <= STG_KAFKA_TROUBLES; i++) {
         snprintf(topic, sizeof topic, "t%d", i);

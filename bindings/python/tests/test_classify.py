@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import errno
 import socket
 import ssl
+import types
 import urllib.error
 import urllib.request
 from typing import Any
@@ -72,6 +74,66 @@ def test_survives_exceptions_in_a_circle() -> None:
     first, second = ValueError(), ValueError()
     first.__cause__, second.__cause__ = second, first
     assert name(first) == "error"
+
+
+class Failing(Exception):
+    @property
+    def response(self) -> Any:
+        raise RuntimeError("not read yet")
+
+    reason = exceptions = retry_after = response
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"exceptions": ()},
+        {"exceptions": None},
+        {"exceptions": {"pear": 7}},
+        {"exceptions": 7},
+        {"kwargs": {}, "reason": 7, "os_error": "no"},
+        {"response": {"Error": "bad"}},
+        {"response": {"Error": {"Code": ["bad"]}}},
+        {"response": {"ResponseMetadata": None}},
+        {"sqlstate": "4000\xe9"},
+        {"retry_after": "\ud800"},
+        {"retry_after": b"7"},
+        {"retry_after": 10**400},
+    ],
+    ids=str,
+)
+def test_survives_attributes_that_mean_something_else(
+    attributes: dict[str, Any],
+) -> None:
+    def fail() -> None:
+        raise error
+
+    error = Exception("mine")
+    vars(error).update(attributes)
+    assert name(error) == "error"
+    assert raised(stagger.Retrying("attempts=3").call, fail) is error
+
+
+def test_survives_properties_that_fail() -> None:
+    assert name(Failing()) == "error"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("Retry-After", "7")],
+        {"Retry-After": b"7"},
+        {"Retry-After": "7\ud800"},
+        7,
+    ],
+    ids=str,
+)
+def test_reads_a_status_beside_headers_of_another_kind(headers: Any) -> None:
+    error = Exception("mine")
+    answer = types.SimpleNamespace(status_code=503, headers=headers)
+    vars(error)["response"] = answer
+    outcome = stagger.classify(error)
+    assert (outcome.name, outcome.delay) == ("503", 0)
 
 
 def test_obeys_retry_after_however_it_is_given() -> None:
@@ -257,6 +319,8 @@ def test_reads_botocore() -> None:
         )
 
     assert name(answer(400, "ThrottlingException")) == "429"
+    assert name(answer(400, "EC2ThrottledException")) == "429"
+    assert name(answer(400, "RequestTimeout")) == "408"
     assert name(answer(400, "ValidationException")) == "400"
     outcome = stagger.classify(answer(503, "ServiceUnavailable"))
     assert (outcome.name, outcome.delay) == ("503", 3)
@@ -268,7 +332,7 @@ def test_reads_botocore() -> None:
 
 
 def test_reads_groups() -> None:
-    group = getattr(__builtins__, "ExceptionGroup", None)
+    group = getattr(builtins, "ExceptionGroup", None)
     if group is not None:
         assert name(group("", [TimeoutError()])) == "timeout"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -106,6 +107,28 @@ def test_holds_calls_to_a_number_at_once(time: Any) -> None:
         retrying.call(lambda: retrying.call(lambda: None))
     assert sum(time.waits) == pytest.approx(0.16)
     assert retrying.call(lambda: 7) == 7
+
+
+def test_takes_back_its_place_when_a_predicate_fails(time: Any) -> None:
+    def judge(error: Exception) -> bool:
+        raise ZeroDivisionError
+
+    def fail() -> None:
+        raise KeyError
+
+    async def fail_async() -> None:
+        raise KeyError
+
+    # As long as the exception is kept, its traceback keeps the call.
+    peer = stagger.Peer("attempts=3 bulkhead=1")
+    retrying = stagger.Retrying(peer.policy, peer=peer, when=judge)
+    with pytest.raises(ZeroDivisionError) as plain:
+        retrying.call(fail)
+    with pytest.raises(ZeroDivisionError) as coroutine:
+        asyncio.run(retrying.call(fail_async))
+    assert retrying.call(lambda: 7) == 7
+    assert retrying.statistics.ends == {"cancelled": 2, "done": 1}
+    assert plain.value is not coroutine.value
 
 
 def test_gives_a_function_a_peer_of_its_own(time: Any, flaky: Any) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import inspect
+import io
 import logging
 import pickle
 from typing import Any
@@ -423,6 +425,9 @@ def test_repeats_a_post_with_a_key_only(time: Any, flaky: Any) -> None:
     work = flaky(TimeoutError)
     assert stagger.retry(FIXED, method="POST", key=True)(work)() == "done"
 
+    with pytest.raises(ValueError, match="key is empty"):
+        stagger.retry(FIXED, method="POST", key="")
+
     for attempt in stagger.attempts(FIXED, method="POST", key="order-7"):
         with attempt:
             assert attempt.key == "order-7"
@@ -458,6 +463,33 @@ def test_tells_a_hook_what_happens(time: Any, flaky: Any) -> None:
     assert events[1].outcome is not None
     assert events[1].outcome.name == "timeout"
     assert events[-1].text == "done after 2 attempts in 1 s"
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen(Exception):
+    number: int
+
+
+class Nameless(Exception):
+    def __repr__(self) -> str:
+        raise ZeroDivisionError
+
+
+def test_raises_what_can_have_no_note(time: Any, flaky: Any) -> None:
+    with pytest.raises(Frozen):
+        stagger.retry("attempts=2", on=Frozen)(flaky(Frozen(7), Frozen(7)))()
+
+
+def test_raises_what_cannot_be_logged(
+    time: Any, flaky: Any, monkeypatch: Any
+) -> None:
+    log = logging.Logger("quiet")
+    log.addHandler(logging.StreamHandler(io.StringIO()))
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    with pytest.raises(Nameless):
+        stagger.retry("attempts=2", on=Nameless, log=log)(
+            flaky(Nameless, Nameless)
+        )()
 
 
 def test_goes_on_when_a_hook_fails(flaky: Any, caplog: Any) -> None:

@@ -12,7 +12,6 @@
 #include "cli/options.h"
 #include "cli/store.h"
 #include "core/reader.h"
-#include "host/instant.h"
 #include "host/wall.h"
 
 static const char who[] = "stagger dead";

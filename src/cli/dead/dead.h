@@ -15,7 +15,7 @@
 
 #include <stagger/outcome.h>
 
-#include "base/text_table.h"
+#include "base/hash.h"
 #include "cli/remote.h"
 #include "store/cause.h"
 #include "store/query.h"

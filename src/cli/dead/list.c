@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/visible.h"
 #include "cli/dead/dead.h"
 #include "cli/json.h"
 #include "cli/options.h"

@@ -10,7 +10,7 @@
 #include <stagger/event.h>
 #include <stagger/fault.h>
 
-#include "base/utf8.h"
+#include "base/visible.h"
 #include "cli/dead/dead.h"
 #include "cli/options.h"
 #include "cli/say.h"

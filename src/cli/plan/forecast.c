@@ -9,7 +9,7 @@
 #include "cli/plan/forecast.h"
 
 #include "core/backoff_draw.h"
-#include "core/wait.h"
+#include "core/rule.h"
 
 enum { DRAWS = 1 << 16, DRAWS_ROOT = 1 << 8, SEED = 1 };
 

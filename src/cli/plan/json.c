@@ -3,8 +3,8 @@
  * digits as they need. */
 #include "cli/json.h"
 #include "cli/plan/plan.h"
+#include "core/rule.h"
 #include "core/text_internal.h"
-#include "core/wait.h"
 
 static void show_wait(stg_json *j, const stg_forecast_wait *row)
 {

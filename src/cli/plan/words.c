@@ -7,7 +7,7 @@
 #include <stagger/policies.h>
 
 #include "cli/plan/plan.h"
-#include "core/wait.h"
+#include "core/rule.h"
 #include "core/writer.h"
 
 void stg_plan_show_text(const stg_plan *plan, size_t number,

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/utf8.h"
+#include "base/text.h"
+#include "base/visible.h"
 #include "ingress/scan.h"
 
 /* -- texts ------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/say.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "ingress/batch.h"
 
 static const char who[] = "stagger send";

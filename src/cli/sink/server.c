@@ -16,7 +16,7 @@
 #include "http/header.h"
 #include "http/server.h"
 #include "ingress/address.h"
-#include "ingress/problem.h"
+#include "ingress/ask.h"
 
 /* -- a connection ----------------------------------------------------------- */
 

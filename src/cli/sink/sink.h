@@ -22,7 +22,7 @@
 
 #include "cli/sink/seen.h"
 #include "core/reader.h"
-#include "host/signals.h"
+#include "host/process.h"
 #include "http/server.h"
 #include "ingress/address.h"
 #include "store/parcel.h"

@@ -6,7 +6,7 @@
 #include "config/from.h"
 #include "config/kinds/kinds.h"
 #include "config/loading.h"
-#include "http/forwarding.h"
+#include "http/header.h"
 #include "kafka/topic.h"
 
 const char *stg_load_text(stg_loading *l, const stg_setting *s,

@@ -7,7 +7,6 @@
 
 #include "config/kinds/kinds.h"
 #include "config/loading.h"
-#include "http/forwarding.h"
 #include "http/header.h"
 #include "kafka/kafka.h"
 #include "kafka/reserved.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/refuse.h"
-#include "base/utf8.h"
+#include "base/visible.h"
 #include "store/postgres/link.h"
 
 enum {

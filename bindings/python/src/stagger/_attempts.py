@@ -98,7 +98,12 @@ class Attempt:
         if not isinstance(error, Exception):
             run.cancel()
             return False
-        run.report(run.settings.outcome_of(error), error)
+        try:
+            outcome = run.settings.outcome_of(error)
+        except BaseException:  # of a predicate: nobody can say what it came to
+            run.cancel()
+            raise
+        run.report(outcome, error)
         if run.operation.is_waiting:
             return True
         run.give_up(error, is_new)
@@ -299,8 +304,7 @@ class Run:
             self._tell("decision", outcome=outcome, error=error, hedge=hedge)
             if self.operation.gave_up:
                 self._tell("end", error=error)
-        said = "" if error is None else f": {error!r}"
-        self._log(outcome.name + said, hedge)
+        self._log(outcome.name, hedge, error)
 
     def _remember(self, number: int, outcome: Outcome) -> None:
         if self._history is None:
@@ -345,7 +349,9 @@ class Run:
             ),
         )
 
-    def _log(self, what: str, hedge: int = 0) -> None:
+    def _log(
+        self, what: str, hedge: int = 0, error: Exception | None = None
+    ) -> None:
         operation, log = self.operation, self.settings.log
         level = self.settings.level
         if log is None or not log.isEnabledFor(level):
@@ -356,15 +362,12 @@ class Run:
             then = f"; {operation.text}"
         else:
             then = "" if what == "begins" else "; another one is under way"
-        log.log(
-            level,
-            "%s: attempt %d%s: %s%s",
-            self.settings.name,
-            operation.number,
-            f", hedge {hedge}" if hedge else "",
-            what,
-            then,
-        )
+        which = f", hedge {hedge}" if hedge else ""
+        words = self.settings.name, operation.number, which, what
+        if error is None:
+            log.log(level, "%s: attempt %d%s: %s%s", *words, then)
+        else:  # whose repr() may fail: that is for logging to survive
+            log.log(level, "%s: attempt %d%s: %s: %r%s", *words, error, then)
 
 
 def _next(operation: Operation) -> str:

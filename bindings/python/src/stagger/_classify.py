@@ -3,7 +3,9 @@
 By duck typing: nothing is imported, and an exception is known by the names of
 its classes and by what it carries (a status, an errno, an SQLSTATE). What the
 codes mean is the library's to say (docs/retry.md, "What is read as which");
-here is only where each package keeps them.
+here is only where each package keeps them. An exception may carry anything
+under the same names: what is of another shape, or fails when it is read, says
+nothing.
 """
 
 from __future__ import annotations
@@ -75,10 +77,12 @@ _REDIS = {
     "TryAgainError": "TRYAGAIN",
 }
 
-# AWS answers many of its throttled requests by 400.
+# AWS answers many of its throttled requests by 400, and some that timed out.
+_AWS_TIMEOUTS = frozenset(("RequestTimeout", "RequestTimeoutException"))
 _AWS_THROTTLED = frozenset(
     (
         "BandwidthLimitExceeded",
+        "EC2ThrottledException",
         "LimitExceededException",
         "PriorRequestNotComplete",
         "ProvisionedThroughputExceededException",
@@ -104,7 +108,7 @@ def classify(error: BaseException) -> Outcome:
     <Outcome error>
     """
     outcome = _first_known(error)
-    delay = getattr(error, "retry_after", None)
+    delay = _attribute(error, "retry_after")
     return outcome if delay is None else _delayed(outcome, delay)
 
 
@@ -146,9 +150,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             inner
             for inner in (
                 each.__cause__,
-                getattr(each, "os_error", None),  # aiohttp
-                getattr(each, "reason", None),  # urllib, urllib3
-                getattr(each, "exceptions", (None,))[0],  # a group
+                _attribute(each, "os_error"),  # aiohttp
+                _attribute(each, "reason"),  # urllib, urllib3
+                _first_of_group(each),
                 *(each.args if is_library else ()),
                 *_inner_args(each),
                 each.__context__ if is_library else None,
@@ -160,8 +164,21 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _inner_args(error: BaseException) -> tuple[object, ...]:
     """urllib3 has ProtocolError("...", error) inside other arguments, botocore
     its error= among kwargs."""
-    kwargs = getattr(error, "kwargs", None)
+    kwargs = _attribute(error, "kwargs")
     return (kwargs.get("error"),) if isinstance(kwargs, dict) else ()
+
+
+def _first_of_group(error: BaseException) -> object:
+    members = _attribute(error, "exceptions")
+    return members[0] if isinstance(members, tuple) and members else None
+
+
+def _attribute(error: BaseException, name: str) -> object:
+    """None, too, for a property that fails."""
+    try:
+        return getattr(error, name, None)
+    except Exception:
+        return None
 
 
 def _read_class(kind: type) -> Outcome | None:
@@ -181,7 +198,10 @@ def _package(kind: type) -> str:
 
 def _read(error: BaseException) -> Outcome | None:
     for read in _READERS:
-        outcome = read(error)
+        try:
+            outcome = read(error)
+        except Exception:  # not what this reader took it for
+            continue
         if outcome is not None and not outcome.is_ok:
             return outcome
     return None
@@ -212,8 +232,11 @@ def _aws(error: BaseException) -> Outcome | None:
     answer = getattr(error, "response", None)  # botocore
     if not isinstance(answer, dict):
         return None
-    if answer.get("Error", {}).get("Code") in _AWS_THROTTLED:
+    code = answer.get("Error", {}).get("Code")
+    if code in _AWS_THROTTLED:
         return Outcome.status(429)
+    if code in _AWS_TIMEOUTS:
+        return Outcome.status(408)
     metadata = answer.get("ResponseMetadata", {})
     status = metadata.get("HTTPStatusCode")
     if not isinstance(status, int):
@@ -320,15 +343,21 @@ def _answered(status: int, headers: Mapping[str, Any] | None) -> Outcome:
 
 
 def _header(headers: Mapping[str, Any], name: str) -> str | None:
-    value = headers.get(name)
-    if value is None:
-        value = headers.get(name.lower())  # botocore has a plain dict
-    return value if isinstance(value, str) else None
+    try:
+        value = headers.get(name)
+        if value is None:
+            value = headers.get(name.lower())  # botocore has a plain dict
+    except Exception:  # no mapping
+        return None
+    return value if isinstance(value, str) and value.isascii() else None
 
 
 def _delayed(outcome: Outcome, delay: object) -> Outcome:
     if isinstance(delay, datetime.timedelta):
-        return outcome.but(delay=delay.total_seconds())
-    if isinstance(delay, (int, float)):
-        return outcome.but(delay=delay)
-    return outcome.after(delay) if isinstance(delay, str) else outcome
+        delay = delay.total_seconds()
+    try:
+        if isinstance(delay, (int, float)):
+            return outcome.but(delay=delay)
+        return outcome.after(delay) if isinstance(delay, str) else outcome
+    except (OverflowError, UnicodeError):
+        return outcome

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from typing import Any, Optional
 
@@ -48,11 +49,17 @@ def _refused(why: str) -> Outcome:
 def note(
     error: BaseException, operation: Operation, history: History | None
 ) -> None:
-    """Adds the reason and the history to the exception (PEP 678)."""
+    """Adds the reason and the history to the exception (PEP 678), if it takes
+    any: one that is a frozen dataclass does not."""
     lines = [f"stagger: {operation.text}"]
     if history is not None and len(history) > 1:
         lines += [_line(*each) for each in history]
     text = "\n".join(lines)
+    with contextlib.suppress(Exception):
+        _add_note(error, text)
+
+
+def _add_note(error: BaseException, text: str) -> None:
     if hasattr(error, "add_note"):
         error.add_note(text)
     else:  # before Python 3.11: as it stores them

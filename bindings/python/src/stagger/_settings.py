@@ -137,8 +137,8 @@ class Settings:
 
 
 def _check(options: Options) -> None:
-    """TypeError now, and not at the first failure, in the middle of an
-    outage."""
+    """TypeError or ValueError now, and not at the first failure, in the middle
+    of an outage."""
     for name, value in options.items():
         if name not in Options.__annotations__:
             raise TypeError(
@@ -151,6 +151,8 @@ def _check(options: Options) -> None:
                 raise TypeError(f"{name} is a function, not {value!r}")
         elif name == "on":
             _check_types(value)
+        elif name == "key" and value == "":
+            raise ValueError("key is empty: True makes one, False is none")
         elif name == "level" and not isinstance(value, int):
             raise TypeError(
                 f"level is a number such as logging.INFO, not {value!r}"

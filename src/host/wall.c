@@ -1,7 +1,22 @@
-#include "host/instant.h"
+#include "host/wall.h"
 
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+const char *stg_utc_text(uint64_t utc, char text[STG_UTC_TEXT_MAX])
+{
+    time_t seconds = (time_t)(utc / STG_S);
+    struct tm tm;
+    size_t length;
+
+    gmtime_r(&seconds, &tm);
+    length = strftime(text, STG_UTC_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text + length, STG_UTC_TEXT_MAX - length, ".%03uZ",
+             (unsigned)(utc / STG_MS % 1000));
+    return text;
+}
+
+/* -- reading ---------------------------------------------------------------- */
 
 /* A number of exactly so many digits, at the start of *text, which moves. */
 static bool read_digits(const char **text, int digits, int *number)
@@ -34,6 +49,8 @@ static bool read_fraction(const char **text, stg_ns *fraction)
     return unit < STG_S / 10;
 }
 
+/* Only UTC: a local time has a different meaning on each machine. timegm()
+ * turns the 31st of June into the 1st of July, which is noticed by its day. */
 bool stg_instant_read(const char *text, stg_ns *wall)
 {
     struct tm t = {.tm_isdst = 0}, whole;
