@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/refuse.h"
-#include "base/text_table.h"
 #include "hub/hub_internal.h"
 #include "store/target_rows.h"
 
