@@ -78,6 +78,8 @@ add_library(stagger_hub STATIC
     admin/live.c
     admin/look.c
     admin/replay.c
+    admin/secrets.c
+    admin/targets.c
     alerts/alerts.c
     alerts/digest.c
     alerts/engine.c
@@ -112,6 +114,7 @@ add_library(stagger_hub STATIC
     config/kinds/words.c
     config/load.c
     config/load_map.c
+    config/load_target.c
     config/print_docs.c
     config/print_schema.c
     config/settings.c
@@ -162,7 +165,9 @@ add_library(stagger_hub STATIC
     hub/shell.c
     hub/source.c
     hub/target.c
+    hub/target_change.c
     hub/target_control.c
+    hub/target_stored.c
     hub/tell.c
     hub/watch.c
     ingress/address.c
@@ -235,6 +240,7 @@ add_library(stagger_hub STATIC
     store/sqlite.c
     store/store.c
     store/store_lock.c
+    store/target_rows.c
     store/trim.c
     store/verify.c
     store/writer.c
@@ -357,6 +363,7 @@ set(hub_commands
     cli/status/look.c
     cli/status/table.c
     cli/store.c
+    cli/target_change.c
     cli/targets.c
     cli/token.c
 )

@@ -26,6 +26,14 @@ static const char *const letters[] = {"target", "cause", "category", "state",
         "POST", path, STG_ROLE_OPERATE, body, NULL, handle, false \
     }
 
+/* A call that adds or changes a target. */
+#define WRITE(method, path, handle)                                            \
+    {                                                                          \
+        method, path, STG_ROLE_OPERATE, STG_BODY_JSON, dry_runs, handle, false \
+    }
+
+static const char *const dry_runs[] = {"dry-run", NULL};
+static const char *const removals[] = {"dry-run", "waiting", NULL};
 static const char *const alerts[] = {"receiver", NULL};
 
 static const stg_route routes[] = {
@@ -38,6 +46,11 @@ static const stg_route routes[] = {
     LOOK("/v1/targets/{name}/history", NULL, stg_admin_target_history),
     LOOK("/v1/targets/{name}/attempts", NULL, stg_admin_attempts),
     LOOK("/v1/history", page, stg_admin_history),
+    WRITE("POST", "/v1/targets", stg_admin_add_target),
+    WRITE("PUT", "/v1/targets/{name}", stg_admin_put_target),
+    WRITE("PATCH", "/v1/targets/{name}", stg_admin_patch_target),
+    {"DELETE", "/v1/targets/{name}", STG_ROLE_OPERATE, STG_BODY_NONE, removals,
+     stg_admin_remove_target, false},
     CHANGE("/v1/targets/{name}/pause", STG_BODY_NONE, stg_admin_pause),
     CHANGE("/v1/targets/{name}/resume", STG_BODY_NONE, stg_admin_resume),
     CHANGE("/v1/targets/{name}/probe", STG_BODY_NONE, stg_admin_probe),

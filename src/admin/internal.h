@@ -7,6 +7,8 @@
  *     choice.c   which dead letters
  *     change.c   changes, from the request to the audit log; a test of the
  *                receivers of alerts
+ *     targets.c  targets that calls add, change and remove
+ *     secrets.c  what is not shown of their settings
  *     replay.c   replay and drop
  *     events.c   what happens, as it happens
  *     live.c     what changes, once a second
@@ -85,6 +87,11 @@ stg_ns stg_admin_wall_of(stg_ns at);
 /* NULL: no memory. */
 json_t *stg_admin_print_target(const stg_admin *a, size_t i);
 
+/* The same with the settings of one that a call has added, and its ETag goes to
+ * the answer. */
+json_t *stg_admin_print_whole_target(const stg_admin *a, size_t i,
+                                     stg_ask *ask);
+
 /* ?limit= of a page; 0: it was wrong, and the request is answered. */
 uint32_t stg_admin_limit(stg_ask *a);
 
@@ -135,6 +142,9 @@ typedef struct stg_change_call stg_change_call;
 stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
                                   const char *action, json_t *what);
 
+/* Which target it is of, where the path does not say it. */
+void stg_change_set_target(stg_change_call *c, const char *name);
+
 /* Adds to the words of the audit line: ": ", and these. */
 __attribute__((format(printf, 2, 3))) void
 stg_change_tell(stg_change_call *c, const char *format, ...);
@@ -146,12 +156,39 @@ void stg_change_done(stg_change_call *c, int status, json_t *json,
 __attribute__((format(printf, 3, 4))) void
 stg_change_refuse(stg_change_call *c, int status, const char *format, ...);
 
+/* The same with lists of all that is wrong, and of what is unwise; given. */
+__attribute__((format(printf, 5, 6))) void
+stg_change_refuse_all(stg_change_call *c, int status, json_t *errors,
+                      json_t *warnings, const char *format, ...);
+
+/* A problem document with such lists; given. */
+json_t *stg_admin_problem(int status, const char *why, json_t *errors,
+                          json_t *warnings);
+
 void stg_admin_pause(void *admin, stg_ask *a);
 void stg_admin_resume(void *admin, stg_ask *a);
 void stg_admin_probe(void *admin, stg_ask *a);
 void stg_admin_forget(void *admin, stg_ask *a);
 void stg_admin_reload(void *admin, stg_ask *a);
 void stg_admin_test_alerts(void *admin, stg_ask *a);
+
+/* -- secrets.c --------------------------------------------------------- */
+
+/* Replaces what is secret in a target's settings, an object. */
+void stg_secrets_mask(json_t *settings);
+
+/* What is as it was shown becomes what it was in old. */
+void stg_secrets_unmask(json_t *settings, const json_t *old);
+
+/* Adds {"pointer": ..., "detail": ...} for each mask that stands for nothing. */
+void stg_secrets_check(const json_t *settings, json_t *errors);
+
+/* -- targets.c --------------------------------------------------------- */
+
+void stg_admin_add_target(void *admin, stg_ask *a);
+void stg_admin_put_target(void *admin, stg_ask *a);
+void stg_admin_patch_target(void *admin, stg_ask *a);
+void stg_admin_remove_target(void *admin, stg_ask *a);
 
 /* -- events.c ---------------------------------------------------------- */
 

@@ -330,6 +330,10 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
     json_object_set_new(json, "p99_ms", stg_json_milliseconds(v.p99));
     add_failure(json, &v);
     json_object_set_new(json, "tags", print_tags(t));
+    json_object_set_new(json, "added_by",
+                        stg_json_text(t->added.settings != NULL ? "call"
+                                      : t->settings != NULL     ? "settings"
+                                                                : NULL));
     return json;
 }
 
@@ -415,7 +419,7 @@ void stg_admin_target(void *admin, stg_ask *ask)
     size_t i;
 
     if (stg_hub_find_target(a->hub, stg_ask_word(ask, 0), &i) == STG_OK)
-        stg_ask_answer_json(ask, 200, stg_admin_print_target(a, i));
+        stg_ask_answer_json(ask, 200, stg_admin_print_whole_target(a, i, ask));
     else
         stg_ask_refuse(ask, 404, "there is no target of this name");
 }

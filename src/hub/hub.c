@@ -265,6 +265,7 @@ static void close_all(void *hub)
     h->is_closing = true;
     stg_reload_close(h);
     stg_target_control_close(h);
+    stg_target_changes_close(h);
     stg_notify_close(&h->notify);
     stg_recorder_close(&h->recorder);
     if (h->is_open)
@@ -323,6 +324,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.wants = stg_shell_wants;
     s.paused = stg_target_control_paused;
     s.forgotten = stg_target_control_forgotten;
+    s.targets = stg_target_changes_seen;
     s.ctx = h;
     status = stg_hub_source_make(h, o, &s, err);
     if (status == STG_OK)
@@ -355,6 +357,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     if (status == STG_OK)
         stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store),
                           h->settings->trace);
+    if (status == STG_OK)
+        status = stg_target_changes_open(h, err);
     if (status == STG_OK)
         status = stg_targets_find_lanes(&h->targets, h->store, &o->shard, err);
     if (status == STG_OK)
@@ -418,6 +422,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     h->is_open = true;
     h->ended = o->ended;
     h->ctx = o->ctx;
+    stg_target_changes_start(h);
     stg_tell_ready(h, stg_store_name(h->store));
     if (o->is_service)
         stg_service_open(h);
@@ -449,6 +454,7 @@ void stg_hub_free(stg_hub *h)
         stg_flow_free(h->flow);
     stg_attempts_close(&h->attempts);
     stg_hub_source_free(h);
+    stg_target_changes_free(h);
     stg_targets_free(&h->targets);
     if (h->calls_part != NULL)
         h->calls->free(h->calls_part);

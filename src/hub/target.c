@@ -1,4 +1,5 @@
-/* The targets of a hub: one for each of the settings, in their order, then
+/* The targets of a hub: one for each of the settings, in their order, those that
+ * calls have added, then
  * those that only the store knows; and the table from lane to target.
  *
  * Owns names, urls and endpoints. A lane number is never given to another
@@ -102,8 +103,16 @@ unsigned stg_target_note_state(stg_target *t, stg_lane_state lane, stg_ns now)
 
 /* -- targets --------------------------------------------------------------- */
 
+void stg_added_free(stg_added *a)
+{
+    stg_settings_free(a->settings);
+    free(a->text);
+    *a = (stg_added){.version = a->version};
+}
+
 void stg_target_free(stg_target *t)
 {
+    stg_added_free(&t->added);
     free(t->name);
     free(t->url);
     free(t->latency);
@@ -310,6 +319,46 @@ stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
     }
     status = stg_store_lanes(store, add_stored, &s, err);
     return status == STG_OK && s.has_failed ? fail_memory(err) : status;
+}
+
+bool stg_targets_insert(stg_targets *t, stg_target *target)
+{
+    stg_target **all = realloc(t->all, (t->count + 1) * sizeof(stg_target *));
+
+    if (all == NULL)
+        return false;
+    t->all = all;
+    memmove(&all[t->known + 1], &all[t->known],
+            (t->count - t->known) * sizeof(stg_target *));
+    all[t->known++] = target;
+    t->count++;
+    t->changes++;
+    return true;
+}
+
+void stg_targets_move(stg_targets *t, stg_target *target, bool has_settings)
+{
+    size_t at = 0, to = has_settings ? t->known : t->count - 1;
+
+    while (t->all[at] != target)
+        at++;
+    if (has_settings == (at < t->known))
+        return;
+    if (at < to)
+        memmove(&t->all[at], &t->all[at + 1], (to - at) * sizeof(stg_target *));
+    else
+        memmove(&t->all[to + 1], &t->all[to], (at - to) * sizeof(stg_target *));
+    t->all[to] = target;
+    t->known += has_settings ? 1 : (size_t)-1;
+    t->changes++;
+}
+
+stg_target *stg_targets_named(const stg_targets *t, const char *name)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (strcmp(t->all[i]->name, name) == 0)
+            return t->all[i];
+    return NULL;
 }
 
 void stg_targets_remove(stg_targets *t, stg_target *target)

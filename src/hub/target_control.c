@@ -129,6 +129,10 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
 
     if (t == NULL)
         return status;
+    if (t->added.settings != NULL)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "a call has added this target; remove it "
+                              "instead: stagger targets remove");
     if (t->settings != NULL)
         return stg_hub_refuse(
             err, STG_INVALID,

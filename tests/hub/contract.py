@@ -161,6 +161,8 @@ class Document(case.Case):
                     r'"(?:GET|POST)",\s*"(/[^"]*)"', text))
                 found |= set(re.findall(
                     r'(?:LOOK|CHANGE)\("(/[^"]*)"', text))
+                found |= set(re.findall(
+                    r'WRITE\("[A-Z]+", "(/[^"]*)"', text))
         self.assertEqual(found, set(SPEC.text["paths"]))
 
 
@@ -805,6 +807,47 @@ class Changing(Api):
                     self.assertEqual(
                         status != 403, not expected or bool(ROLES[role] & expected),
                         f"{role}: {status}")
+
+    def test_targets_of_calls(self):
+        url = self.leaf().url("/in?key=hush")
+        hub = self.hub("--to", f"a={self.leaf().url()}")
+        dry = self.good(hub, "addTarget", body={"name": "b", "url": url},
+                        query="?dry-run=true")
+        self.assertEqual(dry["change"], "add")
+        made = self.ask(hub, "addTarget", body={"name": "b", "url": url})
+        self.assertEqual(made.status, 201)
+        tag = made.headers["ETag"]
+        self.assertNotIn("hush", json.dumps(made.json))
+        got = self.ask(hub, "getTarget", name="b")
+        self.assertEqual((got.headers["ETag"], got.json["added_by"]),
+                         (tag, "call"))
+        self.problem(409, "PUT replaces", hub, "addTarget",
+                     body={"name": "b", "url": url})
+        self.problem(415, "application/json", hub, "addTarget")
+        patched = self.ask(hub, "patchTarget", name="b", body={"rate": "5/s"},
+                           headers={"If-Match": tag})
+        self.assertEqual(patched.status, 200)
+        late = self.ask(hub, "patchTarget", name="b", body={"rate": "6/s"},
+                        headers={"If-Match": tag})
+        self.assertEqual((late.status, late.headers["ETag"]),
+                         (412, patched.headers["ETag"]))
+        wrong = self.ask(hub, "putTarget", name="b",
+                         body={"url": url, "rate": "5"})
+        self.assertEqual((wrong.status, wrong.json["errors"][0]["pointer"]),
+                         (422, "/rate"))
+        self.assertEqual(
+            self.ask(hub, "putTarget", name="c", body={"url": url}).status, 201)
+        self.problem(409, "an option of the hub has it", hub, "removeTarget",
+                     name="a")
+        self.problem(404, "no target", hub, "removeTarget", name="none")
+        for query in ("?dry-run=true", "?waiting=cancel"):
+            gone = self.good(hub, "removeTarget", name="b", query=query)
+            self.assertEqual(gone["name"], "b")
+        self.assertEqual(
+            [line["action"] for line in hub.events("audit",
+                                                   outcome="done")],
+            ["target-add", "target-set", "target-set", "target-remove"])
+        self.assertNotIn("hush", json.dumps(hub.lines))
 
     def test_pause_and_resume(self):
         leaf = self.leaf()
