@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "admin/internal.h"
+#include "hub/control.h"
 #include "hub/target_change.h"
-#include "hub/target_control.h"
 
 /* -- looking --------------------------------------------------------------- */
 

@@ -8,8 +8,8 @@
 
 #include "base/refuse.h"
 #include "config/load.h"
+#include "hub/control.h"
 #include "hub/hub_internal.h"
-#include "hub/target_control.h"
 #include "store/target_rows.h"
 
 struct stg_target_change {
