@@ -6,10 +6,9 @@
 #include "core/writer.h"
 
 /* A circuit breaker in one atomic word. Each event (enter, report, abandon) is
- * a pure function from the old word to the new one, applied by
- * compare-and-swap (word.h): there is no lock, and any thread may call. Such a
- * function may run again with another `seen`, so it may write to *next and to
- * its own call struct only.
+ * a pure function from the old word to the new one, applied by compare-and-swap
+ * (word.h): there is no lock, any thread may call. It may run again with another
+ * `seen`, so it writes to *next and to its own call struct only.
  *
  * Failures in a row are counted in the word itself, a share in slices of time
  * (breaker_window.c), failed connects in a second word, `reach`. Instants are
@@ -100,7 +99,6 @@ static stg_status check_slow(const stg_breaker_options *o, stg_error *err)
     return STG_OK;
 }
 
-/* For the other rules. */
 static stg_status check_not_slow(const stg_breaker_options *o, stg_error *err)
 {
     if (o->slow_percent == 0 && o->slow_after == 0)
@@ -235,7 +233,6 @@ stg_breaker_verdict stg_breaker_classify(const stg_outcome *o)
     return STG_BREAKER_NEITHER; // gcov-excl: no such category
 }
 
-/* What a change of state needs to know. */
 typedef struct breaker_call {
     const stg_breaker_options *options;
     stg_ns now;
@@ -258,7 +255,6 @@ static uint64_t opened(const breaker_call *c, phase p, unsigned doublings)
     return pack(p, doublings, unit_from(until_at));
 }
 
-/* One more of a round that has begun, or of the next one. */
 static uint64_t probe_in_round(const breaker_call *c, unsigned doublings,
                                stg_breaker_round r)
 {

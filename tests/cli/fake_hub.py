@@ -48,6 +48,7 @@ TARGET = {
     "is_lag_exact": True, "lag_ms": None, "attempts": 1000, "failures": 0,
     "retries": 0, "p50_ms": 1.25, "p99_ms": 9.5, "last_cause": None,
     "last_failure_at": None, "last_failure_ms_ago": None,
+    "state_since": "2026-01-02T03:04:05.678Z", "failing_since": None,
     "breaker": "closed", "probe_at": None, "openings": 0, "budget_left": 100,
     "budget_refused": 0, "tags": {},
 }

@@ -828,17 +828,21 @@ TEST(store_hubs, refuse_a_store_of_another_version)
 
 /* -- the command */
 
-/* What it prints about the store; static. */
+/* What it prints about the store, whose password is in a file; static. */
 static const char *ask_command(const shelf *s, const char *words)
 {
     static char text[8192];
+    const char *password = strchr(strstr(s->path, "//"), ':');
     char command[1024];
     FILE *out;
     size_t size;
 
     CHECK(getenv("STAGGER") != NULL);
-    snprintf(command, sizeof command, "\"$STAGGER\" dead %s --store '%s' 2>&1",
-             words, s->path);
+    CHECK(password != NULL && getenv("STAGGER_TEST_SERVER") != NULL);
+    snprintf(command, sizeof command,
+             "PGPASSFILE=\"$STAGGER_TEST_SERVER/passfile\" "
+             "\"$STAGGER\" dead %s --store '%.*s%s' 2>&1",
+             words, (int)(password - s->path), s->path, strchr(password, '@'));
     out = popen(command, "r");
     CHECK(out != NULL);
     size = fread(text, 1, sizeof text - 1, out);
