@@ -5,8 +5,8 @@
  * claimed: so what is known is asked by the log's name, and stored by the
  * number.
  *
- * Writes are not fenced by a generation: a number stands for one epoch of a log,
- * whoever reads it. */
+ * Writes are not fenced by a generation: a number stands for one epoch of a
+ * log, whoever reads it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * state `replayed` proves nothing: it was parked again, and if that row is
  * gone, too, it was delivered.
  *
- * In a file, all reads are of one snapshot. With PostgreSQL a transaction is `read
- * committed` (link.c), so each statement has a snapshot of its own: see
+ * In a file, all reads are of one snapshot. With PostgreSQL a transaction is
+ * `read committed` (link.c), so each statement has a snapshot of its own: see
  * look_all(). */
 #include <inttypes.h>
 #include <stdio.h>
@@ -239,9 +239,9 @@ static int read_message(question *q, stg_db *db)
 }
 
 /* Needs one snapshot: a delivery that is parked between the two looks has no
- * row in the first, and a cursor behind it in the second, and reads as delivered.
- * PostgreSQL gives none at `read committed`: there an answer may say so until the
- * question is asked again. */
+ * row in the first, and a cursor behind it in the second, and reads as
+ * delivered. PostgreSQL gives none at `read committed`: there such an answer is
+ * possible. */
 static int look_all(question *q, stg_db *db)
 {
     char number[16];

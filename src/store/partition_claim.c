@@ -404,8 +404,8 @@ static bool note_asked(stg_store *s, const asked *a)
     return is_noted;
 }
 
-/* is_full is of the whole transaction, and the others of one partition; the
- * words for those say more. */
+/* Without room nothing of the call is written, so is_full refuses all its
+ * partitions; one that is refused anyway keeps its own reason. */
 static void evaluate(asked *a, bool is_full)
 {
     if (a->is_back)
