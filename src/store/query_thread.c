@@ -2,8 +2,9 @@
 
 #include "host/process.h"
 
-/* The first that may be looked at, or when there will be one. At the end nobody
- * waits. */
+/* Takes the first request whose time has come; *at is when there will be one.
+ * When the store closes, those that wait are taken at once: so their owners
+ * hear of the end. */
 static stg_store_request *first_due(stg_request_queue *in, uint64_t now,
                                     uint64_t *at)
 {

@@ -1,5 +1,9 @@
 /* Changes of targets that other hubs were asked for: pause, resume, forget.
- * Each hub that shares the store looks for them after a pause, and again. */
+ *
+ * Each hub that shares the store reads which lanes are marked, 2 s after it did
+ * so last, and compares them with what it knows. The trap is an answer that is
+ * older than a change of this hub's own: s->notes tells whether one was made
+ * meanwhile, and then the answer is dropped. */
 #include <stdlib.h>
 
 #include "store/internal.h"
@@ -69,6 +73,8 @@ static void forget(stg_store *s, uint32_t number)
         stg_lanes_forget(&s->lanes, number);
 }
 
+/* A lane without a mark is neither paused nor forgotten: a resume takes the
+ * mark away. */
 static void compare_lane(stg_store *s, uint32_t number, const marked *m)
 {
     stg_lane_name *lane = &s->lanes.names[number];
@@ -87,6 +93,7 @@ static void compare_lane(stg_store *s, uint32_t number, const marked *m)
         s->o.paused(s->o.ctx, number, is_paused);
 }
 
+/* Both lists rise by number, and are walked together. */
 static void compare(stg_store *s, const looking *l)
 {
     size_t at = 0;
