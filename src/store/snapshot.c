@@ -20,6 +20,8 @@ typedef struct page {
     void *ctx;
 } page;
 
+/* Runs again from the start where a server went away: the page is emptied
+ * first. */
 static int look_page(stg_store_request *e, stg_db *db)
 {
     page *p = STG_HOLDER(&e->link, page, request.link);
