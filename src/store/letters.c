@@ -139,7 +139,7 @@ static bool write_line(stg_letters *l, stg_span line)
 
 typedef enum copied { COPIED_ALL, COPIED_SOME, COPIED_NONE } copied;
 
-/* Of what is large; the other columns are small. */
+/* Counts the large columns only. */
 static uint64_t bytes_of(const stg_found *found)
 {
     uint64_t bytes = 0;

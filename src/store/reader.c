@@ -39,7 +39,7 @@ static reading *reading_of(stg_store_request *e)
     return STG_HOLDER(&e->link, reading, request.link);
 }
 
-/* `seen` keeps a read from being tried again before something new is
+/* `seen` keeps a read that waits from being tried again before something new is
  * durable. */
 static bool is_ready(stg_store_request *e, const stg_request_queue *in)
 {

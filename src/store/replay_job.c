@@ -259,8 +259,9 @@ void stg_replay_job_tell(stg_replay_job *r, stg_replay_job_step *s)
 }
 
 /* Moves what was parked from dead to parked in the books, in the transaction
- * that did it: once for each lane and partition of the step. s->number is told
- * to flow with the answer, so that groups made before it can be told apart. */
+ * that did it: once for each lane and partition of the step. With the answer
+ * s->number becomes replays_told, by which a group that was made before it is
+ * told apart. */
 int stg_replay_job_move_books(stg_store_writer *w, stg_replay_job_step *s)
 {
     int rc = SQLITE_OK;

@@ -38,10 +38,11 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Reads SQLSTATE by its class (the first two characters) or as a whole: what
- * the server may get over by itself is AWAY (connections, conflicts and
- * deadlocks, shutdown, a cancelled statement, read-only standby, too many
- * clients, no memory, a lock timeout), and is tried again; the rest is told. */
+/* Reads SQLSTATE by how it begins. What the server may get over by itself is
+ * AWAY, and is tried again: connections (08), conflicts and deadlocks (40),
+ * shutdown (57P), a cancelled statement (57014), a read-only standby (25006), a
+ * transaction that idled too long (25P03), too many clients (53300), no memory
+ * (53200), a lock timeout (55P03). The rest is told. */
 int stg_pg_code(const char *state)
 {
     static const char *const away[] = {"08",    "40",    "57P",

@@ -131,8 +131,8 @@ stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err)
     return pg == NULL ? STG_IO : connect_first(pg, &o, err);
 }
 
-/* A connection of a thread other than the writer's: it relies on the tables
- * that the writer has checked. */
+/* A connection beside the writer's: it relies on the tables that the writer has
+ * checked. */
 int stg_pg_open_another(stg_db **db, const char *url)
 {
     stg_pg *pg = stg_pg_new(url);
