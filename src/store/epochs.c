@@ -1,3 +1,7 @@
+/* Epochs of the queue: which random number stands before a position in an id.
+ *
+ * The epoch of now is in `meta`; the table has those of before, each with the
+ * position at which it ended. A new one begins only with a restore (copy.c). */
 #include "store/ids.h"
 
 #include <inttypes.h>

@@ -1,16 +1,12 @@
-/* Message ids as text, and back.
+/* Message ids as text, and back: "<epoch>-<position>" of the queue, and
+ * "TOPIC.PARTITION.OFFSET" of a log, with ".EPOCH" behind it unless that is 0.
  *
- * Two forms: "<epoch>-<position>" of the queue, and "TOPIC.PARTITION.OFFSET" of
- * a log, with ".EPOCH" behind it unless that is 0. What is read is printed
- * again and compared: so an id has one spelling, and an epoch that was never
- * that position's names nothing.
+ * What is read is printed again and compared: so an id has one spelling, and an
+ * epoch that was never that position's names nothing. A topic's name may have
+ * dots and numbers of its own: so an id is not taken apart, but tried against
+ * each partition that the store knows.
  *
- * A topic's name may have dots and numbers of its own: so an id is not taken
- * apart, but tried against each partition that the store knows. A number that
- * is not known here prints as "NUMBER-POSITION", which cannot be parsed.
- *
- * stg_id_print() and stg_id_parse() at the end know the first form alone, and
- * no store. */
+ * stg_id_print() and stg_id_parse() at the end know the first form alone. */
 #include "store/ids.h"
 
 #include <errno.h>

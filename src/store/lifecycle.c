@@ -1,14 +1,11 @@
 /* A store's life: it is opened, its threads start, it closes.
  *
- * Opening blocks, on the loop's thread, until the file or the server has
- * answered. From then on the threads work by the request queue alone, and
- * each has a connection of its own.
- *
- * Closing is a chain: stg_store_close() sets the stage, the writer ends
- * last, its last signal makes stg_store_answer() call stg_store_end(), which
- * joins the threads and closes the loop's handle. The struct holds that
- * handle, so it is freed in the handle's callback and nowhere else: also
- * when opening failed, where everything but the struct is released at once. */
+ * Opening blocks the loop's thread until the file or the server has answered.
+ * Closing is a chain: stg_store_close() sets the stage, the writer ends last,
+ * and its last signal makes stg_store_answer() call stg_store_end(), which
+ * joins the threads and closes the loop's handle. The struct holds that handle,
+ * so it is freed in the handle's callback and nowhere else: also when opening
+ * failed, where all but the struct is released at once. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

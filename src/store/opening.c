@@ -1,3 +1,9 @@
+/* A store in a file is opened by the hub: checked, set up, and made where there
+ * is none.
+ *
+ * What is set for the connection (WAL, synchronous = FULL, the quota in pages)
+ * comes before the first transaction: SQLite takes the page size and the
+ * journal only then. */
 #include "store/store_file.h"
 
 #include <inttypes.h>

@@ -1,14 +1,13 @@
 /* Parked rows as they are read: one by its columns, and a lane's in order.
  *
- * Columns are read by number: STG_PARKED_COLUMNS in rows.h is their order, and
- * whoever adds one adds it at its end. The order of rows is that of stg_mark in
- * flow (due, position, partition, replay), so that flow can go on behind the
- * last row that it has.
+ * Columns are read by number, in the order of STG_PARKED_COLUMNS (rows.h): a
+ * new one goes to its end. Rows come in the order of stg_mark in flow (due,
+ * position, partition, replay), so that flow can go on behind the last one it
+ * has.
  *
- * What is read points into the statement's row, and is gone with the next step:
- * so each row of a fetch is copied, into one piece of memory. is_all is a
- * promise that flow relies on: it is set only when the statement came to its
- * end. */
+ * What is read is gone with the next step, so each row of a fetch is copied
+ * into one piece of memory. is_all is a promise that flow relies on: it is set
+ * only when the statement came to its end. */
 #include <stdlib.h>
 #include <string.h>
 

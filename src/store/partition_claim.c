@@ -1,18 +1,14 @@
 /* Partitions of a log that is not the queue are claimed, and given up.
  *
  * A call is one transaction of the writer's: find or make each partition's
- * number, raise its generation (which fences whoever had it before), read
- * its cursors, and only then judge whether the epoch is over. The order
- * matters: cursors that are read before the generation is raised may still
- * move.
+ * number, raise its generation (which fences whoever had it before), read its
+ * cursors, and only then judge whether the epoch is over: cursors that are read
+ * before may still move.
  *
- * The trap is that the transaction may run again, after a server that went
- * away, and that other hubs add numbers meanwhile: so write_claims() reads
- * the table and sets each answer anew behind the lock, and keeps nothing of
- * its last run.
- *
- * The writer and the loop have a table of partitions each; the loop's
- * changes in tell_claims(), when the transaction is durable. */
+ * The trap: the transaction may run again, after a server that went away, and
+ * other hubs add numbers meanwhile. So write_claims() reads the table behind
+ * the lock, and keeps nothing of its last run. The loop's own table changes in
+ * tell_claims(), when all is durable. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

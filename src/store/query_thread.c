@@ -1,3 +1,8 @@
+/* The query thread: requests that look, for operators, and those that are to
+ * look later (request.at).
+ *
+ * It has a connection of its own, and each look is repeated from its start
+ * where the server went away: a look must begin by forgetting what it found. */
 #include "store/reader.h"
 
 #include "host/process.h"

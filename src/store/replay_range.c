@@ -1,17 +1,13 @@
 /* Bulk rows are replayed from their front, piece by piece.
  *
- * A bulk row stands for a range of messages that were never tried. Each piece
- * is read first, outside of any transaction: from the queue by the query
- * thread, or from another log by whoever reads that (o.read). Then the writer
- * parks the messages that the target wants, and moves the row's front behind
- * them.
+ * A piece is read first, outside of any transaction: from the queue by the
+ * query thread, or from another log by o.read. Then the writer parks the
+ * messages that the target wants, and moves the row's front behind them. What
+ * was read may be old by then: if the row does not begin where the piece does,
+ * or the partition is another hub's, nothing is written.
  *
- * Whatever was read may be old by then: the row must still begin where the
- * piece does, and the partition must still be this hub's, or nothing is written
- * and the row is left. An unwanted message is passed over, not counted.
- *
- * A trap is in every failure for want of memory: the replay is freed with the
- * step, so r must not be touched behind it. */
+ * The trap is a lack of memory: the replay is freed with the step, so r must
+ * not be touched behind it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,13 +2,12 @@
  * calls.
  *
  * Names and numbers of lanes are the loop's own. In a file a new number is
- * given here, at once, and is written by the writer with its next transaction.
- * Hubs that share a database must agree on the numbers, so there the database
- * gives them, and the loop waits for its answer: a trap for whoever calls
- * stg_store_lane() often.
+ * given here, and the writer writes it with its next transaction. Hubs that
+ * share a database must agree on the numbers, so there the database gives them,
+ * and the loop waits for its answer: a trap for whoever calls stg_store_lane()
+ * often.
  *
- * s->first and s->next are the loop's copies: they follow the store when
- * answers are taken (stg_store_answer()). */
+ * s->first and s->next are the loop's copies, as of the last answers. */
 #include "store/store.h"
 
 #include <inttypes.h>

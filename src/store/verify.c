@@ -200,6 +200,7 @@ static void finish_books(check *c)
     stg_sql_finalize(c->lane);
 }
 
+/* Adds what was deleted, so that the sums are those of all time. */
 static int count_letters(check *c, const stg_cursor *cursor, uint64_t *dead,
                          uint64_t *cancelled)
 {

@@ -1,16 +1,12 @@
 /* PostgreSQL behind the calls of sql.h.
  *
- * Statements are SQLite's, translated; parameters and results go in binary, so
- * that sizes count and not a zero. A command that gives no rows is only sent:
- * its error is that of a later call, at the latest of end(). Within a
- * transaction the first error stays (pg->rc), and all that follows fails with
- * it; outside of one it is told once and forgotten.
+ * Parameters and results go in binary, so that sizes count and not a zero. A
+ * command that gives no rows is only sent: its error is that of a later call,
+ * at the latest of end(). Within a transaction the first error stays (pg->rc);
+ * outside of one it is told once and forgotten.
  *
- * Traps: a statement is prepared when it is first sent on a connection, for the
- * types of its parameters are known only then; and a new connection knows no
- * statement. A column of a type that type() does not name reads as text: sum()
- * of BIGINT is NUMERIC, and would come as bytes that nobody understands. So
- * cast it. */
+ * The trap: a column of a type that type() does not name reads as text. sum()
+ * of BIGINT is NUMERIC, whose bytes are no text: cast what is read. */
 
 #include <inttypes.h>
 #include <stdio.h>
