@@ -324,7 +324,8 @@ int stg_sql_ask(stg_db *db, const char *question, uint64_t *number)
     return rc;
 }
 
-/* A negative number was not written by us: 0 does less harm than 2^63. */
+/* A negative number is bits that 'h' has bound, or damage: 0 does less harm
+ * than a number above INT64_MAX. */
 uint64_t stg_sql_column(stg_stmt *st, int column)
 {
     sqlite3_int64 number = st->db->calls->number(st, column);
