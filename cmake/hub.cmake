@@ -51,8 +51,8 @@ endif()
 target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 # The page's files, in the binary.
-set(console_files console.css console.js api.js dom.js index.html letters.js
-                  message.js overview.js state.js target.js)
+set(console_files api.js chart.js console.css console.js dom.js index.html letters.js
+                  live.js message.js overview.js state.js target.js)
 list(TRANSFORM console_files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/console/page/)
 set(console_source ${CMAKE_CURRENT_BINARY_DIR}/console_files.c)
 add_custom_command(
@@ -72,10 +72,14 @@ add_library(stagger_hub STATIC
     admin/change.c
     admin/choice.c
     admin/events.c
+    admin/history.c
     admin/json.c
     admin/letters.c
+    admin/live.c
     admin/look.c
     admin/replay.c
+    admin/secrets.c
+    admin/targets.c
     alerts/alerts.c
     alerts/digest.c
     alerts/engine.c
@@ -110,6 +114,7 @@ add_library(stagger_hub STATIC
     config/kinds/words.c
     config/load.c
     config/load_map.c
+    config/load_target.c
     config/print_docs.c
     config/print_schema.c
     config/settings.c
@@ -150,15 +155,19 @@ add_library(stagger_hub STATIC
     http/url.c
     http/wire.c
     hub/attempt.c
+    hub/history.c
     hub/hub.c
     hub/intake.c
     hub/measure.c
+    hub/recent.c
     hub/reload.c
     hub/service.c
     hub/shell.c
     hub/source.c
     hub/target.c
+    hub/target_change.c
     hub/target_control.c
+    hub/target_stored.c
     hub/tell.c
     hub/watch.c
     ingress/address.c
@@ -231,6 +240,7 @@ add_library(stagger_hub STATIC
     store/sqlite.c
     store/store.c
     store/store_lock.c
+    store/target_rows.c
     store/trim.c
     store/verify.c
     store/writer.c
@@ -353,6 +363,7 @@ set(hub_commands
     cli/status/look.c
     cli/status/table.c
     cli/store.c
+    cli/target_change.c
     cli/targets.c
     cli/token.c
 )

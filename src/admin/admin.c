@@ -26,16 +26,34 @@ static const char *const letters[] = {"target", "cause", "category", "state",
         "POST", path, STG_ROLE_OPERATE, body, NULL, handle, false \
     }
 
+/* A call that adds or changes a target. */
+#define WRITE(method, path, handle)                                            \
+    {                                                                          \
+        method, path, STG_ROLE_OPERATE, STG_BODY_JSON, dry_runs, handle, false \
+    }
+
+static const char *const dry_runs[] = {"dry-run", NULL};
+static const char *const removals[] = {"dry-run", "waiting", NULL};
 static const char *const alerts[] = {"receiver", NULL};
 
 static const stg_route routes[] = {
     LOOK("/v1/status", NULL, stg_admin_status),
     LOOK("/v1/token", NULL, stg_admin_token),
     LOOK("/v1/events", events, stg_admin_events),
+    LOOK("/v1/live", NULL, stg_admin_live),
     LOOK("/v1/targets", targets, stg_admin_targets),
     LOOK("/v1/targets/{name}", NULL, stg_admin_target),
+    LOOK("/v1/targets/{name}/history", NULL, stg_admin_target_history),
+    LOOK("/v1/targets/{name}/attempts", NULL, stg_admin_attempts),
+    LOOK("/v1/history", page, stg_admin_history),
+    WRITE("POST", "/v1/targets", stg_admin_add_target),
+    WRITE("PUT", "/v1/targets/{name}", stg_admin_put_target),
+    WRITE("PATCH", "/v1/targets/{name}", stg_admin_patch_target),
+    {"DELETE", "/v1/targets/{name}", STG_ROLE_OPERATE, STG_BODY_NONE, removals,
+     stg_admin_remove_target, false},
     CHANGE("/v1/targets/{name}/pause", STG_BODY_NONE, stg_admin_pause),
     CHANGE("/v1/targets/{name}/resume", STG_BODY_NONE, stg_admin_resume),
+    CHANGE("/v1/targets/{name}/probe", STG_BODY_NONE, stg_admin_probe),
     CHANGE("/v1/targets/{name}/forget", STG_BODY_NONE, stg_admin_forget),
     LOOK("/v1/dead-letters", letters, stg_admin_letters),
     LOOK("/v1/dead-letters/{id}", NULL, stg_admin_letter),
@@ -56,6 +74,14 @@ static void serve(void *part, stg_ingress *g)
     stg_ingress_watch(g, stg_admin_note_refused, part);
 }
 
+static void free_part(void *part)
+{
+    stg_admin *a = part;
+
+    free(a->live);
+    free(a);
+}
+
 static stg_status open_part(void **part, stg_hub *h, const char *audit,
                             stg_error *err)
 {
@@ -67,11 +93,12 @@ static stg_status open_part(void **part, stg_hub *h, const char *audit,
     a->hub = h;
     a->started_at = stg_wall_now();
     stg_list_init(&a->followers);
+    a->live = stg_live_new(a);
     status = stg_audit_open(&a->audit, h->loop, h->log, audit, err);
     if (status == STG_OK)
         *part = a;
     else
-        free(a);
+        free_part(a);
     return status;
 }
 
@@ -86,4 +113,4 @@ const stg_hub_calls stg_admin_calls = {.open = open_part,
                                        .serve = serve,
                                        .note = stg_admin_note,
                                        .close = close_part,
-                                       .free = free};
+                                       .free = free_part};

@@ -67,14 +67,13 @@ stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
 /* -- the end of it --------------------------------------------------------- */
 
 /* A problem document with more in it than others have. */
-static void answer_errors(stg_change_call *c)
+json_t *stg_admin_problem(int status, const char *why, json_t *errors,
+                          json_t *warnings)
 {
-    stg_ask_answer_problem(
-        c->ask, c->status,
-        json_pack("{s:s,s:s,s:i,s:o,s:o,s:o}", "type", "about:blank", "title",
-                  stg_response_reason(c->status), "status", c->status, "detail",
-                  stg_json_text(c->why), "errors", c->errors, "warnings",
-                  c->warnings));
+    return json_pack("{s:s,s:s,s:i,s:o,s:o,s:o}", "type", "about:blank",
+                     "title", stg_response_reason(status), "status", status,
+                     "detail", stg_json_text(why), "errors", errors, "warnings",
+                     warnings);
 }
 
 /* Called by the audit log once the line is durable. */
@@ -85,7 +84,9 @@ static void answer(void *ctx)
     if (c->answer != NULL)
         stg_ask_answer_json(c->ask, c->status, c->answer);
     else if (c->errors != NULL)
-        answer_errors(c);
+        stg_ask_answer_problem(
+            c->ask, c->status,
+            stg_admin_problem(c->status, c->why, c->errors, c->warnings));
     else if (c->status == 503 && c->why[0] == '\0')
         stg_ask_refuse(c->ask, 503, "no memory for the answer; it was done");
     else
@@ -108,6 +109,11 @@ static void tell(const stg_admin *a, const json_t *line)
             stg_field_text("call", text_in(line, "call")),
             stg_field_text("outcome", text_in(line, "outcome")),
             stg_field_text("detail", text_in(line, "detail")));
+}
+
+void stg_change_set_target(stg_change_call *c, const char *name)
+{
+    json_object_set_new(c->line, "target", stg_json_text(name));
 }
 
 /* Appends to the line's detail, with a colon after what was there. */
@@ -153,6 +159,20 @@ void stg_change_refuse(stg_change_call *c, int status, const char *format, ...)
     va_list arguments;
 
     c->status = status;
+    va_start(arguments, format);
+    vsnprintf(c->why, sizeof c->why, format, arguments);
+    va_end(arguments);
+    end(c, "refused");
+}
+
+void stg_change_refuse_all(stg_change_call *c, int status, json_t *errors,
+                           json_t *warnings, const char *format, ...)
+{
+    va_list arguments;
+
+    c->status = status;
+    c->errors = errors;
+    c->warnings = warnings;
     va_start(arguments, format);
     vsnprintf(c->why, sizeof c->why, format, arguments);
     va_end(arguments);
@@ -273,6 +293,22 @@ void stg_admin_resume(void *admin, stg_ask *ask)
     pause_target(admin, ask, false);
 }
 
+void stg_admin_probe(void *admin, stg_ask *ask)
+{
+    stg_admin *a = admin;
+    stg_change_call *c = begin_with_target(a, ask, "probe");
+    stg_status status;
+    stg_error err;
+
+    if (c == NULL)
+        return;
+    status = stg_hub_probe(a->hub, c->target, &err);
+    if (status == STG_OK)
+        answer_target(c, false);
+    else
+        stg_change_refuse(c, status_for(status), "%s", err.text);
+}
+
 static void answer_forgotten(void *ctx, bool is_forgotten)
 {
     stg_change_call *c = ctx;
@@ -334,16 +370,17 @@ static json_t *list_diagnostics(const stg_reloaded *r, bool is_warning)
 /* One mistake is the detail itself; more are listed in `errors`. */
 static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
 {
-    c->errors = list_diagnostics(r, false);
-    c->warnings = list_diagnostics(r, true);
-    if (json_array_size(c->errors) == 1)
-        stg_change_refuse(c, 422, "%s",
-                          json_string_value(json_array_get(c->errors, 0)));
+    json_t *errors = list_diagnostics(r, false);
+    json_t *warnings = list_diagnostics(r, true);
+
+    if (json_array_size(errors) == 1)
+        stg_change_refuse_all(c, 422, errors, warnings, "%s",
+                              json_string_value(json_array_get(errors, 0)));
     else
-        stg_change_refuse(c, 422,
-                          "the settings have %zu mistakes, and nothing has "
-                          "changed",
-                          r->diagnostics->mistakes);
+        stg_change_refuse_all(c, 422, errors, warnings,
+                              "the settings have %zu mistakes, and nothing has "
+                              "changed",
+                              r->diagnostics->mistakes);
 }
 
 static void answer_reload(void *ctx, const stg_reloaded *r)

@@ -2,12 +2,16 @@
  *
  *     admin.c    the table of routes; open and close
  *     look.c     the hub, its targets
+ *     history.c  what targets did in the last hour
  *     letters.c  dead letters and messages, to look at
  *     choice.c   which dead letters
  *     change.c   changes, from the request to the audit log; a test of the
  *                receivers of alerts
+ *     targets.c  targets that calls add, change and remove
+ *     secrets.c  what is not shown of their settings
  *     replay.c   replay and drop
  *     events.c   what happens, as it happens
+ *     live.c     what changes, once a second
  *     json.c     values of JSON */
 #ifndef STAGGER_ADMIN_INTERNAL_H
 #define STAGGER_ADMIN_INTERNAL_H
@@ -22,6 +26,7 @@
 enum { STG_REPLAYS_MAX = 100, STG_REPLAYS_RUNNING_MAX = 8 };
 
 typedef struct stg_admin stg_admin;
+typedef struct stg_live stg_live;
 
 typedef struct stg_replay {
     uint64_t id; /* 0: none */
@@ -43,6 +48,7 @@ struct stg_admin {
                                 that were refused is whole again */
     uint64_t refusals_untold;
     stg_list followers; /* of events */
+    stg_live *live;
 };
 
 /* A stg_refused_fn, of an admin: its line in the audit log. */
@@ -69,11 +75,31 @@ void stg_admin_token(void *admin, stg_ask *a);
 void stg_admin_targets(void *admin, stg_ask *a);
 void stg_admin_target(void *admin, stg_ask *a);
 
+/* The answer of /v1/status. NULL: no memory. */
+json_t *stg_admin_print_status(const stg_admin *a);
+
+/* "half-open" */
+const char *stg_admin_breaker_name(stg_breaker_state state);
+
+/* An instant of the loop's clock as one of the wall's; 0: none. */
+stg_ns stg_admin_wall_of(stg_ns at);
+
 /* NULL: no memory. */
 json_t *stg_admin_print_target(const stg_admin *a, size_t i);
 
+/* The same with the settings of one that a call has added, and its ETag goes to
+ * the answer. */
+json_t *stg_admin_print_whole_target(const stg_admin *a, size_t i,
+                                     stg_ask *ask);
+
 /* ?limit= of a page; 0: it was wrong, and the request is answered. */
 uint32_t stg_admin_limit(stg_ask *a);
+
+/* -- history.c --------------------------------------------------------- */
+
+void stg_admin_target_history(void *admin, stg_ask *a);
+void stg_admin_history(void *admin, stg_ask *a);
+void stg_admin_attempts(void *admin, stg_ask *a);
 
 /* -- letters.c --------------------------------------------------------- */
 
@@ -116,6 +142,9 @@ typedef struct stg_change_call stg_change_call;
 stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
                                   const char *action, json_t *what);
 
+/* Which target it is of, where the path does not say it. */
+void stg_change_set_target(stg_change_call *c, const char *name);
+
 /* Adds to the words of the audit line: ": ", and these. */
 __attribute__((format(printf, 2, 3))) void
 stg_change_tell(stg_change_call *c, const char *format, ...);
@@ -127,15 +156,50 @@ void stg_change_done(stg_change_call *c, int status, json_t *json,
 __attribute__((format(printf, 3, 4))) void
 stg_change_refuse(stg_change_call *c, int status, const char *format, ...);
 
+/* The same with lists of all that is wrong, and of what is unwise; given. */
+__attribute__((format(printf, 5, 6))) void
+stg_change_refuse_all(stg_change_call *c, int status, json_t *errors,
+                      json_t *warnings, const char *format, ...);
+
+/* A problem document with such lists; given. */
+json_t *stg_admin_problem(int status, const char *why, json_t *errors,
+                          json_t *warnings);
+
 void stg_admin_pause(void *admin, stg_ask *a);
 void stg_admin_resume(void *admin, stg_ask *a);
+void stg_admin_probe(void *admin, stg_ask *a);
 void stg_admin_forget(void *admin, stg_ask *a);
 void stg_admin_reload(void *admin, stg_ask *a);
 void stg_admin_test_alerts(void *admin, stg_ask *a);
 
+/* -- secrets.c --------------------------------------------------------- */
+
+/* Replaces what is secret in a target's settings, an object. */
+void stg_secrets_mask(json_t *settings);
+
+/* What is as it was shown becomes what it was in old. */
+void stg_secrets_unmask(json_t *settings, const json_t *old);
+
+/* Adds {"pointer": ..., "detail": ...} for each mask that stands for nothing. */
+void stg_secrets_check(const json_t *settings, json_t *errors);
+
+/* -- targets.c --------------------------------------------------------- */
+
+void stg_admin_add_target(void *admin, stg_ask *a);
+void stg_admin_put_target(void *admin, stg_ask *a);
+void stg_admin_patch_target(void *admin, stg_ask *a);
+void stg_admin_remove_target(void *admin, stg_ask *a);
+
 /* -- events.c ---------------------------------------------------------- */
 
 void stg_admin_events(void *admin, stg_ask *a);
+
+/* -- live.c ------------------------------------------------------------ */
+
+void stg_admin_live(void *admin, stg_ask *a);
+
+/* To be freed by free(), once nobody watches. NULL: no memory. */
+stg_live *stg_live_new(stg_admin *a);
 
 /* -- replay.c ---------------------------------------------------------- */
 

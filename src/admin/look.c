@@ -43,6 +43,15 @@ uint32_t stg_admin_limit(stg_ask *a)
     return 0;
 }
 
+stg_ns stg_admin_wall_of(stg_ns at)
+{
+    stg_ns now = stg_deadlines_now(), wall = stg_wall_now();
+
+    if (at == 0 || at == STG_NEVER)
+        return 0;
+    return at < now ? stg_ns_sub(wall, now - at) : stg_ns_add(wall, at - now);
+}
+
 /* -- the hub ----------------------------------------------------------------- */
 
 enum { STATES = STG_TARGET_STATES };
@@ -120,27 +129,17 @@ static json_t *print_source(const stg_hub *h)
                      (int)s->is_away, "partitions", partitions);
 }
 
-/* An instant of the loop's clock as one of the wall's; 0: none. */
-static stg_ns wall_of(stg_ns at)
-{
-    stg_ns now = stg_deadlines_now(), wall = stg_wall_now();
-
-    if (at == 0 || at == STG_NEVER)
-        return 0;
-    return at < now ? stg_ns_sub(wall, now - at) : stg_ns_add(wall, at - now);
-}
-
 /* Our own network; see flow/uplink.h. */
 static json_t *print_uplink(const stg_flow_view *v)
 {
     return json_pack("{s:b,s:o,s:o}", "is_down", (int)v->is_uplink_down,
-                     "down_since", stg_json_time(wall_of(v->uplink_down_at)),
+                     "down_since",
+                     stg_json_time(stg_admin_wall_of(v->uplink_down_at)),
                      "waiting_targets", stg_json_count(v->uplink_lanes));
 }
 
-void stg_admin_status(void *admin, stg_ask *ask)
+json_t *stg_admin_print_status(const stg_admin *a)
 {
-    const stg_admin *a = admin;
     const stg_hub *h = a->hub;
     const char *state = h->is_broken     ? "broken"
                         : h->is_stopping ? "stopping"
@@ -150,22 +149,25 @@ void stg_admin_status(void *admin, stg_ask *ask)
 
     stg_hub_look(h, &v);
     snprintf(epoch, sizeof epoch, "%016" PRIx64, h->attempts.epoch);
-    stg_ask_answer_json(
-        ask, 200,
-        json_pack(
-            "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
-            "s:i,s:o}",
-            "version", STG_VERSION, "epoch", epoch, "started_at",
-            stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
-            "state", state, "missing", stg_json_text(stg_intake_missing(h)),
-            "accepted", stg_json_count(v.accepted), "in_flight",
-            stg_json_count(v.flow.in_flight), "window_messages",
-            stg_json_count(v.flow.window), "memory", "held_bytes",
-            stg_json_count(v.flow.held), "max_bytes",
-            stg_json_count(h->settings->memory_max), "targets",
-            print_target_counts(h), "store", print_store(h), "ingress",
-            print_ingress(h), "source", print_source(h), "replays_running",
-            (int)a->replays_running, "uplink", print_uplink(&v.flow)));
+    return json_pack(
+        "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
+        "s:i,s:o}",
+        "version", STG_VERSION, "epoch", epoch, "started_at",
+        stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
+        "state", state, "missing", stg_json_text(stg_intake_missing(h)),
+        "accepted", stg_json_count(v.accepted), "in_flight",
+        stg_json_count(v.flow.in_flight), "window_messages",
+        stg_json_count(v.flow.window), "memory", "held_bytes",
+        stg_json_count(v.flow.held), "max_bytes",
+        stg_json_count(h->settings->memory_max), "targets",
+        print_target_counts(h), "store", print_store(h), "ingress",
+        print_ingress(h), "source", print_source(h), "replays_running",
+        (int)a->replays_running, "uplink", print_uplink(&v.flow));
+}
+
+void stg_admin_status(void *admin, stg_ask *ask)
+{
+    stg_ask_answer_json(ask, 200, stg_admin_print_status(admin));
 }
 
 /* Who asks, and what it may: a page has no other way to know which buttons
@@ -208,6 +210,11 @@ static const char *const breakers[] = {
     [STG_BREAKER_HALF_OPEN] = "half-open",
 };
 
+const char *stg_admin_breaker_name(stg_breaker_state state)
+{
+    return breakers[state];
+}
+
 static void add_numbers(json_t *json, const stg_lane_view *l)
 {
     const struct {
@@ -242,7 +249,7 @@ static void add_lane(json_t *json, const stg_lane_view *l)
     stg_ns wall = stg_wall_now();
 
     json_object_set_new(json, "gate_until",
-                        stg_json_time(wall_of(l->gate_until)));
+                        stg_json_time(stg_admin_wall_of(l->gate_until)));
     json_object_set_new(json, "is_catching_up",
                         json_boolean(l->is_catching_up));
     json_object_set_new(json, "is_slow_start", json_boolean(l->is_slow_start));
@@ -251,8 +258,10 @@ static void add_lane(json_t *json, const stg_lane_view *l)
                         l->oldest_at == 0 ? json_null()
                                           : stg_json_milliseconds(stg_ns_sub(
                                                 wall, l->oldest_at)));
-    json_object_set_new(json, "breaker", json_string(breakers[l->breaker]));
-    json_object_set_new(json, "probe_at", stg_json_time(wall_of(l->probe_at)));
+    json_object_set_new(json, "breaker",
+                        json_string(stg_admin_breaker_name(l->breaker)));
+    json_object_set_new(json, "probe_at",
+                        stg_json_time(stg_admin_wall_of(l->probe_at)));
     json_object_set_new(json, "budget_left",
                         l->budget_left == UINT64_MAX
                             ? json_null()
@@ -269,7 +278,7 @@ static void add_failure(json_t *json, const stg_target_view *v)
     json_object_set_new(json, "last_cause",
                         stg_json_text(*v->fault == '\0' ? NULL : v->fault));
     json_object_set_new(json, "last_failure_at",
-                        stg_json_time(wall_of(v->failed_at)));
+                        stg_json_time(stg_admin_wall_of(v->failed_at)));
     json_object_set_new(
         json, "last_failure_ms_ago",
         stg_json_milliseconds(v->failed_at == 0 ? 0 : stg_ns_max(ago, 1)));
@@ -297,7 +306,7 @@ static json_t *print_policy(const stg_target *t)
 
 json_t *stg_admin_print_target(const stg_admin *a, size_t i)
 {
-    const stg_target *t = a->hub->targets.all[i];
+    stg_target *t = a->hub->targets.all[i];
     stg_target_view v;
     json_t *json;
 
@@ -307,9 +316,13 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
                      print_url(v.url), "is_known", (int)v.is_known,
                      "is_paused_by_call", (int)t->is_paused_by_call);
     json_object_set_new(json, "policy", print_policy(t));
-    json_object_set_new(
-        json, "state",
-        json_string(stg_target_state_name(stg_target_state(t, v.lane.state))));
+    json_object_set_new(json, "state",
+                        json_string(stg_target_state_name(stg_target_note_state(
+                            t, v.lane.state, stg_deadlines_now()))));
+    json_object_set_new(json, "state_since",
+                        stg_json_time(stg_admin_wall_of(t->state_since)));
+    json_object_set_new(json, "failing_since",
+                        stg_json_time(stg_admin_wall_of(t->failing_since)));
     add_lane(json, &v.lane);
     json_object_set_new(json, "attempts", stg_json_count(v.attempts));
     json_object_set_new(json, "failures", stg_json_count(v.failures));
@@ -317,6 +330,10 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
     json_object_set_new(json, "p99_ms", stg_json_milliseconds(v.p99));
     add_failure(json, &v);
     json_object_set_new(json, "tags", print_tags(t));
+    json_object_set_new(json, "added_by",
+                        stg_json_text(t->added.settings != NULL ? "call"
+                                      : t->settings != NULL     ? "settings"
+                                                                : NULL));
     return json;
 }
 
@@ -402,7 +419,7 @@ void stg_admin_target(void *admin, stg_ask *ask)
     size_t i;
 
     if (stg_hub_find_target(a->hub, stg_ask_word(ask, 0), &i) == STG_OK)
-        stg_ask_answer_json(ask, 200, stg_admin_print_target(a, i));
+        stg_ask_answer_json(ask, 200, stg_admin_print_whole_target(a, i, ask));
     else
         stg_ask_refuse(ask, 404, "there is no target of this name");
 }

@@ -198,11 +198,16 @@ static void explain_problem(stg_remote *r, const json_t *problem)
              detail[0] != '\0' ? detail : stg_json_text_of(problem, "title"),
              r->status);
     for (size_t i = 0; i < json_array_size(errors); i++) {
-        const char *line = json_string_value(json_array_get(errors, i));
+        const json_t *error = json_array_get(errors, i);
+        const char *line = json_string_value(error);
+        const char *pointer = stg_json_text_of(error, "pointer");
         size_t size = strlen(r->why);
 
-        if (line != NULL)
-            snprintf(r->why + size, sizeof r->why - size, "\n  %s", line);
+        // Of a target's settings they have a place in an object.
+        if (line == NULL)
+            line = stg_json_text_of(error, "detail");
+        snprintf(r->why + size, sizeof r->why - size, "\n  %s%s%s", pointer,
+                 *pointer != '\0' ? ": " : "", line);
     }
 }
 

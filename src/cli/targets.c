@@ -1,7 +1,7 @@
-/* stagger targets: the list of them, and forget, which removes one for good.
- * Forget asks before it cancels messages, with their number, and only for
- * targets that the settings no longer have: the hub would add another one
- * again. */
+/* stagger targets: the list of them, the subcommands of target_change.c, and
+ * forget, which removes one for good. Forget asks before it cancels messages, with
+ * their number, and only for targets that the settings no longer have: the hub
+ * would add another one again. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,18 +13,27 @@
 #include "cli/remote.h"
 #include "cli/say.h"
 #include "cli/status/status.h"
+#include "cli/target_change.h"
 #include "cli/terminal.h"
 #include "http/url.h"
 
 static const char who[] = "stagger targets";
 
-enum { JSON = STG_REMOTE_NEXT, EXIT_NO = 1 };
+enum { JSON = STG_REMOTE_NEXT, URL, FILE_NAME, DRY_RUN, EXIT_NO = 1 };
+
+enum { LIST, SHOW, ADD, SET, REMOVE, FORGET }; /* in the order of their table */
 
 static const stg_subcommand subcommands[] = {
     {"list",
-     "a line each: state, whether settings or only the store know it, "
+     "a line each: state, who knows it (the settings, a call, only the store), "
      "counts, URL",
      0},
+    {"show", "the settings of a target that a call has added, as JSON", 1},
+    {"add", "add a target; KEY=VALUE as in the settings file, rate=50/s",
+     INT_MAX},
+    {"set", "change settings of such a target; KEY= takes one out", INT_MAX},
+    {"remove", "remove such targets: their waiting messages are cancelled",
+     INT_MAX},
     {"forget",
      "remove targets that the settings no longer have: their waiting "
      "messages are cancelled, and never sent",
@@ -34,18 +43,29 @@ static const stg_subcommand subcommands[] = {
 
 static const stg_option options[] = {
     STG_REMOTE_OPTIONS(NULL),
-    {"-y, --yes", "do not ask", 0, "forget"},
-    {"--json", "as JSON", JSON, "list"},
+    {"--url URL", "url=URL", URL, "add, set"},
+    {"-f, --file F",
+     "all settings, a map of YAML or JSON (-: standard input); KEY=VALUE goes "
+     "before it",
+     FILE_NAME, "add, set"},
+    {"--dry-run", "only say what would change", DRY_RUN, "add, set, remove"},
+    {"-y, --yes", "do not ask", 0, "forget, remove"},
+    {"--json", "as JSON, all that the hub says", JSON, "list, show"},
     {.flag = NULL},
 };
 
 static const stg_usage usage = {
     .head =
         "usage: stagger targets [OPTIONS] [list]\n"
+        "       stagger targets [OPTIONS] show NAME\n"
+        "       stagger targets [OPTIONS] add NAME --url URL [KEY=VALUE...]\n"
+        "       stagger targets [OPTIONS] set NAME KEY=VALUE...\n"
+        "       stagger targets [OPTIONS] remove NAME...\n"
         "       stagger targets [OPTIONS] forget NAME...\n"
         "\n"
-        "The targets of a hub: those of its settings, and those that only its store\n"
-        "still has. The hub keeps the latter, and what waits for them, until you\n"
+        "The targets of a hub: those of its settings file, those that calls have added\n"
+        "while it runs (add, set and remove are for these), and those that only its\n"
+        "store still has. The hub keeps the latter, and what waits for them, until you\n"
         "forget them.\n"
         "\n",
     .subcommands = subcommands,
@@ -56,12 +76,16 @@ static const stg_usage usage = {
         "2 for bad options.\n"
         "\n"
         "  stagger targets\n"
+        "  stagger targets add shop --url https://shop.example/hook rate=50/s\n"
+        "  stagger targets set shop rate= timeouts.connect=2s\n"
+        "  stagger targets remove shop\n"
         "  stagger targets forget old-billing\n",
     .has_default = true,
 };
 
 typedef struct settings {
     stg_remote_options remote;
+    target_change change;
     bool is_json, is_sure;
 } settings;
 
@@ -76,6 +100,13 @@ static void print_json(const status_look *look)
         (void)json_array_append(targets, (json_t *)look->rows[i].target);
     stg_say_json(stdout, all, false);
     json_decref(all);
+}
+
+static const char *known_by(const status_row *row)
+{
+    const char *by = stg_json_text_of(row->target, "added_by");
+
+    return *by != '\0' ? by : row->is_known ? "settings" : "store";
 }
 
 static void print_table(const status_look *look)
@@ -105,8 +136,7 @@ static void print_table(const status_look *look)
         const status_row *row = &look->rows[i];
 
         stg_grid_put(&grid, (const char *const[]){
-                                row->name, row->state,
-                                row->is_known ? "settings" : "store",
+                                row->name, row->state, known_by(row),
                                 status_count(row->delivered, delivered),
                                 status_count(row->parked, parked),
                                 status_count(row->dead, dead),
@@ -206,31 +236,71 @@ static int read_option(void *ctx, int option)
         s->is_sure = true;
     else if (option == JSON)
         s->is_json = true;
+    else if (option == URL)
+        s->change.url = optarg;
+    else if (option == FILE_NAME)
+        s->change.file = optarg;
+    else if (option == DRY_RUN)
+        s->change.is_dry = true;
     else if (!stg_remote_take(&s->remote, option, optarg))
         return STG_EXIT_USAGE;
     return 0;
 }
 
+/* What is missing, in words; NULL: nothing. */
+static const char *missing(const settings *s, const stg_arguments *left)
+{
+    bool asks = left->subcommand == FORGET ||
+                (left->subcommand == REMOVE && !s->change.is_dry);
+
+    if (left->subcommand != LIST && left->count == 0)
+        return "expected the name of a target";
+    if (asks && !s->is_sure && !stg_confirm_can())
+        return "not a terminal: add --yes to confirm";
+    return NULL;
+}
+
+static int run(const settings *s, stg_remote *r, const stg_arguments *left)
+{
+    target_change change = s->change;
+
+    change.remote = r;
+    change.is_sure = s->is_sure;
+    change.is_json = s->is_json;
+    switch (left->subcommand) {
+    case SHOW:
+        return target_change_show(&change, left->at[0]);
+    case ADD:
+        return target_change_write(&change, true, left);
+    case SET:
+        return target_change_write(&change, false, left);
+    case REMOVE:
+        return target_change_remove(&change, left);
+    case FORGET:
+        return forget(s, r, left->at, left->count);
+    default:
+        return list(s, r);
+    }
+}
+
 int stg_cli_targets(int argc, char **argv)
 {
     settings s = {.is_json = false};
-    stg_arguments names;
+    stg_arguments left;
     stg_remote *r;
-    int code = stg_options_read(&usage, argc, argv, read_option, &s, &names);
-    bool is_forget;
+    int code = stg_options_read(&usage, argc, argv, read_option, &s, &left);
+    const char *why;
 
     if (code != 0)
         return code;
-    is_forget = names.subcommand == 1;
-    if (is_forget && names.count == 0)
-        return stg_options_refuse(who, "forget: expected the name of a target");
-    if (is_forget && !s.is_sure && !stg_confirm_can())
-        return stg_options_refuse(
-            who, "forget: not a terminal: add --yes to confirm");
+    why = missing(&s, &left);
+    if (why != NULL)
+        return stg_options_refuse(who, "%s: %s",
+                                  subcommands[left.subcommand].name, why);
     r = stg_remote_open(who, &s.remote);
     if (r == NULL)
         return STG_EXIT_USAGE;
-    code = is_forget ? forget(&s, r, names.at, names.count) : list(&s, r);
+    code = run(&s, r, &left);
     stg_remote_close(r);
     return code;
 }

@@ -159,8 +159,10 @@ void stg_diagnostics_print(const stg_diagnostics *c, const char *file, FILE *to)
 
 void stg_diagnostics_free(stg_diagnostics *c)
 {
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count; i++) {
         free(c->all[i].text);
+        free(c->all[i].pointer);
+    }
     free(c->all);
     *c = (stg_diagnostics){.all = NULL};
 }

@@ -12,6 +12,8 @@ typedef struct stg_diagnostic {
     stg_file_place place; /* line 0: of no place in the file */
     bool is_warning;      /* legal, but unwise */
     char *text;           /* what; expected; did you mean: a line */
+    char
+        *pointer; /* of JSON (RFC 6901), to what it is about; NULL: of a file */
 } stg_diagnostic;
 
 enum { STG_DIAGNOSTICS_MAX = 500 };

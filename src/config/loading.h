@@ -1,6 +1,7 @@
 /* loading.h - what the files of the loader share. Private to them.
  *
  *     load.c         the file
+ *     load_target.c  a target without a file
  *     load_map.c     keys and their values
  *     kinds/         values, a file for each family
  *     validate.c        what contradicts, and what is unwise
@@ -49,6 +50,7 @@ struct stg_loading {
     stg_diagnostics *c;
     const char *path; /* of the file */
     bool is_exposed;  /* others may read the file */
+    bool is_call;     /* it is no file: a call has brought the text */
     /* Where each setting was written, by its number in the table. */
     stg_file_place *places; /* of the map that is read now */
     stg_file_place *defaults;

@@ -155,6 +155,21 @@ stg_settings *stg_settings_new(void)
     return s;
 }
 
+stg_settings *stg_settings_beside(const stg_settings *base)
+{
+    stg_settings *s = stg_settings_new();
+    struct stg_settings_inside *inside;
+
+    if (s == NULL)
+        return NULL;
+    inside = s->inside;
+    *s = *base;
+    s->inside = inside;
+    s->targets = NULL;
+    s->target_count = 0;
+    return s;
+}
+
 /* Moves the targets: a pointer to one is good until the next call. */
 stg_target_settings *stg_settings_add_target(stg_settings *s)
 {

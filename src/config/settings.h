@@ -271,6 +271,10 @@ typedef struct stg_settings {
 stg_settings *stg_settings_new(void);
 void stg_settings_free(stg_settings *s); /* NULL is none */
 
+/* The same as base, without its targets; texts and lists stay base's, which is
+ * to be there as long. NULL: there is no memory. */
+stg_settings *stg_settings_beside(const stg_settings *base);
+
 /* Memory that goes with the settings. NULL: there is none. */
 void *stg_settings_keep(stg_settings *s, size_t size);
 char *stg_settings_keep_text(stg_settings *s, const char *text, size_t size);

@@ -584,3 +584,21 @@ void stg_breaker_keep(stg_breaker *b, const stg_breaker *old)
     b->reach = stg_word_read(&old->reach);
     stg_breaker_window_keep(b, old);
 }
+
+static bool bring_forward(uint64_t seen, uint64_t *next, void *arg)
+{
+    const breaker_call *c = arg;
+    uint64_t now = c->now >> UNIT_BITS;
+
+    if (phase_of(seen) != OPEN || value_of(seen) <= now)
+        return false;
+    *next = pack(OPEN, doublings_of(seen), now);
+    return true;
+}
+
+void stg_breaker_probe_now(stg_breaker *b, stg_ns now)
+{
+    breaker_call c = {.now = now};
+
+    stg_word_change(&b->state, bring_forward, &c);
+}

@@ -84,4 +84,8 @@ bool stg_budget_counts(const stg_budget *b, uint32_t attempts,
  * if both count the same. */
 void stg_breaker_keep(stg_breaker *b, const stg_breaker *old);
 
+/* The next probe may start now, if the breaker is open and no probe is under
+ * way; what the breaker does when it fails is as ever. */
+void stg_breaker_probe_now(stg_breaker *b, stg_ns now);
+
 #endif

@@ -378,6 +378,17 @@ void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now)
     stg_lane_wake(f, l);
 }
 
+bool stg_flow_probe(stg_flow *f, uint32_t lane, stg_ns now)
+{
+    stg_lane *l = stg_flow_lane(f, lane);
+
+    if (l == NULL || l->peer == NULL || !l->is_open || l->is_paused)
+        return false;
+    stg_breaker_probe_now(&l->peer->breaker, now);
+    stg_lane_wake(f, l);
+    return true;
+}
+
 static void cancel_attempts(stg_flow *f, stg_lane *l)
 {
     for (stg_link *at = stg_list_first(&l->busy); at != NULL;

@@ -198,6 +198,7 @@ static void note(stg_target *t, const stg_outcome *outcome, stg_ns took,
 {
     t->attempts++;
     if (outcome->fault == STG_FAULT_NONE) {
+        t->failing_since = 0;
         if (t->latency == NULL)
             t->latency = calloc(1, sizeof *t->latency);
         if (t->latency != NULL)
@@ -208,6 +209,8 @@ static void note(stg_target *t, const stg_outcome *outcome, stg_ns took,
     stg_outcome_cause(outcome, t->cause);
     t->last = *outcome;
     t->failed_at = now;
+    if (t->failing_since == 0)
+        t->failing_since = now;
 }
 
 /* A target that says that it is gone, and takes messages again one day. */
@@ -240,6 +243,7 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
                             .trace = &a->trace};
 
     note(a->target, &how->outcome, took, now);
+    stg_recent_add(a->target, &told, how, now);
     note_gone(h, a->target, &how->outcome, now);
     stg_metrics_end(&a->target->meter, &how->outcome, &v, took, a->accepted_at);
     if (v.decision.next != STG_DONE || h->is_verbose)

@@ -67,6 +67,10 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                          stg_target_control_fn *done, void *ctx,
                          stg_error *err);
 
+/* The next probe of a target whose circuit is open starts at once. STG_INVALID:
+ * its circuit is not open, or it is paused. Nothing is stored. */
+stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err);
+
 /* False: the hub stops first. What was cancelled until then stays so, and the
  * next hub has the target again, to be forgotten anew. */
 typedef void stg_forgotten_fn(void *ctx, bool is_forgotten);

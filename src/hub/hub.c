@@ -265,7 +265,9 @@ static void close_all(void *hub)
     h->is_closing = true;
     stg_reload_close(h);
     stg_target_control_close(h);
+    stg_target_changes_close(h);
     stg_notify_close(&h->notify);
+    stg_recorder_close(&h->recorder);
     if (h->is_open)
         h->end.dead = count_dead(h);
     stg_intake_close(&h->intake, part_closed, h);
@@ -322,6 +324,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.wants = stg_shell_wants;
     s.paused = stg_target_control_paused;
     s.forgotten = stg_target_control_forgotten;
+    s.targets = stg_target_changes_seen;
     s.ctx = h;
     status = stg_hub_source_make(h, o, &s, err);
     if (status == STG_OK)
@@ -355,6 +358,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store),
                           h->settings->trace);
     if (status == STG_OK)
+        status = stg_target_changes_open(h, err);
+    if (status == STG_OK)
         status = stg_targets_find_lanes(&h->targets, h->store, &o->shard, err);
     if (status == STG_OK)
         status = start_flow(h, err);
@@ -384,6 +389,7 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
     stg_measure_open(h);
+    stg_recorder_open(&h->recorder, h);
     h->handles = 2; // the shell and the metrics
     return h;
 }
@@ -416,6 +422,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     h->is_open = true;
     h->ended = o->ended;
     h->ctx = o->ctx;
+    stg_target_changes_start(h);
     stg_tell_ready(h, stg_store_name(h->store));
     if (o->is_service)
         stg_service_open(h);
@@ -447,6 +454,7 @@ void stg_hub_free(stg_hub *h)
         stg_flow_free(h->flow);
     stg_attempts_close(&h->attempts);
     stg_hub_source_free(h);
+    stg_target_changes_free(h);
     stg_targets_free(&h->targets);
     if (h->calls_part != NULL)
         h->calls->free(h->calls_part);

@@ -9,14 +9,19 @@
  *     reload.c    other settings
  *     tell.c      what is logged
  *     service.c   what the service manager is told
- *     target_control.c    pause, resume, forget
- *     measure.c   facts for the metrics */
+ *     target_control.c    pause, resume, forget, probe
+ *     target_change.c     targets that calls add, change and remove
+ *     target_stored.c     those of them that the store has
+ *     measure.c   facts for the metrics
+ *     history.c   what targets did in the last hour
+ *     recent.c    their last attempts */
 #ifndef STAGGER_HUB_HUB_INTERNAL_H
 #define STAGGER_HUB_HUB_INTERNAL_H
 
 #include "host/deadlines.h"
 #include "host/notify.h"
 #include "hub/control.h"
+#include "hub/history.h"
 #include "hub/hub.h"
 #include "hub/parts.h"
 #include "metrics/metrics.h"
@@ -52,9 +57,11 @@ struct stg_hub {
     stg_hub_source source_part;
     stg_metrics metrics;
     stg_watch watch;            /* its alerts */
+    stg_recorder recorder;      /* of what its targets did in the last hour */
     const stg_hub_calls *calls; /* NULL: nobody can call */
     void *calls_part;           /* NULL: not opened yet */
     stg_forgetting *forgetting; /* one after the other */
+    stg_target_change *changes; /* of targets by calls, that have not ended */
     uint64_t dead_before;       /* rows, when the hub was opened */
 
     /* -- the shell */
@@ -109,6 +116,9 @@ stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t);
 
 /* -- reload.c -------------------------------------------------------------- */
 
+/* Nothing of the target is sent from here on; what it has waits for its name. */
+void stg_reload_leave(const stg_hub *h, stg_target *t);
+
 /* STG_ACTION_ADDED. */
 void stg_reload_lane_begun(stg_hub *h, uint32_t lane);
 
@@ -154,6 +164,65 @@ bool stg_target_control_forgotten(void *hub, uint32_t lane);
 
 /* Those who wait for a forget are told that the hub stops first. */
 void stg_target_control_close(stg_hub *h);
+
+/* -- target_change.c ------------------------------------------------------- */
+
+/* Whether calls may change the target, t, or add it, where that is NULL. Returns
+ * STG_INVALID with words for one of the settings, and for one that is being
+ * forgotten. */
+stg_status stg_target_change_may(const stg_hub *h, const stg_target *t,
+                                 stg_error *err);
+
+/* What the store has of a target is made true here. *made: it, where it has a new
+ * lane. A version that is here already is nothing. Returns STG_INVALID with words
+ * where the name is the settings file's, or is being forgotten, or the text is
+ * not valid; STG_NOT_FOUND: another shard has it. */
+stg_status stg_target_change_apply(stg_hub *h, const char *name,
+                                   const char *text, uint64_t version,
+                                   stg_target **made, stg_error *err);
+
+/* From now on only the store knows it. */
+void stg_target_change_drop(stg_hub *h, stg_target *t, uint64_t version);
+
+/* Logs that a call has added, changed or removed a target. */
+void stg_target_change_tell(const stg_hub *h, const char *name,
+                            const char *what);
+
+/* A removal that a restart has cut short: stg_target_changes_start() carries it
+ * on. False: no memory. */
+bool stg_target_change_resume(stg_hub *h, const char *name, uint64_t version);
+
+/* -- target_stored.c ------------------------------------------------------- */
+
+/* Makes the targets that the store has of calls; those of the settings and the
+ * store are open. Returns STG_INVALID with words for one that the settings have,
+ * too, or whose own are not valid beside them. */
+stg_status stg_target_changes_open(stg_hub *h, stg_error *err);
+
+/* For stg_store_options: other hubs were called. */
+void stg_target_changes_seen(void *hub, const stg_target_row *rows,
+                             size_t count);
+
+/* -- target_change.c: all of them ------------------------------------------ */
+
+/* Flow has started: removals that a restart has cut short go on. */
+void stg_target_changes_start(stg_hub *h);
+
+/* Settings that were read again for a target of calls; a is empty before. Returns
+ * STG_INVALID with words; STG_NOT_FOUND: another shard has it. */
+stg_status stg_target_added_load(stg_added *a, const stg_settings *base,
+                                 const char *text, uint64_t version,
+                                 stg_error *err);
+
+/* Whether a call adds a target of that name now. */
+bool stg_target_changes_have(const stg_hub *h, const char *name);
+
+/* The beginning of the target's lane is durable: who has added it is told. */
+void stg_target_change_begun(stg_target *t);
+
+/* Those who wait are told that the hub stops first. */
+void stg_target_changes_close(stg_hub *h);
+void stg_target_changes_free(stg_hub *h);
 
 /* -- measure.c ------------------------------------------------------------- */
 

@@ -21,6 +21,7 @@
 typedef struct renewal {
     stg_target *target;
     const stg_target_settings *next;
+    stg_added added;        /* of a call's: next is of these */
     stg_endpoint *endpoint; /* a new one; NULL: its own stays */
     char *url;
     bool is_new; /* flow has no lane of it */
@@ -33,7 +34,8 @@ typedef struct plan {
     stg_target **by_name; /* those there are, sorted */
     stg_target **all;     /* those there will be, those of the settings first */
     size_t all_count;
-    renewal *renewals; /* of the new settings' targets */
+    renewal *renewals; /* of the new settings' targets, then of those that calls
+                          have added */
     size_t room;       /* of them */
     size_t count;      /* of them that are planned */
     size_t added, changed, same;
@@ -89,6 +91,21 @@ static bool plan_target(plan *p, renewal *r)
     stg_error err;
 
     r->target = find(p, name);
+    if (r->target != NULL && r->target->added.settings != NULL &&
+        r->added.settings == NULL) {
+        stg_complain(
+            &p->diagnostics, r->next->place,
+            "target %s: a call has added it; expected another name, or "
+            "that it is removed first: stagger targets remove %s",
+            name, name);
+        return false;
+    }
+    if (r->target == NULL && stg_target_changes_have(p->hub, name)) {
+        stg_complain(&p->diagnostics, r->next->place,
+                     "target %s: a call adds it now; reload again to see",
+                     name);
+        return false;
+    }
     if (r->target != NULL && stg_target_control_forgets(h, r->target->lane)) {
         stg_complain(
             &p->diagnostics, r->next->place,
@@ -114,6 +131,23 @@ static bool plan_target(plan *p, renewal *r)
     return true;
 }
 
+/* A target that a call has added is as its text says beside the new settings. */
+static bool plan_added(plan *p, const stg_target *t)
+{
+    renewal *r = &p->renewals[p->count];
+    stg_error err;
+
+    if (stg_target_added_load(&r->added, p->next, t->added.text,
+                              t->added.version, &err) != STG_OK) {
+        stg_complain(&p->diagnostics, (stg_file_place){0, 0},
+                     "target %s, which a call has added: %.300s", t->name,
+                     err.text);
+        return false;
+    }
+    r->next = &r->added.settings->targets[0];
+    return plan_target(p, r);
+}
+
 static bool plan_targets(plan *p)
 {
     const stg_targets *t = &p->hub->targets;
@@ -127,6 +161,11 @@ static bool plan_targets(plan *p)
         r->next = &p->next->targets[p->count];
         is_good = plan_target(p, r) && is_good;
     }
+    for (size_t i = 0; i < t->known; i++)
+        if (t->all[i]->added.settings != NULL) {
+            is_good = plan_added(p, t->all[i]) && is_good;
+            p->count++;
+        }
     return is_good;
 }
 
@@ -136,7 +175,7 @@ static bool make_room(plan *p)
 {
     size_t most = p->hub->targets.count + p->next->target_count;
 
-    p->room = p->next->target_count;
+    p->room = most;
     p->by_name = calloc(most, sizeof(stg_target *));
     p->all = calloc(most, sizeof(stg_target *));
     p->renewals = calloc(p->room, sizeof *p->renewals);
@@ -162,6 +201,7 @@ static void drop_plan(plan *p)
         if (p->renewals[i].endpoint != NULL)
             stg_endpoint_retire(p->renewals[i].endpoint);
         free(p->renewals[i].url);
+        stg_added_free(&p->renewals[i].added);
         if (p->renewals[i].is_new && p->renewals[i].target != NULL)
             stg_target_free(p->renewals[i].target);
     }
@@ -174,8 +214,7 @@ static void drop_plan(plan *p)
 
 /* -- carrying it out ------------------------------------------------------- */
 
-/* Nothing of it is sent from here on; what it has waits for its name. */
-static void leave(const stg_hub *h, stg_target *t)
+void stg_reload_leave(const stg_hub *h, stg_target *t)
 {
     stg_lane_options l = stg_hub_lane(h, t);
 
@@ -226,8 +265,8 @@ static bool change_parts(plan *p)
  * new: flow goes on where it was. */
 static stg_status begin_lane(plan *p, size_t i, stg_error *err)
 {
-    const stg_target_settings *next = &p->next->targets[i];
     const renewal *r = &p->renewals[i];
+    const stg_target_settings *next = r->next;
     stg_hub *h = p->hub;
     uint32_t lane;
     stg_lane_options l;
@@ -263,7 +302,7 @@ static void give_up_lanes(plan *p, size_t begun)
         if (!r->is_new || stg_targets_at(t, r->target->lane) != r->target)
             continue;
         r->is_new = false; // it is the hub's
-        leave(p->hub, r->target);
+        stg_reload_leave(p->hub, r->target);
         p->all[t->count++] = r->target;
     }
     free(t->all);
@@ -282,7 +321,7 @@ static bool begin_lanes(plan *p)
 
         if (status == STG_OK)
             continue;
-        stg_complain(&p->diagnostics, p->next->targets[i].place, "%s",
+        stg_complain(&p->diagnostics, p->renewals[i].next->place, "%s",
                      err.text);
         give_up_lanes(p, i);
         (void)set_parts(p->hub, p->hub->settings, NULL);
@@ -297,8 +336,13 @@ static void renew(plan *p, renewal *r)
 {
     stg_hub *h = p->hub;
     stg_target *t = r->target;
+    stg_added old = t->added;
     stg_lane_options l;
 
+    if (r->added.settings != NULL) {
+        t->added = r->added;
+        r->added = old; // goes with the plan, behind the lane's change
+    }
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it was planned
     t->settings = r->next;
     free(t->url);
@@ -345,10 +389,10 @@ static void change_over(plan *p)
         p->all[p->all_count++] = p->renewals[i].target;
     }
     for (size_t i = 0; i < t->count; i++) {
-        if (is_of(p->next, t->all[i]))
+        if (is_of(p->next, t->all[i]) || t->all[i]->added.settings != NULL)
             continue;
         if (is_of(old, t->all[i])) {
-            leave(h, t->all[i]);
+            stg_reload_leave(h, t->all[i]);
             r->gone++;
         }
         p->all[p->all_count++] = t->all[i];
@@ -469,6 +513,8 @@ void stg_reload_lane_begun(stg_hub *h, uint32_t lane)
 {
     stg_target *t = stg_targets_at(&h->targets, lane);
 
+    if (t != NULL)
+        stg_target_change_begun(t);
     if (t == NULL || !t->is_beginning) // it came with the hub
         return;
     t->is_beginning = false;

@@ -1,4 +1,5 @@
-/* The targets of a hub: one for each of the settings, in their order, then
+/* The targets of a hub: one for each of the settings, in their order, those that
+ * calls have added, then
  * those that only the store knows; and the table from lane to target.
  *
  * Owns names, urls and endpoints. A lane number is never given to another
@@ -13,6 +14,7 @@
 #include "base/refuse.h"
 #include "config/targets.h"
 #include "http/url.h"
+#include "hub/history.h"
 
 static stg_status fail(stg_error *err, stg_status status, const char *what,
                        const char *words)
@@ -43,11 +45,12 @@ static uint32_t bucket_of(stg_ns took)
 }
 
 /* The longest time that a bucket has: quantiles say at most this. */
-static stg_ns end_of(uint32_t bucket)
+stg_ns stg_latency_end(uint32_t place)
 {
+    uint32_t bucket = place > 0 ? place - 1 : 0;
     stg_ns octave = (stg_ns)1 << (LEAST + bucket / STEPS);
 
-    return octave + octave / STEPS * (bucket % STEPS + 1);
+    return place == 0 ? 0 : octave + octave / STEPS * (bucket % STEPS + 1);
 }
 
 void stg_latency_add(stg_latency *l, stg_ns took)
@@ -57,7 +60,7 @@ void stg_latency_add(stg_latency *l, stg_ns took)
     *count += *count < UINT32_MAX;
 }
 
-stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
+uint32_t stg_latency_find(const stg_latency *l, uint32_t permille)
 {
     uint64_t all = 0, below = 0, needed;
 
@@ -69,9 +72,14 @@ stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
     for (uint32_t i = 0; i < STG_LATENCY_BUCKETS; i++) {
         below += l->counts[i];
         if (below >= needed && below > 0)
-            return end_of(i);
+            return i + 1;
     }
-    return end_of(STG_LATENCY_BUCKETS - 1);
+    return STG_LATENCY_BUCKETS;
+}
+
+stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille)
+{
+    return stg_latency_end(stg_latency_find(l, permille));
 }
 
 /* -- states ---------------------------------------------------------------- */
@@ -83,13 +91,33 @@ unsigned stg_target_state(const stg_target *t, stg_lane_state lane)
                : (unsigned)lane;
 }
 
+unsigned stg_target_note_state(stg_target *t, stg_lane_state lane, stg_ns now)
+{
+    unsigned state = stg_target_state(t, lane);
+
+    if (state != t->state)
+        t->state_since = now;
+    t->state = state;
+    return state;
+}
+
 /* -- targets --------------------------------------------------------------- */
+
+void stg_added_free(stg_added *a)
+{
+    stg_settings_free(a->settings);
+    free(a->text);
+    *a = (stg_added){.version = a->version};
+}
 
 void stg_target_free(stg_target *t)
 {
+    stg_added_free(&t->added);
     free(t->name);
     free(t->url);
     free(t->latency);
+    free(t->history);
+    stg_recent_free(t->recent);
     free(t->meter.counters);
     free(t->topics_known);
     free(t);
@@ -291,6 +319,46 @@ stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
     }
     status = stg_store_lanes(store, add_stored, &s, err);
     return status == STG_OK && s.has_failed ? fail_memory(err) : status;
+}
+
+bool stg_targets_insert(stg_targets *t, stg_target *target)
+{
+    stg_target **all = realloc(t->all, (t->count + 1) * sizeof(stg_target *));
+
+    if (all == NULL)
+        return false;
+    t->all = all;
+    memmove(&all[t->known + 1], &all[t->known],
+            (t->count - t->known) * sizeof(stg_target *));
+    all[t->known++] = target;
+    t->count++;
+    t->changes++;
+    return true;
+}
+
+void stg_targets_move(stg_targets *t, stg_target *target, bool has_settings)
+{
+    size_t at = 0, to = has_settings ? t->known : t->count - 1;
+
+    while (t->all[at] != target)
+        at++;
+    if (has_settings == (at < t->known))
+        return;
+    if (at < to)
+        memmove(&t->all[at], &t->all[at + 1], (to - at) * sizeof(stg_target *));
+    else
+        memmove(&t->all[to + 1], &t->all[to], (at - to) * sizeof(stg_target *));
+    t->all[to] = target;
+    t->known += has_settings ? 1 : (size_t)-1;
+    t->changes++;
+}
+
+stg_target *stg_targets_named(const stg_targets *t, const char *name)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (strcmp(t->all[i]->name, name) == 0)
+            return t->all[i];
+    return NULL;
 }
 
 void stg_targets_remove(stg_targets *t, stg_target *target)

@@ -1,6 +1,7 @@
 /* target.h - where deliveries go: names, lanes and endpoints.
  *
- * Targets of the settings have an endpoint. Those that only the store knows
+ * Targets of the settings, and those that calls have added, have an endpoint.
+ * Those that only the store knows
  * have none: their lanes are paused and keep what they have. */
 #ifndef STAGGER_HUB_TARGET_H
 #define STAGGER_HUB_TARGET_H
@@ -33,11 +34,32 @@ void stg_latency_add(stg_latency *l, stg_ns took);
  * was counted. l may be NULL, which is empty. */
 stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille);
 
+/* The same as a small number: the bucket that the time is in, from 1; and the
+ * time again, for which 0 is 0. */
+uint32_t stg_latency_find(const stg_latency *l, uint32_t permille);
+stg_ns stg_latency_end(uint32_t place);
+
+/* A target that a call has added: hub/target_change.h. */
+typedef struct stg_added {
+    stg_settings *settings; /* with this target alone; NULL: it is of the
+                               settings, or only the store knows it */
+    char *text;             /* in JSON, as they are stored */
+    uint64_t version;       /* of its row; 0: it has none */
+} stg_added;
+
+/* Frees them, and is empty again but for the version. */
+void stg_added_free(stg_added *a);
+
+typedef struct stg_target_change stg_target_change;
+
 typedef struct stg_target {
     char *name, *url;
     const stg_hub *hub;                  /* NULL: not in one yet */
     const stg_target_settings *settings; /* the hub's; NULL: only the store
                                             knows it */
+    stg_added added;
+    stg_target_change *change; /* it is told when the lane's beginning is
+                                  durable; NULL: none waits */
     uint32_t lane;
     bool is_paused_by_call; /* and perhaps by the settings, too */
     bool is_known;          /* the store had its lane before: it is not new */
@@ -54,11 +76,17 @@ typedef struct stg_target {
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
     stg_outcome last;          /* failure */
     stg_ns failed_at;          /* when that was; 0: never */
+    stg_ns failing_since; /* the first failure after the last success; 0: the
+                             last attempt succeeded, or there was none */
+    unsigned state;       /* when it was looked at last, and */
+    stg_ns state_since;   /* when it was first seen so; 0: since the start */
+    struct stg_history *history; /* NULL: nothing to remember, or no memory */
+    struct stg_recent *recent;   /* attempts; likewise. history.h has both */
     stg_meter meter;
 } stg_target;
 
 typedef struct stg_targets {
-    stg_target **all; /* those of the settings first */
+    stg_target **all; /* those of the settings first, and of calls */
     size_t count, known;
     uint64_t changes;     /* of `all`: one came, or went, or moved */
     stg_target **by_lane; /* NULL: no such lane */
@@ -67,6 +95,9 @@ typedef struct stg_targets {
 
 /* Its state as it is shown, of STG_TARGET_STATES. */
 unsigned stg_target_state(const stg_target *t, stg_lane_state lane);
+
+/* The same; remembers since when, as far as it is looked at. */
+unsigned stg_target_note_state(stg_target *t, stg_lane_state lane, stg_ns now);
 
 /* An endpoint as the settings say. Returns what stg_endpoint_new() does. */
 stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
@@ -100,6 +131,16 @@ static inline stg_target *stg_targets_at(const stg_targets *t, uint32_t lane)
 {
     return lane < t->lanes ? t->by_lane[lane] : NULL;
 }
+
+/* One that is not there yet becomes the last of those with settings. False: there
+ * is no memory, and it is still the caller's. */
+bool stg_targets_insert(stg_targets *t, stg_target *target);
+
+/* One that only the store knew gets settings, or one loses them. */
+void stg_targets_move(stg_targets *t, stg_target *target, bool has_settings);
+
+/* That of the name; NULL: there is none. Looks at each of them. */
+stg_target *stg_targets_named(const stg_targets *t, const char *name);
 
 /* Frees one that only the store knew: its lane is no more. */
 void stg_targets_remove(stg_targets *t, stg_target *target);

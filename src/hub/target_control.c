@@ -93,6 +93,23 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
     return STG_OK;
 }
 
+/* -- probe ------------------------------------------------------------------- */
+
+stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err)
+{
+    stg_status status;
+    const stg_target *t = find(h, name, &status, err);
+
+    if (t == NULL)
+        return status;
+    if (!stg_flow_probe(h->flow, t->lane, stg_deadlines_now()))
+        return stg_hub_refuse(err, STG_INVALID,
+                              "its circuit is not open, or it is paused: there "
+                              "is nothing to probe");
+    stg_shell_note(h);
+    return STG_OK;
+}
+
 /* -- forget ------------------------------------------------------------------ */
 
 bool stg_target_control_forgets(const stg_hub *h, uint32_t lane)
@@ -112,6 +129,10 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
 
     if (t == NULL)
         return status;
+    if (t->added.settings != NULL)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "a call has added this target; remove it "
+                              "instead: stagger targets remove");
     if (t->settings != NULL)
         return stg_hub_refuse(
             err, STG_INVALID,

@@ -151,6 +151,8 @@ static void answer(stg_caller *c, int status, const char *type, lines *more,
             "form-action 'none'; frame-ancestors 'none'");
     if (!stg_request_is_published(c))
         add_usual_lines(more);
+    if (c->tag[0] != '\0')
+        add(more, "ETag", c->tag);
     count(&stg_ingress_of(c)->view, (unsigned)status);
     stg_inbound_answer(&c->in, status, type, more->text, body.at, body.size,
                        is_given);
@@ -203,6 +205,7 @@ void stg_answer_drop(stg_caller *c)
 {
     free(c->reply.text);
     c->reply.text = NULL;
+    c->tag[0] = '\0';
     stg_ingress_of(c)->answering -= c->answering;
     c->answering = 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/header.h"
 #include "ingress/internal.h"
 
 /* A request for a handler, from the whole request to its answer.
@@ -28,6 +29,8 @@ struct stg_ask {
     char who[STG_WHO_MAX];
     unsigned roles;
     char from[STG_FROM_MAX];
+    char if_match[STG_TAG_MAX];
+    bool is_for_new;
     size_t size;    /* of the query: "name", '\0', "value", '\0' ... */
     char options[]; /* decoded */
 };
@@ -61,6 +64,16 @@ const char *stg_ask_option(const stg_ask *a, const char *name)
 stg_span stg_ask_body(const stg_ask *a)
 {
     return stg_caller_body(a->caller);
+}
+
+const char *stg_ask_if_match(const stg_ask *a)
+{
+    return a->if_match;
+}
+
+bool stg_ask_is_for_new(const stg_ask *a)
+{
+    return a->is_for_new;
 }
 
 const char *stg_ask_who(const stg_ask *a)
@@ -174,6 +187,12 @@ void stg_ask_refuse(stg_ask *a, int status, const char *format, ...)
     settle(a);
 }
 
+void stg_ask_set_tag(stg_ask *a, const char *tag)
+{
+    if (a->caller != NULL)
+        snprintf(a->caller->tag, sizeof a->caller->tag, "%s", tag);
+}
+
 /* In every case the ask ends here: with a stream, or with a problem. */
 stg_stream *stg_ask_stream(stg_ask *a, void (*left)(void *ctx), void *ctx)
 {
@@ -210,6 +229,22 @@ static void read_options(stg_ask *a, stg_span query)
     }
 }
 
+/* Two lines of If-Match are no value of ours. */
+static void read_conditions(stg_ask *a, const stg_request *r)
+{
+    stg_span lines = r->parts[STG_PART_LINES], name, value;
+
+    while (stg_request_line(&lines, &name, &value)) {
+        bool fits = a->if_match[0] == '\0' && value.size < STG_TAG_MAX;
+
+        if (stg_header_equal(name, "If-Match"))
+            snprintf(a->if_match, sizeof a->if_match, "%.*s",
+                     fits ? (int)value.size : 1, fits ? value.at : "?");
+        else if (stg_header_equal(name, "If-None-Match"))
+            a->is_for_new = value.size == 1 && *value.at == '*';
+    }
+}
+
 /* Decoded, the query is not longer than it came; each option has two
  * terminators in place of '=' and '&'. */
 static stg_ask *make(stg_caller *c)
@@ -228,6 +263,7 @@ static stg_ask *make(stg_caller *c)
     a->roles = c->roles;
     stg_origin_print(c->in.origin, a->from);
     read_options(a, query);
+    read_conditions(a, &c->in.request);
     return a;
 }
 

@@ -54,6 +54,14 @@ const char *stg_ask_option(const stg_ask *a, const char *name);
 
 stg_span stg_ask_body(const stg_ask *a);
 
+/* The value of If-Match, as it came; "": there is none. One that is longer than
+ * any of ours is "?", which matches none. */
+enum { STG_TAG_MAX = 40 };
+const char *stg_ask_if_match(const stg_ask *a);
+
+/* Whether it says If-None-Match: *, of what is not to be there yet. */
+bool stg_ask_is_for_new(const stg_ask *a);
+
 /* -- who asks; also when it is closed -------------------------------------- */
 
 /* The name of the token; "": it has none, or there are no tokens. */
@@ -77,6 +85,10 @@ void stg_ask_answer(stg_ask *a, int status, const char *type, char *text,
 
 /* json is given; NULL: there was no memory. */
 void stg_ask_answer_json(stg_ask *a, int status, json_t *json);
+
+/* The answer, and also a problem, is to have this ETag, with its quotes; before
+ * it is answered. */
+void stg_ask_set_tag(stg_ask *a, const char *tag);
 
 /* A problem document that is made already; status from 400. */
 void stg_ask_answer_problem(stg_ask *a, int status, json_t *json);

@@ -407,6 +407,7 @@ void stg_request_check(stg_caller *c)
     c->match.route = NULL;
     c->match.allowed[0] = '\0';
     c->problem.status = 0;
+    c->tag[0] = '\0';
     (void)(check_browser(c) && check_route(c, method) &&
            check_caller(c, method) && check_hops(c) && check_query(c) &&
            check_type(c) && check_length(c) && stg_request_check_stop(c) &&

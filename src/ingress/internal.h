@@ -99,7 +99,8 @@ struct stg_caller {
     stg_ask *ask;
     stg_stream *stream; /* its answer, which goes on */
     stg_ingress_reply reply;
-    size_t answering; /* bytes of the answer, which count in the ingress */
+    char tag[STG_TAG_MAX]; /* of what is answered, its ETag; "": it has none */
+    size_t answering;      /* bytes of the answer, which count in the ingress */
 };
 
 extern const stg_httpd_hooks stg_caller_hooks;

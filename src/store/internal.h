@@ -13,6 +13,7 @@
 #include "store/partitions.h"
 #include "store/query.h"
 #include "store/reader.h"
+#include "store/target_rows.h"
 #include "store/writer.h"
 
 /* -- letters ----------------------------------------------------------------- */
@@ -70,7 +71,8 @@ struct stg_store {
     bool is_new, is_discarded; /* made by us; closing removes it */
     uint64_t next, first;
     stg_epochs epochs;
-    uint64_t notes;        /* of pauses that were noted by us */
+    uint64_t notes; /* of pauses and targets that were written by us */
+    stg_target_mark targets_seen; /* of those of calls, by peer_sync */
     uint64_t replays_told; /* groups of replays whose end the loop has heard */
     stg_lanes lanes;
     stg_partitions partitions;

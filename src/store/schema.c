@@ -12,6 +12,9 @@
  * was forgotten; its row stays. The url has no values of a query, which may be
  * secrets. begins: the first position that the lane was to see.
  *
+ * targets: those that were added by calls: see target_rows.h. settings: JSON, with
+ * secrets in it.
+ *
  * messages: the queue. created_at in ms since 1970. filled_before: bytes of the
  * file that the messages before it have filled, about, those that are gone, too.
  *
@@ -108,6 +111,11 @@ static const char tables[] =
     " is_forgotten INTEGER NOT NULL DEFAULT 0,"
     " is_paused INTEGER NOT NULL DEFAULT 0," // by a call
     " begins INTEGER);"
+
+    "CREATE TABLE targets ("
+    " name TEXT PRIMARY KEY,"
+    " settings TEXT NOT NULL,"
+    " version INTEGER NOT NULL) WITHOUT ROWID;"
 
     "CREATE TABLE messages ("
     " position INTEGER PRIMARY KEY,"

@@ -44,7 +44,8 @@ typedef enum stg_store_trouble {
     STG_STORE_TROUBLES
 } stg_store_trouble;
 
-typedef struct stg_letter stg_letter; /* dead_letters.h */
+typedef struct stg_letter stg_letter;         /* dead_letters.h */
+typedef struct stg_target_row stg_target_row; /* target_rows.h */
 
 /* What became of letters that a sink was given. */
 typedef struct stg_letter_report {
@@ -112,6 +113,10 @@ typedef struct stg_store_options {
     /* The same: it has forgotten the lane. Returns whether nothing of it is
      * here any more; else it is told again. */
     bool (*forgotten)(void *ctx, uint32_t lane);
+    /* Another hub that shares the store has added, changed or removed targets by
+     * calls: all rows that there are now, known within some seconds. NULL:
+     * nobody wants to know. */
+    void (*targets)(void *ctx, const stg_target_row *rows, size_t count);
     /* Reads forward in the log of a partition that is not the queue's, for the
      * bodies of bulk rows, count_max records at most: answers by done, on the
      * loop, as stg_store_read() does. What is below next and was not given is

@@ -94,8 +94,8 @@ def lanes():
         target("crm", state="throttled", parked=7, waiting=60, in_flight=64,
                **failed("HTTP_429", 250), budget_left=None, lag_ms=1500),
         target("mail", state="paused", lag_messages=5),
-        target("legacy", is_known=False, state="orphaned", lag_messages=31,
-               budget_left=None, p50_ms=None, p99_ms=None),
+        target("legacy", is_known=False, added_by=None, state="orphaned",
+               lag_messages=31, budget_left=None, p50_ms=None, p99_ms=None),
         target("flaky", parked=2, **failed("HTTP_503", 250000), dead=3,
                budget_left=43.7),
         target("denied", **failed("HTTP_401", 3999), dead=1930),
@@ -527,7 +527,7 @@ class Targets(Case):
 
     def test_bad_words(self):
         for words, expected in (
-                (["targets", "x"], "expected list or forget"),
+                (["targets", "x"], "expected list, show, add, set, remove or forget"),
                 (["targets", "list", "x"], "unexpected argument"),
                 (["targets", "--yes"], "list has no option --yes"),
                 (["targets", "forget", "--json", "x"], "no option --json"),

@@ -24,9 +24,21 @@ import leaf
 
 AXE = SOURCE / "build/tools/node_modules/axe-core/axe.min.js"
 SHOTS = pathlib.Path(os.environ.get("STAGGER_SHOTS") or tempfile.mkdtemp())
-# What must be read as text wherever it comes from.
-NAUGHTY = ['<img src=x onerror="document.title=\'owned\'">', "</pre><script>document.title='owned'</script>",
-           "javascript:alert(1)", "\u202egnp\u0000\x1b[31m", "{{7*7}}", "' or 1=1 --"]
+# What must be read as text wherever it comes from: each way into markup, a script,
+# a style, an address or a terminal, in each of some wrappings.
+CORES = ['<img src=x onerror="document.title=\'owned\'">', "<script>document.title='owned'</script>",
+         "<svg onload=document.title='owned'>", "<svg><script>document.title='owned'</script></svg>",
+         "<iframe srcdoc=\"<script>parent.document.title='owned'</script>\"></iframe>",
+         "<body onload=document.title='owned'>", "<details open ontoggle=document.title='owned'>x</details>",
+         "<a href=javascript:document.title='owned'>x</a>", "<style>*{display:none}</style>",
+         "<base href=//evil.example/>", "<meta http-equiv=refresh content=0;url=//evil.example/>",
+         "<form action=//evil.example/><button>x</button></form>", "<math><mi xlink:href=javascript:alert(1)>x",
+         "<template><img src=x onerror=document.title='owned'></template>", "<input autofocus onfocus=alert(1)>",
+         "javascript:alert(1)", "{{7*7}}", "${document.title='owned'}", "' or 1=1 --", "%3Cscript%3E",
+         "&lt;script&gt;", "\\u003cscript\\u003e", "__proto__", "constructor", "\u202egnp.exe",
+         "a\u0300\u0301\u0302\u0303\u0304", "\U0001f469\u200d\U0001f4bb", "\ufeffbom", "\u2028line\u2029", "A" * 200]
+NAUGHTY = [before + core + after for core in CORES for before, after in
+           (("", ""), ('">', "<!--"), ("</pre></code></td>", ""), ("]]>", "\x1b[31m"))]
 
 
 class Console(case.Case):
@@ -113,6 +125,23 @@ class Console(case.Case):
         self.press(page, "Resume")
         page.wait("document.querySelector('.state')?.textContent === 'live'")
 
+    def test_an_open_circuit_is_probed(self):
+        self.answer = 503
+        ill = self.leaf(lambda r: self.answer)
+        hub = self.hub("--to", f"ill={ill.url()}", "--policy", "base=10m jitter=none breaker=3:1h-1h")
+        producer = self.kept(hub.producer())
+        for _ in range(3):
+            producer.post(b"x")
+        page = self.open(hub, "targets/ill", dark=True)
+        page.wait("document.querySelector('.state')?.textContent === 'circuit-open'")
+        self.assertIn("Its circuit is open for", page.evaluate("document.querySelector('main .trouble').textContent"))
+        self.look(page, "target-open-dark")
+        self.answer = 200
+        producer.post(b"x")  # the others are not due yet
+        self.press(page, "Probe now")
+        page.wait("document.querySelector('.state')?.textContent === 'live'")
+        self.assertEqual(self.count_buttons(page, "Probe"), 0)
+
     def test_a_message_is_found_by_its_id(self):
         hub, well, _ = self.begin()
         id = self.kept(hub.producer()).post(b"hello")
@@ -127,25 +156,120 @@ class Console(case.Case):
                   " || (location.reload(), false)")
         self.look(page, "message")
 
+    def texts(self, page, selector):
+        return page.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((p) => p.textContent)")
+
+    def clean(self, page):
+        """Nothing of what came from outside was taken for more than text."""
+        self.assertEqual(page.evaluate("document.querySelectorAll('main :is(img, script, style, iframe, base, meta, "
+                                       "template, math, details, input[autofocus])').length"), 0)
+        self.assertEqual(page.evaluate("document.querySelectorAll('[onload], [onerror], [onfocus], [ontoggle], "
+                                       "a[href^=\"javascript:\"], form[action]').length"), 0)
+        self.assertNotEqual(page.evaluate("document.title"), "owned")
+        self.assertEqual(page.complaints, [])
+
     def test_whatever_comes_from_outside_is_text(self):
-        said = NAUGHTY[0].encode()
-        ill = self.leaf(lambda r: (404, (), said))
-        hub = self.hub("--to", f"ill={ill.url()}")
+        """A hundred and more naughty strings, as body, header, answer and tag."""
+        self.assertGreater(len(NAUGHTY), 100)
+        said = iter(NAUGHTY + ["end"])
+        ill = self.leaf(lambda r: (404, (), next(said).encode()))
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store}, "listen": {"address": "127.0.0.1:0"},
+                       "targets": [{"name": "ill", "url": ill.url(), "in-flight": 1,
+                                    "tags": {"naughty": NAUGHTY[0]}}]}, file)
+        hub = self.hub(settings=settings)
         producer = self.kept(hub.producer())
-        for words in NAUGHTY:
-            producer.post(words.encode())
+        for i, words in enumerate(NAUGHTY):
+            producer.post(words.encode(), Stagger_Key=f"k{i}", X_Naughty=words.encode("ascii", "replace").decode()
+                          .replace("\x1b", "?"))
         producer.post(b"\xff\xfe\x00 no text")
         ill.wait(len(NAUGHTY) + 1)
-        for i, words in enumerate(NAUGHTY + ["ff fe 00"]):
-            page = self.open(hub, f"dead-letters/{i + 1}")
-            with self.subTest(words=words):
-                page.wait("document.querySelector('main pre')")
-                self.assertIn(words.split("\0")[0], page.evaluate(
-                    "[...document.querySelectorAll('main pre')].map((p) => p.textContent).join('|')"))
-                self.assertEqual(page.evaluate("document.querySelectorAll('main img, main script').length"), 0)
-                self.assertNotEqual(page.evaluate("document.title"), "owned")
-                self.assertEqual(page.complaints, [])
+        page = self.open(hub, "targets/ill")
+        page.wait("document.querySelectorAll('main td code').length === 10")
+        self.assertEqual(self.texts(page, "main td code")[1:], NAUGHTY[:-10:-1])
+        self.assertIn(NAUGHTY[0], page.evaluate("document.querySelector('main').textContent"))
+        self.clean(page)
+        for i in range(0, len(NAUGHTY)):
+            page.evaluate(f"location.hash = '#/dead-letters/{i + 1}'")
+            page.wait(f"document.querySelector('h1')?.textContent === 'Dead letter {i + 1}' && "
+                      "document.querySelectorAll('main pre').length === 3")
+            with self.subTest(i=i):
+                answer, headers, body = self.texts(page, "main pre")
+                self.assertEqual((answer, body), (NAUGHTY[i], NAUGHTY[i]))
+                self.assertIn("X-Naughty: ", headers)
+                self.clean(page)
+        page = self.open(hub, f"dead-letters/{len(NAUGHTY) + 1}")
+        page.wait("document.querySelector('main pre')")
+        self.assertIn("ff fe 00", "|".join(self.texts(page, "main pre")))
         self.look(page, "letter-hex")
+
+    def test_the_overview_is_live(self):
+        hub, well, _ = self.begin()
+        producer = self.kept(hub.producer())
+        page = self.open(hub)
+        page.wait("document.querySelectorAll('tbody tr').length === 2")
+        page.evaluate("document.querySelector('tbody a').focus();"
+                      "window.kept = document.activeElement; window.asked = performance.getEntriesByType('resource')"
+                      ".filter((r) => r.name.endsWith('/v1/targets?limit=1000')).length; 0")
+        for i in range(50):
+            producer.post(b"x")
+        well.wait(50)
+        page.wait("[...document.querySelectorAll('tbody tr')].some((r) => r.children[0].textContent === 'well' && "
+                  "r.children[3].textContent !== '0.0/s') && [...document.querySelectorAll('.facts dd')].some("
+                  "(d) => d.textContent === '100' || d.textContent === '50')")
+        page.wait("document.querySelectorAll('svg.spark').length >= 1")
+        self.look(page, "overview-live")
+        # The stream brings it: the list was not asked for again, and the focus stays.
+        self.assertEqual(page.evaluate("performance.getEntriesByType('resource').filter("
+                                       "(r) => r.name.endsWith('/v1/targets?limit=1000')).length - window.asked"), 0)
+        self.assertTrue(page.evaluate("document.activeElement === window.kept"))
+
+    def test_without_a_place_for_a_stream_it_polls(self):
+        hub, well, _ = self.begin()
+        streams = [urllib.request.urlopen(f"http://127.0.0.1:{hub.port}/v1/events") for _ in range(16)]
+        page = self.open(hub)
+        page.wait("document.querySelectorAll('tbody tr').length === 2")
+        self.kept(hub.producer()).post(b"x")
+        well.wait(1)
+        page.wait("document.querySelector('tbody tr').textContent.includes('HTTP_404')")
+        for stream in streams:
+            stream.close()
+
+    def test_many_targets_come_in_pages(self):
+        url = self.leaf().url()
+        hub = self.hub(*(w for i in range(120) for w in ("--to", f"t{i:03}={url}")))
+        page = self.open(hub)
+        page.wait("document.querySelectorAll('tbody tr').length === 50")
+        self.assertEqual(page.evaluate("document.querySelector('tbody a').textContent"), "t000")
+        self.look(page, "overview-many")
+        self.press(page, "Next")
+        page.wait("document.querySelector('tbody a').textContent === 't050'")
+        self.press(page, "Next")
+        page.wait("document.querySelectorAll('tbody tr').length === 20")
+        self.assertIn("101 to 120 of 120", page.evaluate("document.querySelector('nav.row').textContent"))
+        page.evaluate("document.getElementById('filter').value = 't07';"
+                      "document.getElementById('filter').dispatchEvent(new Event('input'))")
+        page.wait("document.querySelectorAll('tbody tr').length === 10")
+
+    def test_a_target_shows_its_hour_and_its_last_attempts(self):
+        self.answer = 503
+        ill = self.leaf(lambda r: (self.answer, (), b"no room <b>here</b>"))
+        hub = self.hub("--to", f"ill={ill.url()}", "--policy", "attempts=1 breaker=none")
+        producer = self.kept(hub.producer())
+        for i in range(12):
+            self.answer = 200 if i % 3 == 0 else 503
+            producer.post(b"x")
+            ill.wait(i + 1)
+        for name, more in ("target", {}), ("target-dark-phone", {"dark": True, "width": 390}):
+            page = self.open(hub, "targets/ill", **more)
+            page.wait("document.querySelectorAll('figure.chart').length === 3")
+            page.wait("document.querySelectorAll('figure.chart')[2].textContent.includes('HTTP_503')")
+            page.wait("document.querySelectorAll('main td code').length === 10")
+            self.assertEqual(set(self.texts(page, "main td code")), {"no room <b>here</b>"})
+            self.assertIn("HTTP_503", self.texts(page, "main tbody")[0])
+            self.assertIn("at most", page.evaluate("document.querySelector('figure svg[role]').ariaLabel"))
+            self.look(page, name)
 
     def test_the_token_decides_what_there_is_to_press(self):
         tokens = os.path.join(self.folder, "tokens")

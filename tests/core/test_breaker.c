@@ -973,6 +973,32 @@ TEST(breaker, keeps_its_row_of_connect_faults_under_other_options)
     CHECK_INT(enter(&other, STG_S), STG_PERMIT_DENIED);
 }
 
+/* -- a probe that is asked for ---------------------------------------------- */
+
+TEST(breaker, is_half_open_at_once_when_somebody_asks)
+{
+    stg_breaker b = row();
+    uint64_t word = b.state;
+
+    stg_breaker_probe_now(&b, STG_S);
+    CHECK_U64(b.state, word); // it is closed
+    for (int i = 0; i < 3; i++)
+        stg_breaker_report(&b, false, STG_BREAKER_FAILURE, STG_S, STG_S);
+    CHECK_INT(enter(&b, 2 * STG_S), STG_PERMIT_DENIED);
+    stg_breaker_probe_now(&b, 2 * STG_S);
+    word = b.state;
+    stg_breaker_probe_now(&b, 3 * STG_S);
+    CHECK_U64(b.state, word); // a probe may start already
+    CHECK_INT(stg_breaker_look(&b, 2 * STG_S, NULL), STG_BREAKER_HALF_OPEN);
+    CHECK_INT(enter(&b, 2 * STG_S), STG_PERMIT_PROBE);
+    word = b.state;
+    stg_breaker_probe_now(&b, 3 * STG_S);
+    CHECK_U64(b.state, word); // one is under way
+    CHECK_INT(enter(&b, 3 * STG_S), STG_PERMIT_DENIED);
+    stg_breaker_report(&b, true, STG_BREAKER_SUCCESS, 2 * STG_S, 3 * STG_S);
+    CHECK_INT(stg_breaker_look(&b, 3 * STG_S, NULL), STG_BREAKER_CLOSED);
+}
+
 /* -- other options --------------------------------------------------------- */
 
 TEST(breaker, stays_open_under_other_numbers_and_another_rule)

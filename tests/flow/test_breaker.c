@@ -26,6 +26,45 @@ TEST(breaker, opens_after_failures_and_probes_once_an_interval)
     world_end(w);
 }
 
+TEST(breaker, is_probed_at_once_when_somebody_asks)
+{
+    stg_world *w = world_begin(1, FRAIL, "503 503 503 refused 200", 4);
+
+    CHECK(!stg_world_probe(w, 0)); // it is not open
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    CHECK(
+        stg_world_probe(w, 0)); // with the fourth: no row is due before 1010 ms
+    stg_world_run(w, world_after(w, 2 * STG_S));
+    CHECK(stg_world_probe(w, 0));
+    CHECK(!stg_world_probe(w, 9));
+    stg_world_run(w, STG_NEVER);
+    CHECK_TRACE(world_trace(w),
+                "     10 ms  0:1 #1 503  wait 1000 ms (backoff)\n"
+                "     20 ms  0:2 #1 503  wait 1000 ms (backoff)\n"
+                "     30 ms  0:3 #1 503  wait 1000 ms (backoff)\n"
+                "     30 ms  0: opened\n"
+                "    110 ms  0:4 refused  put back\n"
+                "   2110 ms  0:1 #2 200  done\n"
+                "   2110 ms  0: closed\n"
+                "   2120 ms  0:4 #1 200  done\n"
+                "   2120 ms  0:2 #2 200  done\n"
+                "   2130 ms  0:3 #2 200  done\n");
+    world_end(w);
+}
+
+TEST(breaker, is_not_probed_while_its_lane_is_paused)
+{
+    stg_world *w = world_begin(1, FRAIL, "503 503 503 200", 3);
+
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_pause(w, 0, true);
+    CHECK(!stg_world_probe(w, 0));
+    stg_world_pause(w, 0, false);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 3);
+    world_end(w);
+}
+
 /* I3 A probe that could not connect counts nothing, however often. */
 TEST(breaker, a_probe_that_could_not_connect_uses_no_attempt)
 {

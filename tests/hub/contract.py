@@ -161,6 +161,8 @@ class Document(case.Case):
                     r'"(?:GET|POST)",\s*"(/[^"]*)"', text))
                 found |= set(re.findall(
                     r'(?:LOOK|CHANGE)\("(/[^"]*)"', text))
+                found |= set(re.findall(
+                    r'WRITE\("[A-Z]+", "(/[^"]*)"', text))
         self.assertEqual(found, set(SPEC.text["paths"]))
 
 
@@ -363,20 +365,69 @@ class Looking(Api):
                    "five dead")
 
 
+    def test_what_a_target_did(self):
+        answers = iter([(200, (), b"thanks"), (503, (), b"no <b>room</b>"),
+                        (400, (), b"\xff\0")])
+        leaf = self.leaf(lambda r: next(answers))
+        hub = self.hub("--to", f"a={leaf.url()}", "--to",
+                       f"b={self.leaf().url()}", "--policy",
+                       "attempts=1 breaker=none")
+        ids = []
+        for i in range(3):
+            ids.append(hub.post(b"x"))
+            leaf.wait(i + 1)
+        last = self.until(lambda: len((found := self.good(
+            hub, "listLastAttempts", name="a"))["attempts"]) == 3 and found,
+            "three attempts")["attempts"]
+        self.assertEqual([(r["message_id"], r["http_status"], r["cause"])
+                          for r in last],
+                         [(ids[2], 400, "HTTP_400"), (ids[1], 503, "HTTP_503"),
+                          (ids[0], 200, None)])
+        self.assertEqual([r.get("answer", r.get("answer_base64"))
+                          for r in last], ["/wA=", "no <b>room</b>", "thanks"])
+        self.assertIsNotNone(
+            self.good(hub, "getTarget", name="a")["failing_since"])
+
+        def looked():
+            h = self.good(hub, "getTargetHistory", name="a")
+            return sum(h["delivered"]) == 1 and sum(h["failed"]) == 2 and h
+        hour = self.until(looked, "a bucket")
+        for series in (hour["delivered"], hour["failed"], hour["p50_ms"],
+                       hour["p99_ms"], *(c["failed"] for c in hour["causes"])):
+            self.assertEqual(len(series), 360)
+        self.assertEqual({(c["cause"], sum(c["failed"]))
+                          for c in hour["causes"]},
+                         {("HTTP_503", 1), ("HTTP_400", 1)})
+        self.assertEqual(sum(t is not None for t in hour["p99_ms"]), 1)
+        first = self.good(hub, "getHistory", query="?limit=1")
+        second = self.good(hub, "getHistory",
+                           query=f"?limit=1&cursor={first['next']}")
+        self.assertEqual([(t["name"], sum(t["delivered"]), sum(t["failed"]))
+                          for t in first["targets"] + second["targets"]],
+                         [("a", 1, 2), ("b", 3, 0)])
+        self.assertEqual(len(first["targets"][0]["delivered"]), 60)
+        self.assertIsNone(second["next"])
+        self.problem(400, "that target is gone", hub, "getHistory",
+                     query="?cursor=none")
+        for name in ("getTargetHistory", "listLastAttempts"):
+            self.problem(404, "no target", hub, name, name="c")
+
+
 class Following(Api):
     """A stream of events."""
 
-    def follow(self, hub, query="", token=None):
+    def follow(self, hub, query="", token=None, which="followEvents"):
         """The events as they come; asked for again when it has ended."""
         connection = http.client.HTTPConnection("127.0.0.1", hub.port,
                                                 timeout=PATIENCE)
         self.addCleanup(connection.close)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        connection.request("GET", "/v1/events" + query, headers=headers)
+        connection.request("GET", SPEC.operations[which]["path"] + query,
+                           headers=headers)
         answer = connection.getresponse()
         self.assertEqual(answer.status, 200)
         self.assertEqual(answer.headers["Content-Type"], "text/event-stream")
-        Api.called.setdefault("followEvents", set()).add(200)
+        Api.called.setdefault(which, set()).add(200)
         self.assertRegex(answer.readline(), rb"^retry: [1-4]\d{3}\n$")
         self.assertEqual(answer.readline(), b"\n")
         return self.events(answer)
@@ -408,6 +459,50 @@ class Following(Api):
         self.assertEqual(list(everything)[-1]["event"], "stopping")
         self.assertEqual(list(failures), [])
         self.assertEqual(list(warnings_of_b), [])
+
+    def test_live_is_what_changes(self):
+        names = [f"t{i}" for i in range(250)]
+        refused = self.refused()
+        hub = self.hub(*(w for name in names for w in
+                         ("--to", f"{name}={refused}/{name}")),
+                       "--to", f"a={self.leaf().url()}",
+                       "--policy", "attempts=1 breaker=none")
+        live = self.follow(hub, which="followLive")
+        schema = SPEC.text["components"]["schemas"]
+        self.assertTrue(self.good(hub, "listTargets")["targets"])
+        next(live)
+        hub.post(b"x")
+        seen, rounds = {}, 0
+        while not (seen.get("a", {}).get("delivered") == 1 and all(
+                seen.get(name, {}).get("dead") == 1 for name in names)):
+            event = next(live)
+            if "status" in event:
+                SPEC.check(schema["Status"], event["status"])
+                rounds += 1
+                self.assertLess(rounds, 30)
+            for t in event.get("targets", ()):
+                fields = schema["Target"]["properties"]
+                for field, value in t.items():
+                    SPEC.check(fields[field], value)
+                seen.setdefault(t["name"], {}).update(t)
+        self.assertTrue(all(
+            t["routed"] == t["delivered"] + t["dead"] + t["cancelled"]
+            + t["parked"] + t["waiting"] + t["in_flight"]
+            for t in seen.values()))
+        self.assertEqual(seen["t7"]["last_cause"], "CONNECTION_REFUSED")
+        self.assertIsNotNone(seen["t7"]["failing_since"])
+        self.good(hub, "pauseTarget", name="a")
+        while True:
+            now = [t for t in next(live).get("targets", ()) if t["name"] == "a"]
+            if now and now[0].get("state") == "paused":
+                self.assertTrue(now[0]["is_paused_by_call"])
+                break
+        others = [self.follow(hub, which="followLive") for _ in range(15)]
+        self.problem(429, "16 streams", hub, "followLive")
+        for each in others:
+            self.assertEqual(next(each)["status"]["state"], "ready")
+        self.assertEqual(hub.stop(), 0)
+        list(live)
 
     def test_what_is_wrong_is_refused(self):
         hub = self.hub("--to", f"a={self.leaf().url()}")
@@ -696,7 +791,7 @@ class Changing(Api):
             if operation["path"].startswith("/v1/targets") or \
                     operation["path"] in ("/v1/reload", "/v1/alerts/test"):
                 more = {}
-            if operation["path"] == "/v1/events":
+            if operation["path"] in ("/v1/events", "/v1/live"):
                 more = {"query": "?level=none"}  # and not a stream of them
             with self.subTest(operation=name):
                 answers = {role: self.ask(hub, name, token=token, **more,
@@ -712,6 +807,47 @@ class Changing(Api):
                     self.assertEqual(
                         status != 403, not expected or bool(ROLES[role] & expected),
                         f"{role}: {status}")
+
+    def test_targets_of_calls(self):
+        url = self.leaf().url("/in?key=hush")
+        hub = self.hub("--to", f"a={self.leaf().url()}")
+        dry = self.good(hub, "addTarget", body={"name": "b", "url": url},
+                        query="?dry-run=true")
+        self.assertEqual(dry["change"], "add")
+        made = self.ask(hub, "addTarget", body={"name": "b", "url": url})
+        self.assertEqual(made.status, 201)
+        tag = made.headers["ETag"]
+        self.assertNotIn("hush", json.dumps(made.json))
+        got = self.ask(hub, "getTarget", name="b")
+        self.assertEqual((got.headers["ETag"], got.json["added_by"]),
+                         (tag, "call"))
+        self.problem(409, "PUT replaces", hub, "addTarget",
+                     body={"name": "b", "url": url})
+        self.problem(415, "application/json", hub, "addTarget")
+        patched = self.ask(hub, "patchTarget", name="b", body={"rate": "5/s"},
+                           headers={"If-Match": tag})
+        self.assertEqual(patched.status, 200)
+        late = self.ask(hub, "patchTarget", name="b", body={"rate": "6/s"},
+                        headers={"If-Match": tag})
+        self.assertEqual((late.status, late.headers["ETag"]),
+                         (412, patched.headers["ETag"]))
+        wrong = self.ask(hub, "putTarget", name="b",
+                         body={"url": url, "rate": "5"})
+        self.assertEqual((wrong.status, wrong.json["errors"][0]["pointer"]),
+                         (422, "/rate"))
+        self.assertEqual(
+            self.ask(hub, "putTarget", name="c", body={"url": url}).status, 201)
+        self.problem(409, "an option of the hub has it", hub, "removeTarget",
+                     name="a")
+        self.problem(404, "no target", hub, "removeTarget", name="none")
+        for query in ("?dry-run=true", "?waiting=cancel"):
+            gone = self.good(hub, "removeTarget", name="b", query=query)
+            self.assertEqual(gone["name"], "b")
+        self.assertEqual(
+            [line["action"] for line in hub.events("audit",
+                                                   outcome="done")],
+            ["target-add", "target-set", "target-set", "target-remove"])
+        self.assertNotIn("hush", json.dumps(hub.lines))
 
     def test_pause_and_resume(self):
         leaf = self.leaf()
@@ -745,6 +881,23 @@ class Changing(Api):
              ("forget", "anna", "b", "refused"),
              ("forget", "anna", "a", "refused")])
         self.assertNotIn(token, json.dumps(hub.lines), "I23")
+
+    def test_a_probe_that_is_asked_for(self):
+        answers = iter([503] * 3)
+        leaf = self.leaf(lambda r: next(answers, 200))
+        hub = self.hub("--to", f"a={leaf.url()}", "--policy",
+                       "attempts=9 base=10m jitter=none breaker=3:1h-1h")
+        self.problem(409, "not open", hub, "probeTarget", name="a")
+        for _ in range(3):
+            hub.post(b"x")
+        self.until(lambda: self.good(hub, "getTarget", name="a")["state"]
+                   == "circuit-open", "an open circuit")
+        hub.post(b"x")  # the others are not due yet
+        self.good(hub, "probeTarget", name="a")
+        leaf.wait(4)
+        self.until(lambda: self.good(hub, "getTarget", name="a")["breaker"]
+                   == "closed", "a closed one")
+        self.problem(404, "no target", hub, "probeTarget", name="b")
 
     def test_a_pause_survives_a_restart(self):
         leaf = self.leaf()

@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import unittest
+import urllib.error
 import urllib.request
 
 import case
@@ -407,6 +408,63 @@ targets:
             wait_for(lambda: [t["name"] for t in
                               self.call(hub, "targets")["targets"]] == ["b"],
                      "the name is gone")
+            self.assertEqual(hub.stop(), 0)
+
+    def change(self, hub, method, path, settings=None):
+        """A call for a target. Its answer's status and object."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/targets{path}",
+            data=json.dumps(settings).encode() if settings else None,
+            method=method, headers={"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.load(refused)
+
+    def test_targets_of_calls_reach_the_others(self):
+        self.make_store()
+        broker = self.mock(t=2)
+        a, new = self.leaf(), self.leaf()
+        one, _ = self.start(broker, a=a)
+        self.await_partitions(one, count=2)
+        two, second = self.start(broker, a=a)
+        wait_for(lambda: two.events("partition-taken"), "the second has one")
+        self.await_partitions(one, two, count=2)
+
+        status, made = self.change(one, "POST", "",
+                                   {"name": "new", "url": new.url()})
+        self.assertEqual(status, 201, made)
+        two.event("target-changed", target="new", what="added")
+        broker.produce("t", {p: lines(10) for p in range(2)})
+        self.assertEqual(len({r.id for r in new.wait(20)}), 20)
+        self.assertEqual(self.change(two, "PATCH", "/new",
+                                     {"paused": True})[0], 200)
+        one.event("target-changed", target="new", what="changed")
+        self.assertEqual(self.state(one, "new"), "paused")
+
+        broker.produce("t", {p: lines(10) for p in range(2)})
+        a.wait(40)
+        status, gone = self.change(one, "DELETE", "/new?waiting=cancel")
+        self.assertEqual(status, 200, gone)
+        two.event("target-changed", target="new", what="removed")
+        for hub in one, two:
+            wait_for(lambda: [t["name"] for t in
+                              self.call(hub, "targets")["targets"]] == ["a"],
+                     "the name is gone")
+
+        # The second hub's file has a policy that the first one's has not.
+        with open(second) as file:
+            text = file.read()
+        with open(second, "w") as file:
+            file.write(text + "policies: {own: broadcast}\n")
+        self.call(two, "reload", {})
+        status, made = self.change(two, "POST", "", {
+            "name": "own", "url": new.url(), "policy": "own"})
+        self.assertEqual(status, 201, made)
+        refused = one.event("target-refused", target="own")
+        self.assertIn("`policy`", refused["detail"])
+        for hub in two, one:
             self.assertEqual(hub.stop(), 0)
 
 

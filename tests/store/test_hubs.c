@@ -832,13 +832,13 @@ TEST(store_hubs, refuse_a_store_of_another_version)
 static const char *ask_command(const shelf *s, const char *words)
 {
     static char text[8192];
-    char command[512];
+    char command[1024];
     FILE *out;
     size_t size;
 
     CHECK(getenv("STAGGER") != NULL);
-    CHECK_INT(setenv("STAGGER_STORE", s->path, 1), 0);
-    snprintf(command, sizeof command, "\"$STAGGER\" dead %s 2>&1", words);
+    snprintf(command, sizeof command, "\"$STAGGER\" dead %s --store '%s' 2>&1",
+             words, s->path);
     out = popen(command, "r");
     CHECK(out != NULL);
     size = fread(text, 1, sizeof text - 1, out);

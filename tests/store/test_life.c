@@ -502,13 +502,13 @@ TEST(store_life, is_broken_by_a_page_that_is_corrupt)
     shelf_close(&s);
     memset(junk, 0x55, sizeof junk);
     fd = open(s.path, O_WRONLY);
-    // The page that the table begins with.
+    // The page that the table begins with; pages are of 16 KB.
     CHECK_INT(pwrite(fd, junk, sizeof junk,
-                     4096 * (atol(shelf_ask(&s,
-                                            "SELECT rootpage FROM"
-                                            " sqlite_master WHERE name ="
-                                            " 'messages'")) -
-                             1)),
+                     16384 * (atol(shelf_ask(&s,
+                                             "SELECT rootpage FROM"
+                                             " sqlite_master WHERE name ="
+                                             " 'messages'")) -
+                              1)),
               sizeof junk);
     close(fd);
     CHECK_HAS(shelf_refused(&s, STG_IO), "damaged");

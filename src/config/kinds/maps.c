@@ -92,6 +92,13 @@ static bool read_header_file(stg_loading *l, const stg_setting *s,
                      s->path, h->name, h->name);
         return false;
     }
+    if (l->is_call) {
+        stg_complain(l->c, n->place,
+                     "`%s`: a file of the hub's machine; expected "
+                     "`%.60s: value`: a call cannot read files there",
+                     s->path, h->name);
+        return false;
+    }
     h->file = stg_load_keep_path(l, n->at[1]->text);
     if (h->file == NULL)
         return false;

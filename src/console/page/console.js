@@ -13,13 +13,11 @@ import {make} from "./dom.js";
 import {showLetter, showLetters} from "./letters.js";
 import {showMessage} from "./message.js";
 import {showOverview} from "./overview.js";
-import {Rates} from "./state.js";
 import {showTarget} from "./target.js";
 
 const view = document.getElementById("view");
 const said = document.getElementById("said");
 const whoami = document.getElementById("whoami");
-const rates = new Rates();
 let who = null;
 let leave = new AbortController();
 
@@ -88,17 +86,19 @@ async function signIn() {
 
 function makeContext() {
   const {signal} = leave;
+  /* What has failed works again. */
+  const well = () => said.classList.contains("bad") && say("");
   const act = (work) => Promise.resolve().then(work).catch(fail);
 
   return {
-    view, rates, signal, say, confirm, act,
+    view, signal, say, confirm, act, fail, well,
     may: (role) => who.roles.includes(role),
     again: show,
     /* Now, and then so often, while somebody can see it; what fails is tried again. */
     async every(ms, work) {
       while (!signal.aborted) {
         if (!document.hidden)
-          await work().then(() => said.classList.contains("bad") && say(""), fail);
+          await work().then(well, fail);
         await new Promise((resolve) => setTimeout(resolve, ms));
       }
     },

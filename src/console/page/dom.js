@@ -20,20 +20,6 @@ function fill(element, attributes) {
   }
 }
 
-/* The rates of some seconds as a line, the last one at the right. */
-export function makeSpark(values, label) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
-  const most = Math.max(...values, 1e-9);
-  const step = 96 / Math.max(values.length - 1, 1);
-
-  fill(svg, {class: "spark", viewBox: "0 0 96 20", role: "img", "aria-label": label,
-             preserveAspectRatio: "none"});
-  fill(line, {points: values.map((v, i) => `${(i * step).toFixed(1)},${(19 - 18 * v / most).toFixed(1)}`).join(" ")});
-  svg.append(line);
-  return svg;
-}
-
 /* A list of pairs, as <dl>; what is null is left out. */
 export function makePairs(kind, pairs) {
   const list = make("dl", {class: kind});

@@ -1,24 +1,12 @@
 /* All targets, the worst first. */
-import {get, query} from "./api.js";
-import {bytes, count, make, makePairs, makeSpark, makeTable, rate, span, time} from "./dom.js";
+import {makeSpark} from "./chart.js";
+import {bytes, count, make, makePairs, rate, span} from "./dom.js";
+import {Live} from "./live.js";
 import {backlog, booksBalance, kindOfState, sortTargets, trouble} from "./state.js";
 
-const EVERY_MS = 2000;
-const SHOWN = 200; /* rows; more when asked for */
+const PAGE = 50; /* rows */
 
-async function getTargets(signal) {
-  const all = [];
-  let cursor = null;
-
-  do {
-    const page = await get(query("/v1/targets", {limit: 1000, cursor}), signal);
-    all.push(...page.targets);
-    cursor = page.next;
-  } while (cursor !== null);
-  return all;
-}
-
-function factsOf(status, targets) {
+function factsOf(status, targets, isSettled) {
   const unbalanced = targets.filter((t) => !booksBalance(t)).length;
   const sum = (pick) => targets.reduce((all, t) => all + pick(t), 0);
   const store = status.store;
@@ -30,42 +18,70 @@ function factsOf(status, targets) {
     ["Waiting", count(sum(backlog))],
     ["Delivered", count(sum((t) => t.delivered))],
     ["Dead", count(sum((t) => t.dead))],
-    ["Books", unbalanced === 0 ? "balance" : make("span", {class: "trouble"}, `${unbalanced} targets do not balance`)],
+    ["Books", unbalanced === 0 ? "balance" : !isSettled ? null : make("span", {class: "trouble"}, `${unbalanced} targets do not balance`)],
     ["Store", store === null ? null : `${bytes(store.used_bytes)} of ${bytes(store.quota_bytes)}`],
     ["Network", status.uplink.is_down ? make("span", {class: "trouble"}, "down: no target can be reached") : null],
   ]);
 }
 
-function rowOf(t, rates, now) {
-  const per_s = rates.of(t.name);
-  const words = trouble(t, (at) => time(at, now).textContent);
+const COLUMNS = [["Target"], ["State"], ["What is wrong", "wide"], ["Delivered", "number"], ["Ten minutes"],
+                 ["Errors", "number"], ["Waiting", "number"], ["p99", "number"], ["Dead", "number"]];
 
-  return [
-    make("a", {href: `#/targets/${encodeURIComponent(t.name)}`}, t.name),
-    make("span", {class: `state ${kindOfState(t.state)}`}, t.state),
-    words,
-    rate(per_s.at(-1)),
-    per_s.length < 2 ? "" : makeSpark(per_s, `deliveries a second, ${rate(per_s.at(-1)) || "not yet known"} now`),
-    count(backlog(t)),
-    t.p99_ms === null ? "" : span(t.p99_ms),
-    t.dead === 0 ? "" : make("a", {href: `#/dead-letters?state=dead&target=${encodeURIComponent(t.name)}`},
-                             count(t.dead)),
-  ];
+/* A row of the table, which stays while its target does: only what differs from
+ * what it shows is written. */
+class Row {
+  #cells = COLUMNS.map(([, kind]) => make("td", {class: kind}));
+  #shown = COLUMNS.map(() => undefined);
+  element = make("tr", {}, ...this.#cells);
+
+  #set(i, text, node = text) {
+    if (this.#shown[i] === text)
+      return;
+    this.#shown[i] = text;
+    this.#cells[i].replaceChildren(typeof node === "function" ? node() : node);
+  }
+
+  draw(t, live) {
+    const now = live.rateOf(t.name);
+    const series = live.series.get(t.name);
+    const name = encodeURIComponent(t.name);
+
+    this.#set(0, t.name, () => make("a", {href: `#/targets/${name}`}, t.name));
+    this.#set(1, t.state, () => make("span", {class: `state ${kindOfState(t.state)}`}, t.state));
+    this.#set(2, trouble(t, live.status.now) ?? "");
+    this.#set(3, rate(now.delivered));
+    this.#set(4, series === undefined ? "" : `${series.delivered} ${series.failed}`, () => series === undefined ? ""
+      : makeSpark(series.delivered, series.failed, `deliveries, at most ${rate(Math.max(...series.delivered) / 10)}; ` +
+                  `failed attempts, at most ${rate(Math.max(...series.failed) / 10)}`));
+    this.#set(5, now.failed > 0 ? rate(now.failed) : "");
+    this.#set(6, count(backlog(t)));
+    this.#set(7, t.p99_ms === null ? "" : span(t.p99_ms));
+    this.#set(8, t.dead === 0 ? "" : count(t.dead), () => t.dead === 0 ? ""
+      : make("a", {href: `#/dead-letters?state=dead&target=${name}`}, count(t.dead)));
+  }
 }
 
-const COLUMNS = [["Target"], ["State"], ["What is wrong", "wide"], ["Delivered", "number"], ["Trend"],
-                 ["Waiting", "number"], ["p99", "number"], ["Dead", "number"]];
-
 export function showOverview(context) {
-  const {view, rates, signal, every} = context;
+  const {view, signal} = context;
+  const live = new Live(signal);
+  const rows = new Map(); /* those that are shown, by name */
   const facts = make("div");
-  const table = make("div");
-  const filter = make("input", {id: "filter", type: "search", autocomplete: "off", input: () => draw()});
-  let shown = SHOWN;
-  let last = null;
+  const body = make("tbody");
+  const none = make("p", {class: "quiet", hidden: true}, "No target matches.");
+  const where = make("span", {class: "quiet"});
+  const turn = (by) => () => { first += by * PAGE; draw(); };
+  const back = make("button", {click: turn(-1)}, "Previous");
+  const next = make("button", {click: turn(1)}, "Next");
+  const pages = make("nav", {class: "row", "aria-label": "Pages of targets", hidden: true}, back, next, where);
+  const filter = make("input", {id: "filter", type: "search", autocomplete: "off",
+                                input: () => { first = 0; draw(); }});
+  let first = 0;
 
   view.append(make("h1", {}, "Targets"), facts,
-              make("div", {class: "row"}, make("label", {for: "filter"}, "Name, state or tag"), filter), table);
+              make("div", {class: "row"}, make("label", {for: "filter"}, "Name, state or tag"), filter),
+              make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Targets"},
+                   make("table", {}, make("thead", {}, make("tr", {}, ...COLUMNS.map(([name, kind]) =>
+                     make("th", {scope: "col", class: kind}, name)))), body)), none, pages);
 
   function matches(t) {
     const words = filter.value.trim().toLowerCase();
@@ -73,28 +89,44 @@ export function showOverview(context) {
       (each) => each.toLowerCase().includes(words));
   }
 
-  function draw() {
-    if (last === null)
-      return;
-    const found = sortTargets(last.targets.filter(matches));
-    const focused = document.activeElement?.getAttribute?.("href");
-
-    facts.replaceChildren(factsOf(last.status, last.targets));
-    table.replaceChildren(
-      makeTable("Targets", COLUMNS, found.slice(0, shown).map((t) => rowOf(t, rates, last.status.now))),
-      found.length === 0 ? make("p", {class: "quiet"}, "No target matches.") : "",
-      found.length > shown
-        ? make("button", {click: () => { shown += SHOWN; draw(); }}, `Show more of ${count(found.length)}`)
-        : "");
-    /* The row that had the focus is a new one now. */
-    if (focused)
-      table.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
+  /* Rows keep their place in the document where they can: one that has the focus
+   * does not lose it. */
+  function drawRows(targets) {
+    const names = new Set(targets.map((t) => t.name));
+    for (const [name, row] of rows)
+      if (!names.has(name)) {
+        row.element.remove();
+        rows.delete(name);
+      }
+    targets.forEach((t, i) => {
+      const row = rows.get(t.name) ?? new Row();
+      rows.set(t.name, row);
+      row.draw(t, live);
+      if (body.children[i] !== row.element)
+        body.insertBefore(row.element, body.children[i] ?? null);
+    });
   }
 
-  return every(EVERY_MS, async () => {
-    const [status, targets] = await Promise.all([get("/v1/status", signal), getTargets(signal)]);
-    rates.take(targets, Date.parse(status.now));
-    last = {status, targets};
+  function draw() {
+    if (live.status === null)
+      return;
+    const all = [...live.targets.values()];
+    const found = sortTargets(all.filter(matches), live.status.now);
+
+    first = Math.max(0, Math.min(first, Math.floor((found.length - 1) / PAGE) * PAGE));
+    facts.replaceChildren(factsOf(live.status, all, live.isSettled()));
+    drawRows(found.slice(first, first + PAGE));
+    none.hidden = found.length > 0;
+    pages.hidden = found.length <= PAGE;
+    back.disabled = first === 0;
+    next.disabled = first + PAGE >= found.length;
+    where.textContent = `${count(first + 1)} to ${count(Math.min(first + PAGE, found.length))} of ${count(found.length)}`;
+  }
+
+  return live.run(() => {
+    if (document.hidden)
+      return;
+    context.well();
     draw();
-  });
+  }, context.fail);
 }

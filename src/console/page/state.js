@@ -1,7 +1,6 @@
 /* What the hub says, asked again and again, and what only differences of two
  * answers tell: rates. Pure but for what it is given. */
-
-const KEPT = 300; /* rates a target: ten minutes of two seconds */
+import {span} from "./dom.js";
 
 /* States that need somebody's eyes come first. */
 const ORDER = ["shedding", "circuit-open", "orphaned", "throttled", "removing", "paused", "live"];
@@ -12,28 +11,28 @@ export function kindOfState(state) {
   return KIND[state] ?? "warn";
 }
 
-/* Deliveries a second of each target, from the counters of two answers. */
-export class Rates {
-  #last = new Map();
+/* Deliveries and failures a second of a target, from counters as they are told:
+ * a mean in which the last few seconds count most. */
+export class Rate {
+  delivered = 0;
+  failed = 0;
+  #before = null;
 
-  /* The rate of each target since the answer before, a second. */
-  take(targets, ms) {
-    const now = new Map();
-    for (const t of targets) {
-      const before = this.#last.get(t.name);
-      const rates = before?.rates ?? [];
-      if (before !== undefined && ms > before.ms) {
-        rates.push(Math.max(0, t.delivered - before.delivered) * 1000 / (ms - before.ms));
-        if (rates.length > KEPT)
-          rates.shift();
-      }
-      now.set(t.name, {ms, delivered: t.delivered, rates});
+  take(t, ms) {
+    const before = this.#before;
+    if (before !== null && ms <= before.ms)
+      return;
+    if (before !== null) {
+      const seconds = (ms - before.ms) / 1000;
+      const weight = 1 - Math.exp(-seconds / 3);
+      const mean = (old, count) => {
+        const rate = old + (Math.max(0, count) / seconds - old) * weight;
+        return rate < 0.05 ? 0 : rate;
+      };
+      this.delivered = mean(this.delivered, t.delivered - before.delivered);
+      this.failed = mean(this.failed, t.failures - before.failed);
     }
-    this.#last = now;
-  }
-
-  of(name) {
-    return this.#last.get(name)?.rates ?? [];
+    this.#before = {ms, delivered: t.delivered, failed: t.failures};
   }
 }
 
@@ -45,39 +44,54 @@ export function booksBalance(t) {
   return t.routed === t.delivered + t.dead + t.cancelled + backlog(t);
 }
 
-function hasJustFailed(t) {
-  return t.last_failure_ms_ago !== null && t.last_failure_ms_ago < 60000;
+/* Since the last success it only failed, or it failed within a minute. */
+function hasFailed(t, now) {
+  return t.failing_since !== null ||
+    (t.last_failure_at !== null && Date.parse(now) - Date.parse(t.last_failure_at) < 60000);
 }
 
-/* What is wrong with a target, in words; null: nothing. */
-export function trouble(t, when) {
-  const cause = t.last_cause === null ? "" : `, last failure ${t.last_cause}`;
+function sinceOf(at, now) {
+  return at === null ? "since the hub started" : `for ${span(Math.max(0, Date.parse(now) - Date.parse(at)))}`;
+}
+
+function until(at, now) {
+  return span(Math.max(0, Date.parse(at) - Date.parse(now)));
+}
+
+/* What is wrong with a target, and since when, in words; null: nothing. */
+export function trouble(t, now) {
+  const cause = t.last_cause === null ? "" : `; the last failure was ${t.last_cause}`;
+  const since = sinceOf(t.state_since, now);
   switch (t.state) {
   case "orphaned":
     return "The settings have it no more: forget it, or put it back.";
   case "removing":
     return "It is being forgotten.";
   case "paused":
-    return t.is_paused_by_call ? "Paused by a call." : "Paused in the settings.";
+    return `Paused ${t.is_paused_by_call ? "by a call" : "in the settings"} ${since}.`;
   case "shedding":
-    return `Its circuit is open for too long: messages become bulk dead letters${cause}.`;
+    return `Its circuit is open for too long: messages become bulk dead letters, ${since}${cause}.`;
   case "circuit-open":
-    return `Its circuit is open${cause}` +
-      (t.probe_at === null ? "." : `; next probe ${when(t.probe_at)}.`);
+    return `Its circuit is open ${since}${cause}` +
+      (t.probe_at === null ? "." : `; next probe in ${until(t.probe_at, now)}.`);
   case "throttled":
-    return "Held back by Retry-After, a rate, its parked rows or a full store" +
-      (t.gate_until === null ? "." : `; goes on ${when(t.gate_until)}.`);
+    return `Held back ${since} by Retry-After, a rate, its parked rows or a full store` +
+      (t.gate_until === null ? "." : `; goes on in ${until(t.gate_until, now)}.`);
   default:
-    if (hasJustFailed(t))
-      return `${t.last_cause}, ${when(t.last_failure_at)}.`;
+    if (t.failing_since !== null)
+      return `${t.last_cause} ${sinceOf(t.failing_since, now)}, without a success.`;
+    if (hasFailed(t, now))
+      return `${t.last_cause}, ${sinceOf(t.last_failure_at, now).slice(4)} ago; it works again.`;
     return t.is_catching_up ? "It is far behind, and catches up." : null;
   }
 }
 
-/* The worst first; of two alike, the one that has just failed, or the larger
- * backlog. */
-export function sortTargets(targets) {
-  return [...targets].sort((a, b) =>
-    ORDER.indexOf(a.state) - ORDER.indexOf(b.state) ||
-    hasJustFailed(b) - hasJustFailed(a) || backlog(b) - backlog(a) || (a.name < b.name ? -1 : 1));
+/* The worst first; of two alike, the one that fails, or the one whose backlog is
+ * ten times as large: smaller differences would move rows each second. */
+export function sortTargets(targets, now) {
+  const rank = (t) => [ORDER.indexOf(t.state), hasFailed(t, now) ? 0 : 1, -Math.floor(Math.log10(backlog(t) + 1))];
+  const ranked = targets.map((t) => [t, rank(t)]);
+
+  ranked.sort(([a, x], [b, y]) => x[0] - y[0] || x[1] - y[1] || x[2] - y[2] || (a.name < b.name ? -1 : 1));
+  return ranked.map(([t]) => t);
 }

@@ -1,10 +1,13 @@
 /* One target: what it is, its books, and what happens to it. */
 import {follow, get, post, query} from "./api.js";
-import {count, make, makePairs, makeSpark, makeTable, rate, span, time} from "./dom.js";
-import {backlog, booksBalance, kindOfState, trouble} from "./state.js";
+import {makeChart} from "./chart.js";
+import {count, make, makePairs, makeTable, rate, span, time} from "./dom.js";
+import {backlog, booksBalance, kindOfState, Rate, trouble} from "./state.js";
 
 const EVERY_MS = 2000;
+const HOUR_EVERY_MS = 10000;
 const EVENTS = 50;
+const CAUSES = 4; /* of failures that have a line each */
 
 function booksOf(t) {
   const parts = [["delivered", t.delivered], ["dead", t.dead], ["cancelled", t.cancelled],
@@ -13,12 +16,11 @@ function booksOf(t) {
           booksBalance(t) ? "" : make("strong", {class: "trouble"}, " They do not balance.")];
 }
 
-function factsOf(t, rates, now) {
-  const per_s = rates.of(t.name);
-
+function factsOf(t, now) {
   return makePairs("facts", [
     ["State", make("span", {class: `state ${kindOfState(t.state)}`}, t.state)],
-    ["Delivered", [rate(per_s.at(-1)), " ", per_s.length < 2 ? "" : makeSpark(per_s, "deliveries a second")]],
+    ["Delivered", rate(now.delivered)],
+    ["Errors", rate(now.failed)],
     ["Waiting", count(backlog(t))],
     ["Oldest", t.lag_ms === null ? null : span(t.lag_ms)],
     ["p50", t.p50_ms === null ? null : span(t.p50_ms)],
@@ -45,13 +47,51 @@ function detailsOf(t, now) {
   ]);
 }
 
+/* -- the last hour ----------------------------------------------------------- */
+
+function chartsOf(hour) {
+  const perS = (counts) => counts.map((n) => n / hour.bucket_s);
+  const most = hour.causes.slice(0, CAUSES);
+  const others = hour.failed.map((n, i) => most.reduce((rest, each) => Math.max(0, rest - each.failed[i]), n));
+  const faults = most.map((each) => [each.cause, perS(each.failed)]);
+
+  if (others.some((n) => n > 0))
+    faults.push(["others", perS(others)]);
+  return [
+    makeChart("Delivered", "1 h", [["deliveries a second", perS(hour.delivered)]], rate),
+    makeChart("Time of an attempt", "1 h", [["p50", hour.p50_ms], ["p99", hour.p99_ms]], span),
+    makeChart("Failed attempts", "1 h", faults.length === 0 ? [["failures a second", perS(hour.failed)]] : faults, rate),
+  ];
+}
+
+/* -- its last attempts ------------------------------------------------------- */
+
+const ATTEMPT_COLUMNS = [["Ended (UTC)"], ["Status", "number"], ["Cause"], ["Took", "number"], ["Attempt", "number"],
+                         ["Message"], ["Answer begins", "wide"]];
+
+function attemptsOf({attempts}) {
+  if (attempts.length === 0)
+    return make("p", {class: "quiet"}, "None since the hub started.");
+  return makeTable("Last attempts", ATTEMPT_COLUMNS, attempts.map((a) => [
+    a.ended_at.slice(11, 23),
+    a.http_status === null ? "none" : String(a.http_status),
+    a.cause === null ? "delivered" : make("span", {class: "trouble"}, a.cause),
+    span(a.took_ms),
+    count(a.attempt),
+    make("a", {href: `#/messages/${a.message_id}`}, a.message_id),
+    a.answer_base64 === undefined ? make("code", {}, a.answer) : `${a.answer_base64} (base64)`,
+  ]));
+}
+
+/* -- the view ---------------------------------------------------------------- */
+
 function makeButtons(t, context, again) {
   const path = `/v1/targets/${encodeURIComponent(t.name)}`;
-  const act = (name, label) => make("button", {click: () => context.act(async () => {
+  const act = (name, label, words) => make("button", {click: () => context.act(async () => {
     await post(`${path}/${name}`);
     context.say(`${t.name}: ${label}`);
     again();
-  })}, name[0].toUpperCase() + name.slice(1));
+  })}, words ?? name[0].toUpperCase() + name.slice(1));
   const forget = make("button", {click: () => context.act(async () => {
     if (!await context.confirm(`Forget ${t.name}?`, `${count(backlog(t))} messages wait for it: they are cancelled.`,
                                "Forget"))
@@ -63,20 +103,29 @@ function makeButtons(t, context, again) {
   if (!context.may("operate"))
     return null;
   return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed") : act("pause", "paused"),
+              ["circuit-open", "shedding"].includes(t.state) ? act("probe", "a probe is sent", "Probe now") : null,
               t.state === "orphaned" ? forget : null);
 }
 
 export function showTarget(context, name) {
-  const {view, rates, signal, every} = context;
+  const {view, signal, every} = context;
+  const path = `/v1/targets/${encodeURIComponent(name)}`;
+  const now = new Rate();
   const words = make("p", {class: "trouble"});
   const facts = make("div");
   const details = make("div");
   const buttons = make("div");
+  const hour = make("div", {class: "charts"});
+  const attempts = make("div");
   const events = make("div");
   const told = [];
   let drawn = null;
+  let hourAt = 0;
+  let attemptsShown = null;
 
-  view.append(make("h1", {}, name), words, facts, buttons, details,
+  view.append(make("h1", {}, name), words, facts, buttons,
+              make("h2", {}, "The last hour"), hour, make("h2", {}, "Its last attempts"), attempts,
+              make("h2", {}, "What it is"), details,
               make("h2", {}, "What happens to it, as the log has it"), events);
 
   function drawEvents() {
@@ -100,18 +149,38 @@ export function showTarget(context, name) {
       events.replaceChildren(make("p", {class: "quiet"}, `No events: ${error.message}`));
   });
 
+  /* The charts have a new value each ten seconds only. */
+  async function drawHour() {
+    if (performance.now() < hourAt)
+      return;
+    hourAt = performance.now() + HOUR_EVERY_MS;
+    hour.replaceChildren(...chartsOf(await get(`${path}/history`, signal)));
+  }
+
+  /* A table under a finger, or with the focus, is written anew only if it differs. */
+  async function drawAttempts() {
+    const last = await get(`${path}/attempts`, signal);
+    const first = last.attempts[0];
+    const meaning = first === undefined ? "none" : `${first.message_id} ${first.attempt} ${first.ended_at.slice(0, 19)}`;
+
+    if (meaning !== attemptsShown)
+      attempts.replaceChildren(attemptsOf(last));
+    attemptsShown = meaning;
+  }
+
   const draw = async () => {
-    const t = await get(`/v1/targets/${encodeURIComponent(name)}`, signal);
-    const now = new Date();
-    rates.take([t], now.getTime());
-    words.textContent = trouble(t, (at) => time(at).textContent) ?? "";
-    facts.replaceChildren(factsOf(t, rates));
+    const t = await get(path, signal);
+    const iso = new Date().toISOString();
+    now.take(t, Date.parse(iso));
+    words.textContent = trouble(t, iso) ?? "";
+    facts.replaceChildren(factsOf(t, now));
     details.replaceChildren(detailsOf(t));
     /* A button under a finger stays: it is made anew only when it means another. */
     const meaning = `${t.state} ${t.is_paused_by_call}`;
     if (meaning !== drawn)
       buttons.replaceChildren(makeButtons(t, context, draw) ?? "");
     drawn = meaning;
+    await Promise.all([drawHour(), drawAttempts()]);
   };
   return every(EVERY_MS, draw);
 }

@@ -284,6 +284,11 @@ void stg_world_pause(stg_world *w, uint32_t lane, bool is_paused)
     stg_flow_pause(w->flow, lane, is_paused, w->now);
 }
 
+bool stg_world_probe(stg_world *w, uint32_t lane)
+{
+    return !w->has_failed && stg_flow_probe(w->flow, lane, w->now);
+}
+
 void stg_world_remove(stg_world *w, uint32_t lane)
 {
     if (w->has_failed)

@@ -196,6 +196,9 @@ void stg_world_check_ends(stg_world *w);
 /* -- what operators do ----------------------------------------------------- */
 
 void stg_world_pause(stg_world *w, uint32_t lane, bool is_paused);
+
+/* As stg_flow_probe(). */
+bool stg_world_probe(stg_world *w, uint32_t lane);
 void stg_world_remove(stg_world *w, uint32_t lane);
 void stg_world_add_again(stg_world *w,
                          uint32_t lane); /* one that was removed */

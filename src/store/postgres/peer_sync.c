@@ -1,12 +1,15 @@
-/* Changes of targets that other hubs were asked for: pause, resume, forget.
+/* Changes of targets that other hubs were asked for: pause, resume, forget; and
+ * targets that were added, changed or removed by calls.
  *
- * Each hub that shares the store reads which lanes are marked, 2 s after it did
- * so last, and compares them with what it knows. The trap is an answer that is
- * older than a change of this hub's own: s->notes tells whether one was made
- * meanwhile, and then the answer is dropped. */
+ * Each hub that shares the store looks for them 2 s after it did so last, and
+ * compares them with what it knows. The rows of targets are read only when their
+ * number or the newest version is another than it was. The trap is an answer
+ * that is older than a change of this hub's own: s->notes tells whether one was
+ * made meanwhile, and then the answer is dropped. */
 #include <stdlib.h>
 
 #include "store/internal.h"
+#include "store/target_rows.h"
 
 static const uint64_t pause_time = 2 * STG_S;
 
@@ -21,6 +24,8 @@ typedef struct looking {
     uint64_t notes; /* s->notes when it was asked */
     marked *all;    /* by number */
     size_t count, room;
+    stg_target_mark known, mark; /* what was compared last, and what is there */
+    stg_target_table targets;    /* read if these differ */
 } looking;
 
 static looking *looking_of(stg_store_request *e)
@@ -46,7 +51,12 @@ static int add(looking *l, stg_stmt *st)
     return SQLITE_OK;
 }
 
-static int look(stg_store_request *e, stg_db *db)
+static bool has_changed(const looking *l)
+{
+    return l->mark.count != l->known.count || l->mark.newest != l->known.newest;
+}
+
+static int look_lanes(stg_store_request *e, stg_db *db)
 {
     looking *l = looking_of(e);
     stg_stmt *st;
@@ -60,6 +70,19 @@ static int look(stg_store_request *e, stg_db *db)
         rc = add(l, st);
     stg_sql_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int look(stg_store_request *e, stg_db *db)
+{
+    looking *l = looking_of(e);
+    int rc = look_lanes(e, db);
+
+    stg_target_table_free(&l->targets);
+    if (rc == SQLITE_OK)
+        rc = stg_target_mark_read(&l->mark, db);
+    if (rc == SQLITE_OK && has_changed(l))
+        rc = stg_target_table_read(&l->targets, db);
+    return rc;
 }
 
 /* -- on the loop ----------------------------------------------------------- */
@@ -114,8 +137,12 @@ static void have_looked(stg_store_request *e)
     if (s->closed != NULL)
         return;
     // Notes that were made meanwhile may be newer than those seen.
-    if (l->notes == s->notes)
+    if (l->notes == s->notes) {
         compare(s, l);
+        if (has_changed(l) && s->o.targets != NULL)
+            s->o.targets(s->o.ctx, l->targets.rows, l->targets.count);
+        s->targets_seen = l->mark;
+    }
     stg_others_watch(s);
 }
 
@@ -123,6 +150,7 @@ static void free_looking(stg_store_request *e)
 {
     looking *l = looking_of(e);
 
+    stg_target_table_free(&l->targets);
     free(l->all);
     free(l);
 }
@@ -140,5 +168,6 @@ void stg_others_watch(stg_store *s)
     l->request.free = free_looking;
     l->request.at = uv_hrtime() + pause_time;
     l->notes = s->notes;
+    l->known = s->targets_seen;
     stg_store_request_send(s, &l->request);
 }

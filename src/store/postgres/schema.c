@@ -53,6 +53,11 @@ static const char tables[] =
     " begins BIGINT);"
     "CREATE UNIQUE INDEX lanes_name ON lanes (name) WHERE is_forgotten = 0;"
 
+    "CREATE TABLE targets ("
+    " name TEXT PRIMARY KEY,"
+    " settings TEXT NOT NULL,"
+    " version BIGINT NOT NULL);"
+
     "CREATE TABLE partitions ("
     " number INTEGER PRIMARY KEY,"
     " log TEXT NOT NULL,"

@@ -1,0 +1,74 @@
+/* What is secret in a target's settings: values of headers and of the URL's query.
+ * They are shown as `***`, and what comes back as it was shown stays what it is. So
+ * an object that was read can be changed and put back. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/internal.h"
+#include "http/url.h"
+
+static const char masked[] = "***";
+
+void stg_secrets_mask(json_t *settings)
+{
+    const char *url = json_string_value(json_object_get(settings, "url"));
+    char *shown = url == NULL ? NULL : stg_url_mask(url);
+    const char *name;
+    json_t *value;
+
+    if (url != NULL)
+        json_object_set_new(settings, "url", stg_json_text(shown));
+    free(shown);
+    json_object_foreach(json_object_get(settings, "headers"), name,
+                        value) if (json_is_string(value))
+        json_string_set(value, masked);
+}
+
+void stg_secrets_unmask(json_t *settings, const json_t *old)
+{
+    const char *url = json_string_value(json_object_get(settings, "url"));
+    const char *was = json_string_value(json_object_get(old, "url"));
+    const json_t *old_headers = json_object_get(old, "headers");
+    char *shown = was == NULL ? NULL : stg_url_mask(was);
+    const char *name;
+    json_t *value;
+
+    if (url != NULL && shown != NULL && strcmp(url, shown) == 0)
+        json_object_set_new(settings, "url", json_string(was));
+    free(shown);
+    json_object_foreach(json_object_get(settings, "headers"), name, value)
+    {
+        const char *secret =
+            json_string_value(json_object_get(old_headers, name));
+
+        if (json_is_string(value) && secret != NULL &&
+            strcmp(json_string_value(value), masked) == 0)
+            json_string_set(value, secret);
+    }
+}
+
+void stg_secrets_check(const json_t *settings, json_t *errors)
+{
+    static const char words[] =
+        "`***` stands for a secret that is there already, and there is none "
+        "like this; expected the whole value";
+    const char *url = json_string_value(json_object_get(settings, "url"));
+    const char *name;
+    const json_t *value;
+    char pointer[80];
+
+    if (url != NULL && strstr(url, masked) != NULL)
+        json_array_append_new(
+            errors, json_pack("{s:s,s:s}", "pointer", "/url", "detail", words));
+    json_object_foreach(json_object_get(settings, "headers"), name, value)
+    {
+        if (!json_is_string(value) ||
+            strcmp(json_string_value(value), masked) != 0)
+            continue;
+        snprintf(pointer, sizeof pointer, "/headers/%.60s", name);
+        json_array_append_new(errors, json_pack("{s:o,s:s}", "pointer",
+                                                stg_json_text(pointer),
+                                                "detail", words));
+    }
+}

@@ -1,0 +1,24 @@
+/* target_change.h - stagger targets show, add, set and remove: calls for targets
+ * that are not in the settings file. Each returns the exit code. */
+#ifndef STAGGER_CLI_TARGET_CHANGE_H
+#define STAGGER_CLI_TARGET_CHANGE_H
+
+#include "cli/remote.h"
+
+typedef struct target_change {
+    stg_remote *remote;
+    const char *url;  /* of the settings; NULL: not given */
+    const char *file; /* with all settings; NULL: none */
+    bool is_dry, is_sure, is_json;
+} target_change;
+
+int target_change_show(const target_change *c, const char *name);
+
+/* The first argument is the name, the others are KEY=VALUE. */
+int target_change_write(const target_change *c, bool is_new,
+                        const stg_arguments *left);
+
+/* Asks, with the number of what is cancelled, unless is_sure. */
+int target_change_remove(const target_change *c, const stg_arguments *left);
+
+#endif

@@ -1,0 +1,476 @@
+/* A change of a target by a call: written to the store, then made in flow. It is
+ * in h->changes from its beginning to its end, where a reload looks for names
+ * that are on their way. */
+#include "hub/target_change.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/refuse.h"
+#include "config/load.h"
+#include "hub/control.h"
+#include "hub/hub_internal.h"
+#include "store/target_rows.h"
+
+struct stg_target_change {
+    stg_target_change *next;
+    stg_hub *hub;
+    char *text; /* NULL: a removal */
+    uint64_t version;
+    stg_target_changed_fn *done; /* NULL: nobody waits */
+    void *ctx;
+    char name[STG_TARGET_NAME_MAX];
+};
+
+/* NULL: no memory. */
+static stg_target_change *begin(stg_hub *h, const char *name, const char *text)
+{
+    stg_target_change *c = calloc(1, sizeof *c);
+
+    if (c == NULL)
+        return NULL;
+    c->hub = h;
+    strncpy(c->name, name, sizeof c->name - 1);
+    c->text = text == NULL ? NULL : strdup(text);
+    if (text != NULL && c->text == NULL) {
+        free(c);
+        return NULL;
+    }
+    c->next = h->changes;
+    h->changes = c;
+    return c;
+}
+
+static void end(stg_target_change *c, stg_target_changed how, const char *why)
+{
+    stg_target_change **at = &c->hub->changes;
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    if (c->done != NULL)
+        c->done(c->ctx, how, why);
+    free(c->text);
+    free(c);
+}
+
+bool stg_target_changes_have(const stg_hub *h, const char *name)
+{
+    for (const stg_target_change *c = h->changes; c != NULL; c = c->next)
+        if (strcmp(c->name, name) == 0)
+            return true;
+    return false;
+}
+
+void stg_target_change_tell(const stg_hub *h, const char *name,
+                            const char *what)
+{
+    STG_LOG(h->log, STG_LOG_INFO, "target-changed",
+            stg_field_text("target", name), stg_field_text("what", what));
+}
+
+/* -- making it ------------------------------------------------------------- */
+
+static stg_status refuse_memory(stg_error *err)
+{
+    return stg_hub_refuse(err, STG_IO,
+                          "there is no memory for one more target");
+}
+
+stg_status stg_target_added_load(stg_added *a, const stg_settings *base,
+                                 const char *text, uint64_t version,
+                                 stg_error *err)
+{
+    stg_diagnostics c = {.all = NULL};
+    stg_status status =
+        stg_settings_load_target(text, strlen(text), base, &a->settings, &c);
+
+    if (status != STG_OK)
+        stg_hub_refuse(err, status, "%s",
+                       c.count > 0 ? c.all[0].text : "there is no memory");
+    stg_diagnostics_free(&c);
+    if (status != STG_OK)
+        return status;
+    a->version = version;
+    a->text = strdup(text);
+    if (a->text != NULL && a->settings->target_count == 1)
+        return STG_OK;
+    status = a->text == NULL ? refuse_memory(err) : STG_NOT_FOUND;
+    stg_added_free(a);
+    return status;
+}
+
+/* The target of these settings from now on. Returns what it had, which its lane
+ * may point into until it is told. */
+static stg_added adopt(stg_target *t, stg_added *a, char *url)
+{
+    stg_added old = t->added;
+
+    t->added = *a;
+    t->settings = &a->settings->targets[0];
+    free(t->url);
+    t->url = url;
+    *a = (stg_added){.settings = NULL};
+    return old;
+}
+
+/* A new lane, or that of a name which the store has without a target here. */
+static stg_status add_lane(stg_hub *h, stg_target *t, stg_error *err)
+{
+    bool is_known = stg_store_has_lane(h->store, t->name);
+    stg_lane_options l;
+    uint32_t lane;
+    stg_status status = stg_store_lane(h->store, t->name, t->url, &lane, err);
+
+    if (status != STG_OK)
+        return status;
+    t->is_known = is_known;
+    t->is_paused_by_call = stg_store_is_paused(h->store, lane);
+    l = stg_hub_lane(h, t);
+    if (!stg_targets_put(&h->targets, t, lane))
+        return refuse_memory(err);
+    status = stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
+    if (status != STG_OK) {
+        h->targets.by_lane[lane] = NULL;
+        return status;
+    }
+    if (stg_targets_insert(&h->targets, t))
+        return STG_OK;
+    // Without a place in the list it is as one that was forgotten.
+    h->targets.by_lane[lane] = NULL;
+    stg_flow_remove(h->flow, lane, stg_deadlines_now());
+    return refuse_memory(err);
+}
+
+/* One that the hub has not got. */
+static stg_status make(stg_hub *h, const char *name, stg_added *a,
+                       stg_target **made, stg_error *err)
+{
+    const stg_target_settings *s = &a->settings->targets[0];
+    stg_target *t = stg_target_new(name, s->url);
+    char *url = strdup(s->url);
+    stg_status status;
+
+    if (t == NULL || url == NULL) {
+        free(url);
+        if (t != NULL)
+            stg_target_free(t);
+        return refuse_memory(err);
+    }
+    (void)adopt(t, a, url);
+    status = stg_target_endpoint(&t->endpoint, h->client, t->settings, err);
+    if (status == STG_OK)
+        status = add_lane(h, t, err);
+    if (status == STG_OK) {
+        *made = t;
+        return STG_OK;
+    }
+    if (t->endpoint != NULL)
+        stg_endpoint_retire(t->endpoint);
+    stg_target_free(t);
+    return status;
+}
+
+static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
+                         stg_error *err)
+{
+    const stg_target_settings *s = &a->settings->targets[0];
+    stg_endpoint *endpoint = NULL;
+    char *url = strdup(s->url);
+    stg_status status = url == NULL ? refuse_memory(err) : STG_OK;
+    stg_added old;
+    stg_lane_options l;
+
+    if (status == STG_OK && !stg_target_keeps_endpoint(t, s))
+        status = stg_target_endpoint(&endpoint, h->client, s, err);
+    if (status != STG_OK) {
+        free(url);
+        return status;
+    }
+    if (endpoint != NULL) {
+        if (t->endpoint != NULL)
+            stg_endpoint_retire(t->endpoint);
+        t->endpoint = endpoint;
+    }
+    stg_targets_move(&h->targets, t, true);
+    old = adopt(t, a, url);
+    l = stg_hub_lane(h, t);
+    (void)stg_flow_change_lane(h->flow, t->lane, &l, stg_deadlines_now(), NULL);
+    stg_added_free(&old);
+    return STG_OK;
+}
+
+stg_status stg_target_change_may(const stg_hub *h, const stg_target *t,
+                                 stg_error *err)
+{
+    bool is_settings =
+        t != NULL && t->settings != NULL && t->added.settings == NULL;
+
+    if (is_settings && h->settings->file == NULL)
+        return stg_hub_refuse(
+            err, STG_INVALID,
+            "an option of the hub has it (--to): change that, "
+            "and start it again");
+    if (is_settings)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "the settings have it (%.120s, line %u): change "
+                              "it there, and reload",
+                              h->settings->file,
+                              (unsigned)t->settings->place.line);
+    if (t != NULL && stg_target_control_forgets(h, t->lane))
+        return stg_hub_refuse(err, STG_INVALID,
+                              "it is being removed; ask again when it is gone");
+    return STG_OK;
+}
+
+/* What the store has of a target is made true here. *made: where it has a new
+ * lane. A version that is here already is nothing. */
+stg_status stg_target_change_apply(stg_hub *h, const char *name,
+                                   const char *text, uint64_t version,
+                                   stg_target **made, stg_error *err)
+{
+    stg_target *t = stg_targets_named(&h->targets, name);
+    stg_added a = {.settings = NULL};
+    stg_status status = stg_target_change_may(h, t, err);
+
+    *made = NULL;
+    if (status != STG_OK || (t != NULL && t->added.version == version))
+        return status;
+    status = stg_target_added_load(&a, h->settings, text, version, err);
+    if (status == STG_OK)
+        status =
+            t == NULL ? make(h, name, &a, made, err) : change(h, t, &a, err);
+    stg_added_free(&a);
+    if (status == STG_OK)
+        stg_target_change_tell(h, name, *made != NULL ? "added" : "changed");
+    stg_shell_note(h);
+    return status;
+}
+
+/* Complains of what the settings cannot know: an endpoint with files that TLS
+ * does not take, a shard that is another hub's. */
+static void check_made(const stg_hub *h, const stg_settings *s,
+                       char name[STG_TARGET_NAME_MAX], stg_diagnostics *c)
+{
+    stg_endpoint *endpoint;
+    stg_error err;
+
+    if (s->target_count == 0) {
+        stg_complain(c, (stg_file_place){0, 0},
+                     "another shard has a target of this name; expected the "
+                     "call at its hub");
+        return;
+    }
+    strncpy(name, s->targets[0].name, STG_TARGET_NAME_MAX - 1);
+    if (stg_target_endpoint(&endpoint, h->client, &s->targets[0], &err) ==
+        STG_OK)
+        stg_endpoint_retire(endpoint);
+    else
+        stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
+}
+
+bool stg_hub_check_target(const stg_hub *h, const char *text,
+                          char name[STG_TARGET_NAME_MAX], stg_diagnostics *c)
+{
+    stg_settings *s;
+
+    memset(name, 0, STG_TARGET_NAME_MAX);
+    if (stg_settings_load_target(text, strlen(text), h->settings, &s, c) !=
+        STG_OK)
+        return false;
+    check_made(h, s, name, c);
+    stg_settings_free(s);
+    return c->mistakes == 0;
+}
+
+/* -- a call ---------------------------------------------------------------- */
+
+/* Whether the store has not written it: then it has ended. */
+static bool ends(stg_target_change *c, stg_target_write how, uint64_t version)
+{
+    c->version = version;
+    if (how == STG_TARGET_WRITTEN && !c->hub->is_stopping)
+        return false;
+    end(c,
+        how == STG_TARGET_DIFFERS ? STG_TARGET_OTHER
+        : how == STG_TARGET_FULL  ? STG_TARGET_NO_ROOM
+                                  : STG_TARGET_UNCERTAIN,
+        "");
+    return true;
+}
+
+/* The row is written. A new lane's beginning is to be durable, too, before it is
+ * told: what is published from then on is for the target. */
+static void written(void *ctx, stg_target_write how, uint64_t version)
+{
+    stg_target_change *c = ctx;
+    stg_target *made;
+    stg_error err;
+
+    if (ends(c, how, version))
+        return;
+    if (stg_target_change_apply(c->hub, c->name, c->text, version, &made,
+                                &err) != STG_OK)
+        end(c, STG_TARGET_REFUSED, err.text);
+    else if (made != NULL)
+        made->change = c;
+    else
+        end(c, STG_TARGET_MADE, "");
+}
+
+void stg_target_change_begun(stg_target *t)
+{
+    stg_target_change *c = t->change;
+
+    t->change = NULL;
+    if (c != NULL)
+        end(c, STG_TARGET_MADE, "");
+}
+
+stg_status stg_hub_write_target(stg_hub *h, const char *name, const char *text,
+                                uint64_t expected, stg_target_changed_fn *done,
+                                void *ctx, stg_error *err)
+{
+    stg_target_change *c;
+    stg_status status =
+        stg_target_change_may(h, stg_targets_named(&h->targets, name), err);
+
+    if (status != STG_OK)
+        return status;
+    if (h->is_stopping)
+        return stg_hub_refuse(err, STG_IO, "the hub is stopping");
+    c = begin(h, name, text);
+    if (c == NULL)
+        return refuse_memory(err);
+    c->done = done;
+    c->ctx = ctx;
+    stg_store_write_target(h->store, name, text, expected, written, c);
+    return STG_OK;
+}
+
+/* -- removing -------------------------------------------------------------- */
+
+static void row_gone(void *ctx, stg_target_write how, uint64_t version)
+{
+    stg_target_change *c = ctx;
+
+    (void)how; // where another hub was faster, it is gone, too
+    (void)version;
+    end(c, STG_TARGET_MADE, "");
+}
+
+static void remove_row(stg_target_change *c)
+{
+    stg_store_write_target(c->hub->store, c->name, NULL, c->version, row_gone,
+                           c);
+}
+
+static void forgotten(void *ctx, bool is_forgotten)
+{
+    stg_target_change *c = ctx;
+
+    if (is_forgotten && !c->hub->is_closing)
+        remove_row(c);
+    else
+        end(c, STG_TARGET_UNCERTAIN, "");
+}
+
+void stg_target_change_drop(stg_hub *h, stg_target *t, uint64_t version)
+{
+    stg_target_change_begun(t);
+    stg_reload_leave(h, t);
+    stg_added_free(&t->added);
+    t->added.version = version;
+    stg_targets_move(&h->targets, t, false);
+    stg_shell_note(h);
+    stg_target_change_tell(h, t->name, "removed");
+}
+
+static void forget(stg_target_change *c)
+{
+    stg_error err;
+    stg_status status = stg_hub_forget(c->hub, c->name, forgotten, c, &err);
+
+    if (status == STG_NOT_FOUND)
+        remove_row(c);
+    else if (status != STG_OK)
+        end(c, STG_TARGET_REFUSED, err.text);
+}
+
+static void marked(void *ctx, stg_target_write how, uint64_t version)
+{
+    stg_target_change *c = ctx;
+    stg_target *t;
+
+    if (ends(c, how, version))
+        return;
+    t = stg_targets_named(&c->hub->targets, c->name);
+    if (t != NULL && t->added.settings != NULL)
+        stg_target_change_drop(c->hub, t, version);
+    forget(c);
+}
+
+stg_status stg_hub_remove_target(stg_hub *h, const char *name,
+                                 uint64_t expected, stg_target_changed_fn *done,
+                                 void *ctx, stg_error *err)
+{
+    const stg_target *t = stg_targets_named(&h->targets, name);
+    stg_target_change *c;
+    stg_status status = stg_target_change_may(h, t, err);
+
+    if (status != STG_OK)
+        return status;
+    if (h->is_stopping)
+        return stg_hub_refuse(err, STG_IO, "the hub is stopping");
+    c = begin(h, name, NULL);
+    if (c == NULL)
+        return refuse_memory(err);
+    c->done = done;
+    c->ctx = ctx;
+    stg_store_write_target(h->store, name, "", expected, marked, c);
+    return STG_OK;
+}
+
+/* -- removals that a restart has cut short --------------------------------- */
+
+bool stg_target_change_resume(stg_hub *h, const char *name, uint64_t version)
+{
+    stg_target_change *c = begin(h, name, NULL);
+
+    if (c != NULL)
+        c->version = version;
+    return c != NULL;
+}
+
+void stg_target_changes_start(stg_hub *h)
+{
+    stg_target_change *next;
+
+    for (stg_target_change *c = h->changes; c != NULL; c = next) {
+        next = c->next;
+        forget(c);
+    }
+}
+
+/* -- the end --------------------------------------------------------------- */
+
+void stg_target_changes_close(stg_hub *h)
+{
+    for (stg_target_change *c = h->changes; c != NULL; c = c->next) {
+        if (c->done != NULL)
+            c->done(c->ctx, STG_TARGET_UNCERTAIN, "");
+        c->done = NULL;
+    }
+}
+
+/* Those that the store had at its end. */
+void stg_target_changes_free(stg_hub *h)
+{
+    while (h->changes != NULL) {
+        stg_target_change *c = h->changes;
+
+        h->changes = c->next;
+        free(c->text);
+        free(c);
+    }
+}

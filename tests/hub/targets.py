@@ -1,0 +1,441 @@
+#!/usr/bin/env python3
+"""Targets by API: added, changed and removed while the hub runs, kept in its
+store, and told apart from those of the settings file."""
+import http.client
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+
+import case
+from case import PATIENCE, STAGGER
+
+QUICK = "broadcast base=50ms breaker=none"
+
+
+class Answer:
+    def __init__(self, answer):
+        self.status, self.tag = answer.status, answer.headers["ETag"]
+        self.json = json.loads(answer.read())
+
+    def __repr__(self):
+        return f"{self.status} {self.tag} {self.json}"
+
+
+class Targets(case.Case):
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.folder, "stagger.yaml")
+
+    def write(self, targets, **more):
+        """Settings, as JSON, which is YAML."""
+        with open(self.path + ".new", "w") as file:
+            json.dump({"listen": {"address": "127.0.0.1:0"},
+                       "store": {"path": self.store},
+                       "policies": {"quick": QUICK},
+                       "defaults": {"policy": "quick"}, **more,
+                       "targets": [{"name": name, "url": url}
+                                   for name, url in targets.items()]}, file)
+        os.replace(self.path + ".new", self.path)
+
+    def start(self, targets=None, **more):
+        if targets is not None:
+            self.write(targets, **more)
+        return self.hub(settings=self.path)
+
+    def call(self, hub, method, path="", body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                timeout=PATIENCE)
+        headers = {k.replace("_", "-"): v for k, v in headers.items()}
+        if body is not None:
+            body = json.dumps(body)
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, "/v1/targets" + path, body, headers)
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def good(self, status, *arguments, **more):
+        answer = self.call(*arguments, **more)
+        self.assertEqual(answer.status, status, answer)
+        return answer
+
+    def names(self, hub):
+        found = self.good(200, hub, "GET", "?limit=1000").json["targets"]
+        return {t["name"]: t["added_by"] for t in found}
+
+
+class Writing(Targets):
+    def test_an_added_target_gets_what_comes_from_then_on(self):
+        a, b = self.leaf(), self.leaf()
+        hub = self.start({"a": a.url()})
+        hub.post(b"before")
+        made = self.good(201, hub, "POST", body={
+            "name": "b", "url": b.url("/in?key=hush"), "rate": "100/s",
+            "headers": {"Authorization": "Bearer hush", "X-Plain": "x"}})
+        self.assertRegex(made.tag, r'^"[0-9a-f]+"$')
+        self.assertEqual(made.json["added_by"], "call")
+        self.assertEqual(made.json["settings"], {
+            "name": "b", "url": b.url("/in?key=***"), "rate": "100/s",
+            "headers": {"Authorization": "***", "X-Plain": "***"}})
+        hub.post(b"after")
+        a.wait(2)
+        [at_b] = b.wait(1)
+        self.assertEqual(at_b.body, b"after")
+        self.assertEqual(at_b.headers["authorization"], ["Bearer hush"])
+        self.assertIn("key=hush", at_b.line)
+        self.assertEqual(self.names(hub), {"a": "settings", "b": "call"})
+        self.assertEqual(hub.stop(), 0)
+        self.assertNotIn("hush", json.dumps(hub.lines) + str(hub.noise))
+        self.books()
+
+    def test_it_is_there_after_kill_9_with_all_that_came_since(self):
+        a, b = self.leaf(), self.leaf()
+        hub = self.start({"a": a.url()})
+        tag = self.good(201, hub, "POST",
+                        body={"name": "b", "url": b.url()}).tag
+        ids = {hub.post(b"%d" % i) for i in range(20)}
+        hub.kill()
+        hub = self.start()
+        got = self.good(200, hub, "GET", "/b")
+        self.assertEqual((got.tag, got.json["state"]), (tag, "live"))
+        b.wait(20)
+        self.assertLessEqual(
+            ids, {r.one("idempotency-key") for r in b.receipts})
+
+    def test_put_replaces_and_patch_changes_some(self):
+        first, second = self.leaf(), self.leaf()
+        hub = self.start({"a": self.leaf().url()})
+        made = self.good(201, hub, "PUT", "/b", body={
+            "url": first.url(), "rate": "50/s", "tags": {"team": "x"},
+            "headers": {"X-Key": "hush"}})
+        same = self.good(200, hub, "PUT", "/b", body=made.json["settings"])
+        self.assertEqual(same.tag, made.tag)
+        patched = self.good(200, hub, "PATCH", "/b", body={
+            "url": second.url(), "rate": None, "timeouts": {"connect": "2s"}})
+        self.assertNotEqual(patched.tag, made.tag)
+        self.assertEqual(patched.json["settings"], {
+            "name": "b", "url": second.url(), "tags": {"team": "x"},
+            "headers": {"X-Key": "***"}, "timeouts": {"connect": "2s"}})
+        hub.post(b"x")
+        [at_second] = second.wait(1)
+        self.assertEqual(at_second.headers["x-key"], ["hush"])
+        self.assertEqual(first.receipts, [])
+        replaced = self.good(200, hub, "PUT", "/b", body={"url": first.url()})
+        self.assertEqual(replaced.json["settings"],
+                         {"url": first.url(), "name": "b"})
+        self.good(404, hub, "PATCH", "/none", body={})
+        self.good(422, hub, "PUT", "/b",
+                  body={"name": "c", "url": first.url()})
+
+    def test_a_version_that_is_not_the_last_is_refused(self):
+        hub = self.start({"a": self.leaf().url()})
+        url = self.leaf().url()
+        old = self.good(201, hub, "POST", body={"name": "b", "url": url}).tag
+        new = self.good(200, hub, "PATCH", "/b", body={"rate": "5/s"},
+                        If_Match=old).tag
+        for method, body in (("PATCH", {"rate": "6/s"}),
+                             ("PUT", {"url": url}), ("DELETE", None)):
+            late = self.good(412, hub, method, "/b", body=body, If_Match=old)
+            self.assertEqual(late.tag, new)
+            self.assertIn(new, late.json["detail"])
+        self.good(412, hub, "PUT", "/b", body={"url": url}, If_None_Match="*")
+        self.good(412, hub, "PUT", "/c", body={"url": url}, If_Match="*")
+        self.good(409, hub, "POST", body={"name": "b", "url": url})
+        self.good(200, hub, "PATCH", "/b", body={"rate": "6/s"}, If_Match="*")
+
+    def test_of_many_who_change_the_same_version_one_does(self):
+        hub = self.start({"a": self.leaf().url()})
+        tag = self.good(201, hub, "POST", body={
+            "name": "b", "url": self.leaf().url()}).tag
+        answers = []
+
+        def change(i):
+            answers.append(self.call(hub, "PATCH", "/b",
+                                     body={"rate": f"{i}/s"}, If_Match=tag))
+        threads = [threading.Thread(target=change, args=(i + 1,))
+                   for i in range(8)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        self.assertEqual(sorted(a.status for a in answers),
+                         [200] + 7 * [412])
+
+    def test_a_dry_run_changes_nothing(self):
+        hub = self.start({"a": self.leaf().url()})
+        body = {"name": "b", "url": self.leaf().url(), "rate": "5/s"}
+        dry = self.good(200, hub, "POST", "?dry-run=true", body=body).json
+        self.assertEqual(dry, {"is_dry_run": True, "name": "b",
+                               "change": "add", "warnings": [],
+                               "changed": ["/name", "/url", "/rate"]})
+        self.good(404, hub, "GET", "/b")
+        self.good(201, hub, "POST", body=body)
+        dry = self.good(200, hub, "PATCH", "/b?dry-run=true",
+                        body={"rate": "6/s"}).json
+        self.assertEqual((dry["change"], dry["changed"]),
+                         ("change", ["/rate"]))
+        dry = self.good(200, hub, "PUT", "/b?dry-run=true", body=body).json
+        self.assertEqual((dry["change"], dry["changed"]), ("none", []))
+        self.good(422, hub, "PUT", "/b?dry-run=true", body={"url": "x"})
+        self.good(400, hub, "PUT", "/b?dry-run=1", body=body)
+        self.assertEqual([e["action"] for e in hub.events("audit")],
+                         ["target-add"])
+
+    def test_mistakes_are_those_of_the_file_with_pointers(self):
+        hub = self.start({"a": self.leaf().url()})
+        url = self.leaf().url()
+
+        def errors(**more):
+            body = {"name": "b", "url": url, **more}
+            found = self.good(422, hub, "POST", body=body).json["errors"]
+            return {e["pointer"]: e["detail"] for e in found}
+
+        found = errors(rate="50", timeouts={"connect": "5"}, nothing=1)
+        self.assertEqual(set(found), {"/rate", "/timeouts/connect",
+                                      "/nothing"})
+        self.assertIn("`rate`: ", found["/rate"])
+        self.assertIn("expected", found["/rate"])
+        self.assertIn("did you mean", errors(polcy="quick")["/polcy"])
+        self.assertIn("/url", errors(url="ftp://x"))
+        self.assertIn("/name", errors(name="a b"))
+        self.assertIn("", self.errors_of(hub, {"name": "b"}))
+        self.assertIn("the hub itself listens", errors(
+            url=f"http://127.0.0.1:{hub.port}/")["/url"]
+            if hub.port == 8080 else "the hub itself listens")
+        secret = os.path.join(self.folder, "secret")
+        with open(secret, "w") as file:
+            file.write("hush")
+        os.chmod(secret, 0o600)
+        found = errors(headers={"X-A": {"file": secret}})
+        self.assertIn("a file of the hub's machine", found["/headers/X-A"])
+        self.assertIn("/headers/X-A", errors(headers={"X-A": "***"}))
+        self.good(400, hub, "POST", body=[])
+        self.assertEqual(self.names(hub), {"a": "settings"})
+
+    def errors_of(self, hub, body):
+        return {e["pointer"] for e in
+                self.good(422, hub, "POST", body=body).json["errors"]}
+
+
+class Files(Targets):
+    """What is the file's, and what is the calls'."""
+
+    def reload(self, hub):
+        hub.process.send_signal(signal.SIGHUP)
+
+    def test_a_target_of_the_file_stays_the_files(self):
+        hub = self.start({"a": self.leaf().url()})
+        url = self.leaf().url()
+        for method, path, body in (
+                ("POST", "", {"name": "a", "url": url}),
+                ("PUT", "/a", {"url": url}), ("PATCH", "/a", {"rate": "1/s"}),
+                ("DELETE", "/a", None)):
+            refused = self.good(409, hub, method, path, body=body)
+            self.assertIn(f"{self.path}, line 1", refused.json["detail"])
+
+    def test_a_reload_does_not_take_a_target_of_calls(self):
+        a, b = self.leaf(), self.leaf()
+        hub = self.start({"a": a.url()})
+        tag = self.good(201, hub, "POST",
+                        body={"name": "b", "url": b.url()}).tag
+        self.write({"a": a.url(), "b": b.url("/other")})
+        self.reload(hub)
+        detail = hub.event("reload-refused")["detail"]
+        self.assertIn("target b: a call has added it", detail)
+        self.write({"a": a.url()}, defaults={"policy": "quick",
+                                             "headers": {"X-New": "1"}})
+        self.reload(hub)
+        self.assertEqual(hub.event("reloaded")["gone"], 0)
+        self.assertEqual(self.good(200, hub, "GET", "/b").tag, tag)
+        hub.post(b"x")
+        self.assertEqual(b.wait(1)[0].headers["x-new"], ["1"])
+        self.write({"a": a.url()}, policies={"other": QUICK},
+                   defaults={"policy": "other"})
+        self.good(200, hub, "PATCH", "/b", body={"policy": "quick"})
+        self.reload(hub)
+        detail = hub.event("reload-refused")["detail"]
+        self.assertIn("target b, which a call has added: `policy`", detail)
+
+    def test_a_hub_does_not_start_with_a_name_twice(self):
+        a, b = self.leaf(), self.leaf()
+        hub = self.start({"a": a.url()})
+        self.good(201, hub, "POST", body={"name": "b", "url": b.url()})
+        hub.stop()
+        self.write({"a": a.url(), "b": b.url()})
+        broken = self.hub(settings=self.path, listen=None)
+        self.assertNotEqual(broken.wait(), 0)
+        self.assertIn("a call has added it",
+                      json.dumps(broken.lines) + str(broken.noise))
+
+
+class Removing(Targets):
+    def test_what_waits_is_counted_before_it_is_cancelled(self):
+        a = self.leaf()
+        hub = self.start({"a": a.url()})
+        self.good(201, hub, "POST", body={
+            "name": "b", "url": self.refused(), "paused": True})
+        for i in range(5):
+            hub.post(b"%d" % i)
+        a.wait(5)
+        dry = self.good(200, hub, "DELETE", "/b?dry-run=true").json
+        self.assertEqual((dry["is_dry_run"], dry["waiting"]), (True, 5))
+        refused = self.good(409, hub, "DELETE", "/b").json["detail"]
+        self.assertIn("5 messages wait", refused)
+        self.good(400, hub, "DELETE", "/b?waiting=drop")
+        gone = self.good(200, hub, "DELETE", "/b?waiting=cancel").json
+        self.assertEqual((gone["name"], gone["waiting"]), ("b", 5))
+        self.good(404, hub, "GET", "/b")
+        self.assertEqual(self.names(hub), {"a": "settings"})
+        self.assertEqual(self.rows("SELECT * FROM targets"), [])
+        self.assertEqual(hub.stop(), 0)
+        hub = self.start()
+        self.assertEqual(self.names(hub), {"a": "settings"})
+
+    def test_a_name_that_was_removed_is_new_again(self):
+        hub = self.start({"a": self.leaf().url()})
+        for _ in range(3):
+            b = self.leaf()
+            self.good(201, hub, "POST", body={"name": "b", "url": b.url()})
+            hub.post(b"x")
+            b.wait(1)
+            case.wait_for(lambda: self.good(
+                200, hub, "GET", "/b").json["lag_messages"] == 0, "no lag")
+            self.good(200, hub, "DELETE", "/b?waiting=cancel")
+        self.assertEqual(hub.stop(), 0)
+
+    def test_a_removal_that_was_cut_short_is_carried_on(self):
+        a = self.leaf()
+        hub = self.start({"a": a.url()})
+        self.good(201, hub, "POST", body={
+            "name": "b", "url": self.refused(), "paused": True})
+        hub.post(b"x")
+        a.wait(1)
+        hub.kill()
+        db = sqlite3.connect(self.store)
+        db.execute("UPDATE targets SET settings = ''")
+        db.commit()
+        db.close()
+        hub = self.start()
+        case.wait_for(lambda: self.names(hub) == {"a": "settings"}, "b gone")
+        case.wait_for(lambda: self.rows("SELECT * FROM targets") == [],
+                      "no row")
+
+
+class Command(Targets):
+    """stagger targets add, show, set, remove."""
+
+    def run_it(self, hub, *words, stdin="", code=0):
+        done = subprocess.run(
+            [STAGGER, "targets", *words, "--hub",
+             f"http://127.0.0.1:{hub.port}"], input=stdin,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done)
+        return done.stdout + done.stderr
+
+    def test_adds_shows_sets_and_removes(self):
+        a = self.leaf()
+        hub = self.start({"a": a.url()})
+        add = ("add", "b", "--url", a.url("/b?key=hush"), "rate=50/s",
+               "headers.X-Key=hush", "in-flight=8", "timeouts.connect=2s",
+               'match={"X-Kind": ["x", "y"]}')
+        self.assertEqual(self.run_it(hub, *add, "--dry-run"),
+                         "b: would be added\n")
+        self.assertEqual(self.run_it(hub, *add), "b: added\n")
+        self.run_it(hub, *add, code=1)
+        shown = json.loads(self.run_it(hub, "show", "b"))
+        self.assertEqual(shown, {
+            "name": "b", "url": a.url("/b?key=***"), "rate": "50/s",
+            "headers": {"X-Key": "***"}, "in-flight": 8,
+            "timeouts": {"connect": "2s"}, "match": {"X-Kind": ["x", "y"]}})
+        self.assertEqual(
+            self.run_it(hub, "set", "b", "rate=60/s", "match=", "--dry-run"),
+            "b: would change /rate, /match\n")
+        self.run_it(hub, "set", "b", "rate=", "match=", "paused=true")
+        self.assertIn("/rate: `rate`: `5` is not a rate",
+                      self.run_it(hub, "set", "b", "rate=5", code=1))
+        self.run_it(hub, "set", "b", "rate", code=2)
+        self.run_it(hub, "show", "a", code=1)
+        self.assertRegex(self.run_it(hub, "list"), r"\nb +paused +call ")
+        hub.post(b"x")
+        a.wait(1)
+        self.assertEqual(self.run_it(hub, "remove", "b", "--dry-run"),
+                         "b: would be removed, and 1 messages cancelled\n")
+        self.run_it(hub, "remove", "b", code=2)  # nobody can be asked
+        self.assertEqual(self.run_it(hub, "remove", "b", "--yes"),
+                         "b: removed, 1 messages cancelled\n")
+        self.run_it(hub, "remove", "b", "--yes", code=1)
+
+    def test_takes_all_settings_of_a_file(self):
+        a = self.leaf()
+        hub = self.start({"a": a.url()})
+        self.run_it(hub, "add", "b", "-f", "-", stdin=f"""
+# as in the settings file
+url: "{a.url('/b')}"
+timeouts: {{connect: 2s}}
+tags: {{team: "1"}}
+headers: {{X-Key: hush}}
+""")
+        shown = self.run_it(hub, "show", "b")
+        self.assertEqual(json.loads(shown)["tags"], {"team": "1"})
+        self.assertEqual(self.run_it(hub, "set", "b", "-f", "-", "--dry-run",
+                                     stdin=shown), "b: would stay as it is\n")
+        self.assertIn("standard input:1:1: expected a map",
+                      self.run_it(hub, "add", "c", "-f", "-", stdin="[]",
+                                  code=2))
+        hub.post(b"x")
+        a.wait(2)
+
+
+class Many(Targets):
+    COUNT = int(os.environ.get("STAGGER_TARGETS", "200"))
+
+    def test_many_are_added_while_messages_flow(self):
+        a = self.leaf()
+        hub = self.start({"a": a.url()})
+        posted, is_over = [], threading.Event()
+
+        def publish():
+            producer = hub.producer()
+            while not is_over.is_set():
+                posted.append(producer.post(b"x"))
+                time.sleep(0.005)
+            producer.close()
+        publisher = threading.Thread(target=publish)
+        publisher.start()
+        began = time.monotonic()
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                timeout=PATIENCE)
+        for i in range(self.COUNT):
+            connection.request("POST", "/v1/targets", json.dumps(
+                {"name": f"t{i}", "url": "http://127.0.0.1:9/",
+                 "paused": True}), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 201, answer.read())
+            answer.read()
+        took = time.monotonic() - began
+        connection.close()
+        is_over.set()
+        publisher.join()
+        case.note(self, f"{self.COUNT} targets in {took:.1f} s, "
+                  f"{len(posted)} messages meanwhile")
+        a.wait(len(posted))
+        hub.kill()
+        hub = self.start()
+        found, cursor = [], ""
+        while cursor is not None:
+            page = self.good(200, hub, "GET",
+                             f"?limit=1000{cursor}").json
+            found += page["targets"]
+            cursor = page["next"] and f"&cursor={page['next']}"
+        self.assertEqual(len(found), self.COUNT + 1)
+
+
+if __name__ == "__main__":
+    case.main()
+
+
+case.main()
