@@ -2,10 +2,10 @@
  * targets that were added, changed or removed by calls.
  *
  * Each hub that shares the store looks for them 2 s after it did so last, and
- * compares them with what it knows. The rows of targets are read only when their
- * number or the newest version is another than it was. The trap is an answer
- * that is older than a change of this hub's own: s->notes tells whether one was
- * made meanwhile, and then the answer is dropped. */
+ * compares them with what it knows. The rows of targets are read only when
+ * their number or the newest version is another than it was. The trap is an
+ * answer that is older than a change of this hub's own: s->notes tells whether
+ * one was made meanwhile, and then the answer is dropped. */
 #include <stdlib.h>
 
 #include "store/internal.h"
@@ -72,6 +72,8 @@ static int look_lanes(stg_store_request *e, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* The mark is read before the rows, in a statement of its own: a row that
+ * changes in between is read now, and again with the next look. */
 static int look(stg_store_request *e, stg_db *db)
 {
     looking *l = looking_of(e);
