@@ -1,3 +1,8 @@
+/* Copies of texts that are freed together: a page of letters, a step of a
+ * replay.
+ *
+ * Only the newest piece is filled, so the end of one that was left is wasted:
+ * at most one copy's size. What is larger than a piece has one of its own. */
 #include "store/sql.h"
 
 #include <stdlib.h>
@@ -11,6 +16,7 @@ struct stg_arena_piece {
     max_align_t bytes[];
 };
 
+/* Every copy is aligned for any type. */
 static size_t round_up(size_t size)
 {
     size_t unit = sizeof(max_align_t);
@@ -18,6 +24,7 @@ static size_t round_up(size_t size)
     return (size + unit - 1) / unit * unit;
 }
 
+/* is_short stays set: the caller asks once, when all is copied. */
 static struct stg_arena_piece *add_piece(stg_arena *a, size_t size)
 {
     size_t room = size > PIECE ? size : PIECE;
@@ -61,6 +68,7 @@ const char *stg_arena_text(stg_arena *a, const char *text)
     return copy == NULL ? NULL : memcpy(copy, text, size);
 }
 
+/* With a zero behind it, so that it serves as a string, too. */
 stg_span stg_arena_column(stg_arena *a, stg_stmt *st, int column)
 {
     stg_span lent = stg_sql_column_span(st, column);

@@ -58,6 +58,7 @@ static bool set_category(stg_cause *cause, stg_category category)
     return letter != NULL;
 }
 
+/* A rule may name what no outcome has: dead letters have no such cause. */
 static bool set_fault(stg_cause *cause, const stg_rule *rule)
 {
     stg_outcome o = stg_spelling_outcome(rule);
@@ -69,6 +70,7 @@ static bool set_fault(stg_cause *cause, const stg_rule *rule)
     return true;
 }
 
+/* Causes of bulk rows come first, for policies do not know these words. */
 static bool read(stg_cause *cause, const char *word)
 {
     stg_rule rule;
@@ -126,7 +128,8 @@ static const char *word_at(size_t i)
                                : stg_spelling_word(i - STG_SHED_CAUSES);
 }
 
-/* The word that this one is most like. */
+/* Finds the word that this one is most like, in the letters of records. Only
+ * words that read() takes count: what is suggested can be used. */
 static void find_word(const char *word, char near[STG_CAUSE_MAX])
 {
     char upper[STG_CAUSE_MAX], next[STG_CAUSE_MAX];
@@ -185,6 +188,8 @@ const char *stg_category_letter(stg_category category)
 
 /* -- bulk rows ------------------------------------------------------------- */
 
+/* Whether it was cancelled or expired says more than the reason, which is that
+ * of the lane at the time. */
 stg_shed_how stg_shed_how_of(const stg_change *c)
 {
     if (c->is_cancelled)
@@ -206,6 +211,7 @@ const char *stg_shed_how_name(stg_shed_how how)
     return names[how];
 }
 
+/* The same order as in stg_shed_how_of(). */
 stg_shed_cause stg_shed_cause_of(const stg_change *c)
 {
     if (c->is_cancelled)

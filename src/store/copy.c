@@ -108,6 +108,8 @@ static int copy_store(const char *from, stg_db **source, const char *to,
                : rc;
 }
 
+/* Two connections take part. If the error is the last one of the target's, the
+ * target cannot be written; else the source cannot be read. */
 static stg_status copy(const char *from, const char *to, stg_error *err)
 {
     stg_db *source = NULL, *target = NULL;
@@ -139,6 +141,7 @@ static bool sync_path(const char *path, int flags)
     return is_synced;
 }
 
+/* A rename is durable when the directory that has the name is synced. */
 static bool sync_directory(const char *path)
 {
     char directory[PATH_ROOM];
@@ -209,8 +212,9 @@ stg_status stg_copy_backup(const char *path, const char *to, stg_error *err)
 
 /* -- restore --------------------------------------------------------------- */
 
-/* In one transaction: another epoch. Ids of letters
- * go on far behind those that may have been given since the backup. */
+/* Begins a new epoch for positions from next_position on, in one transaction.
+ * Ids of letters go on far behind those that may have been given since the
+ * backup: consumers of the copy know letters by them. */
 static int begin_anew(stg_db *db, stg_restored *done)
 {
     char text[256];
@@ -262,6 +266,7 @@ static void fold_wal(const char *path)
     stg_sql_close(db);
 }
 
+/* A file that is not there needs no other name. */
 static bool move(const char *from, const char *from_end, const char *to,
                  const char *to_end)
 {
@@ -376,6 +381,8 @@ static stg_status restore(const char *from, const char *path, bool was_there,
     return status;
 }
 
+/* The backup is checked before the lock is taken: that may take long, and needs
+ * no lock. */
 stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
                             stg_restored *done, stg_error *err)
 {

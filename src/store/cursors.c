@@ -80,6 +80,8 @@ static stg_slice *slice_of(stg_cursors *c, uint32_t partition, uint32_t slice)
 
 /* -- the text of a row ----------------------------------------------------- */
 
+/* Zeros are left out: read_number() in cursors_text.c reads what is missing as
+ * 0. */
 static void put_book(stg_text *t, const char *name, uint64_t number)
 {
     if (number == 0)
@@ -141,7 +143,8 @@ static void move(stg_cursor *c, uint64_t count)
     c->parked += count;
 }
 
-/* What was replayed since the group was made. */
+/* Adds the replays that the group did not know of when flow made it: its books
+ * still have these rows as dead. */
 static stg_cursor correct(const row *r, const stg_cursor *cursor)
 {
     const stg_cursors *c = r->c;
@@ -166,7 +169,9 @@ static void add(row *r, const stg_cursor *cursor)
     r->now.bases[at] = cursor->base;
 }
 
-/* Keeps a stored cursor where it is not behind. */
+/* Decides for one stored cursor: the group's stays if its base is not lower,
+ * and else the stored one. A replay comes without a group, and only moves
+ * books. */
 static void keep(void *ctx, const stg_cursor *stored)
 {
     row *r = ctx;
@@ -212,6 +217,9 @@ static int keep_stored(row *r)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
+/* `known` is set before the write is durable: after a rollback
+ * stg_cursors_load() reads all anew. lanes.begins is of the queue, and is set
+ * once, by the first cursor of a lane. */
 static int write_row(row *r, stg_slice *known)
 {
     stg_text *text = &r->c->text;
@@ -257,7 +265,7 @@ static bool is_ours(const stg_cursors *c, const stg_group *g,
     return false;
 }
 
-/* The rows of all partitions that have the lane, but for it. */
+/* Writes the rows of all partitions that have the lane, without it. */
 static int forget(stg_cursors *c, const stg_group *g, uint32_t lane)
 {
     int rc = SQLITE_OK;
@@ -334,6 +342,8 @@ int stg_cursors_replay(stg_cursors *c, uint32_t lane, uint32_t partition,
     return has(s, lane % STG_SLICE) ? write_row(&r, s) : SQLITE_OK;
 }
 
+/* Called behind the commit. The number rises only if the transaction has noted
+ * moves, which have the next number. */
 void stg_cursors_replayed(stg_cursors *c)
 {
     if (c->move_count > 0 && c->moves[c->move_count - 1].number > c->replays)

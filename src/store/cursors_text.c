@@ -1,10 +1,21 @@
-/* A row of cursors as text, and back. */
+/* A row of cursors as text, and back.
+ *
+ * Reading is strict: a lane that is not of the row's slice, a negative number
+ * or a wrong type make the whole row damaged (SQLITE_CORRUPT). A cursor that is
+ * guessed would lose messages, or send them twice.
+ *
+ * A lane that several shards have is told once, with the furthest base. For
+ * that the rows come in the order of partition, slice and shard, and one slice
+ * is merged in memory at a time: without ORDER BY the same lane would be told
+ * twice. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/lanes.h"
 
+/* What is 0 was left out when the row was written: a missing name is no
+ * error. */
 static bool read_number(const json_t *object, const char *name,
                         uint64_t *number)
 {
@@ -19,6 +30,7 @@ static bool read_number(const json_t *object, const char *name,
     return true;
 }
 
+/* One more than the count, for malloc(0) may return NULL. */
 static bool read_settled(const json_t *object, uint64_t **settled,
                          size_t *count)
 {
@@ -119,6 +131,8 @@ typedef struct reading {
     bool is_short; /* of memory */
 } reading;
 
+/* Of equal bases the lowest shard's cursor stays. The settled positions are
+ * copied, for the parsed text is freed before the slice is told. */
 static void note(void *ctx, const stg_cursor *c)
 {
     reading *r = ctx;
@@ -146,6 +160,8 @@ static bool is_before(const parked_sum *p, const stg_cursor *c)
                                         : p->lane < c->lane;
 }
 
+/* The table of parked rows is what counts: the text has `parked` as of the last
+ * group, and nothing of replays. */
 static void add_parked(const reading *r, stg_cursor *c)
 {
     size_t low = 0, high = r->parked_count;
@@ -199,7 +215,9 @@ static bool push_parked(reading *r, stg_stmt *row)
     return true;
 }
 
-/* Lane by lane, for that is how they are found at once. */
+/* Counts parked rows by partition and lane. The lanes are named so that the
+ * index of parked rows by lane serves, with which the rows are found at
+ * once. */
 static int count_parked(reading *r, const char *partitions)
 {
     stg_stmt *st = NULL;
@@ -234,7 +252,8 @@ static int read_row(reading *r, stg_stmt *row)
     return r->is_short ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-/* Of what was read before it failed. */
+/* For a read that failed: tell_slice() then only frees what was merged. Slices
+ * before it have been told, so a caller looks at the result first. */
 static void each_nothing(void *ctx, const stg_cursor *c)
 {
     (void)ctx;

@@ -1,3 +1,7 @@
+/* Epochs of the queue: which random number stands before a position in an id.
+ *
+ * The epoch of now is in `meta`; the table has those of before, each with the
+ * position at which it ended. A new one begins only with a restore (copy.c). */
 #include "store/ids.h"
 
 #include <inttypes.h>
@@ -35,6 +39,7 @@ static int add(stg_epochs *e, stg_stmt *row)
     return SQLITE_OK;
 }
 
+/* The epoch of now has no upper end, and is the last: NULLS LAST. */
 int stg_epochs_load(stg_epochs *e, stg_db *db)
 {
     stg_stmt *rows = NULL;
@@ -54,6 +59,7 @@ int stg_epochs_load(stg_epochs *e, stg_db *db)
                : SQLITE_CORRUPT;
 }
 
+/* Not stored: no message has an id of it, for such a store has no queue. */
 bool stg_epochs_make(stg_epochs *e)
 {
     uint64_t epoch = uv_hrtime();
@@ -73,6 +79,8 @@ void stg_epochs_free(stg_epochs *e)
     *e = (stg_epochs){.count = 0};
 }
 
+/* The first epoch of a store has none before it (from is 1). One that is there
+ * already for this position stays. */
 static int keep_old(stg_db *db, uint64_t from)
 {
     stg_stmt *st = NULL;

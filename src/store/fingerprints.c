@@ -1,4 +1,12 @@
-/* Fingerprints of the logs that partitions are of: see store/fingerprint.h. */
+/* Fingerprints of the logs that partitions are of: see store/fingerprint.h.
+ *
+ * The store only keeps them. Whether a log is still the one that was read is
+ * decided by who compares (kafka/log_check.c), before the partition is
+ * claimed: so what is known is asked by the log's name, and stored by the
+ * number.
+ *
+ * Writes are not fenced by a generation: a number stands for one epoch of a
+ * log, whoever reads it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +28,8 @@ static looking *looking_of(stg_store_request *e)
     return STG_HOLDER(&e->link, looking, request.link);
 }
 
+/* Also before each run of look(), which begins anew when the server went
+ * away. */
 static void clear(looking *l)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -49,6 +59,7 @@ static stg_log_mark read_mark(stg_stmt *st, int column)
                           .hash = stg_sql_bits(st, column + 2)};
 }
 
+/* A number without a row of its own has a zeroed print, which is not known. */
 static int read_row(looking *l, stg_stmt *st)
 {
     const char *topic = stg_sql_text(st, 1);
@@ -71,7 +82,8 @@ static int read_row(looking *l, stg_stmt *st)
     return SQLITE_OK;
 }
 
-/* The newest number of each partition. */
+/* Reads the newest number of each partition of the log: the older ones are
+ * of topics that are gone, and prove nothing about what is there now. */
 static int look(stg_store_request *e, stg_db *db)
 {
     looking *l = looking_of(e);
@@ -173,6 +185,8 @@ static int write_all(stg_store_request *e, stg_store_writer *w)
     return rc;
 }
 
+/* Nobody waits for it, and is_full is no trouble: the older row proves as
+ * much. */
 static void have_written(stg_store_request *e)
 {
     (void)e;
@@ -183,6 +197,8 @@ static void free_writing(stg_store_request *e)
     free(writing_of(e));
 }
 
+/* Copies the array, but not the topics, which are the caller's: `topic` of a
+ * copy must not be read. */
 void stg_store_put_fingerprints(stg_store *s, const stg_known_log *all,
                                 size_t count)
 {

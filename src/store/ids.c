@@ -1,3 +1,12 @@
+/* Message ids as text, and back: "<epoch>-<position>" of the queue, and
+ * "TOPIC.PARTITION.OFFSET" of a log, with ".EPOCH" behind it unless that is 0.
+ *
+ * What is read is printed again and compared: so an id has one spelling, and an
+ * epoch that was never that position's names nothing. A topic's name may have
+ * dots and numbers of its own: so an id is not taken apart, but tried against
+ * each partition that the store knows.
+ *
+ * stg_id_print() and stg_id_parse() at the end know the first form alone. */
 #include "store/ids.h"
 
 #include <errno.h>
@@ -23,6 +32,7 @@ static bool read_number(const char *text, size_t size, uint64_t *number)
 
 /* -- the queue ------------------------------------------------------------- */
 
+/* The position is read first, for it decides which epoch the id must have. */
 static bool parse_queue(const stg_ids *ids, const char *id, uint64_t *position)
 {
     char same[STG_MESSAGE_ID_MAX];
@@ -34,6 +44,8 @@ static bool parse_queue(const stg_ids *ids, const char *id, uint64_t *position)
 
 /* -- topics ---------------------------------------------------------------- */
 
+/* 249 characters are the longest name that Kafka lets a topic have; with the
+ * numbers and the epoch the text stays below STG_MESSAGE_ID_MAX. */
 static void print_topic(const stg_partition_row *p, uint64_t position,
                         char text[STG_MESSAGE_ID_MAX])
 {
@@ -127,6 +139,7 @@ static bool read_epoch(const char *text, uint64_t *epoch)
     return true;
 }
 
+/* Rejects leading zeros and what does not fit into 64 bits. */
 static bool read_position(const char *text, size_t size, uint64_t *position)
 {
     *position = 0;

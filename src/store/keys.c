@@ -27,6 +27,8 @@ static uint64_t short_of(const stg_keys *k, const unsigned char *key)
     return stg_hash(&k->seed, key, STG_KEY_SIZE);
 }
 
+/* make_room() was called: there is always a free slot, at which searches
+ * end. */
 static void put(stg_keys *k, uint64_t hash, uint64_t position)
 {
     size_t mask = k->slot_count - 1, at = (size_t)hash & mask;
@@ -56,6 +58,7 @@ static bool rebuild(stg_keys *k, size_t slot_count, uint64_t below)
     return true;
 }
 
+/* At most three quarters are filled. */
 static bool make_room(stg_keys *k)
 {
     if (k->count + 1 < k->slot_count - k->slot_count / 4)
@@ -86,6 +89,7 @@ static void free_slot(stg_keys *k, size_t hole)
     k->count--;
 }
 
+/* By the position, which is in one slot only; the hash finds where to begin. */
 static void drop(stg_keys *k, uint64_t hash, uint64_t position)
 {
     size_t mask = k->slot_count - 1;
@@ -105,6 +109,7 @@ void stg_keys_drop(stg_keys *k, const stg_key *hash, uint64_t position)
     drop(k, short_of(k, hash->key), position);
 }
 
+/* After a rollback: drops all that the transaction has added. */
 void stg_keys_undo(stg_keys *k, uint64_t from)
 {
     bool is_touched = false;
@@ -209,6 +214,7 @@ static bool end_hash(stg_keys *k, unsigned char half[STG_KEY_SIZE])
     return true;
 }
 
+/* With its size before it: "ab" and "c" must not hash as "a" and "bc". */
 static bool add_sized(stg_keys *k, stg_span part)
 {
     unsigned char size[8];
@@ -313,6 +319,7 @@ int stg_keys_find(stg_keys *k, const stg_key *hash, stg_ns wall,
     return rc;
 }
 
+/* Room first: after the row was added nothing may fail. */
 int stg_keys_add(stg_keys *k, const stg_key *hash, uint64_t position,
                  stg_ns wall)
 {
@@ -328,6 +335,9 @@ int stg_keys_add(stg_keys *k, const stg_key *hash, uint64_t position,
     return rc;
 }
 
+/* Removes keys from the oldest on, by age or because there are too many. They
+ * leave the index before the transaction is committed: after a rollback their
+ * rows are there without it, and go with a later call. */
 int stg_keys_expire(stg_keys *k, stg_ns wall, size_t most, size_t *removed)
 {
     uint64_t last = 0;

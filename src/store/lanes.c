@@ -1,3 +1,8 @@
+/* Names and numbers of lanes in memory, for the loop's thread.
+ *
+ * names[] is by number and keeps forgotten lanes, for rows name them; `numbers`
+ * finds a number by its name and has the others only. Its keys are the names'
+ * own memory. */
 #include "store/lanes.h"
 
 #include <stdlib.h>
@@ -11,6 +16,7 @@ uint32_t stg_lanes_find(const stg_lanes *l, const char *name)
                                                            : UINT32_MAX;
 }
 
+/* The name may have been given to a newer lane by now, which keeps it. */
 void stg_lanes_forget(stg_lanes *l, uint32_t number)
 {
     const char *name = number < l->count ? l->names[number].name : NULL;
@@ -62,6 +68,7 @@ static char *add_name(stg_lanes *l, const char *name, uint32_t number)
     return NULL;
 }
 
+/* The name of a number never changes; its URL may. */
 bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
                    const char *url)
 {
@@ -85,6 +92,7 @@ bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
     return true;
 }
 
+/* Lanes come by number, so that of two with one name the newer one has it. */
 static int load_row(stg_lanes *l, stg_stmt *row)
 {
     uint64_t number = stg_sql_column(row, 0);

@@ -1,5 +1,8 @@
-/* A dead letter as columns, and as a line of JSON: one table of columns, in
- * the order in which they are printed, serves every writer of dead letters.
+/* A dead letter as columns, and as a line of JSON: one table of columns, in the
+ * order in which they are printed, serves every writer of dead letters.
+ *
+ * The same lists (STG_LETTER_LIGHT and STG_LETTER_REST in letter.h) make the
+ * statements, and so a column is read by its place in them.
  *
  * Without memory a line sets is_short, and what it holds is of no use. */
 #include "store/letter.h"
@@ -29,6 +32,7 @@ static void add_escape(stg_text *l, uint32_t c)
     stg_text_add(l, text, stg_visible_escape(c, text));
 }
 
+/* Escapes also what JSON would allow, if it cannot be seen in a line. */
 static void add_json(stg_text *l, stg_span text)
 {
     stg_text_add(l, "\"", 1);
@@ -84,6 +88,8 @@ bool stg_letter_is_bytes(stg_letter_column column)
     return columns[column].type == BYTES;
 }
 
+/* The type in the table decides how the field at the offset is written: a TEXT
+ * that is NULL stays NULL, a NUMBER becomes 0. */
 static void read_column(stg_letter *l, stg_arena *a, stg_stmt *st,
                         stg_letter_column column, int at)
 {
@@ -102,6 +108,8 @@ static void read_column(stg_letter *l, stg_arena *a, stg_stmt *st,
     }
 }
 
+/* Light columns come first in both forms; then lane, partition and
+ * is_forgotten; a whole letter has the rest behind them. */
 void stg_letter_read(stg_letter *l, stg_arena *a, stg_stmt *st, bool is_whole)
 {
     stg_letter_column c = 0;
@@ -160,6 +168,7 @@ stg_letter_value stg_letter_get(const stg_letter *l, stg_letter_column column)
     return value;
 }
 
+/* Keeps the flags that say "there is none" in step with the values. */
 void stg_letter_set(stg_letter *l, stg_letter_column column,
                     stg_letter_value value)
 {
@@ -188,6 +197,7 @@ bool stg_letter_is_state(const char *word)
     return false;
 }
 
+/* As newest_of() in query.c, for a letter that was read. */
 const char *stg_letter_newest(const stg_letter *l)
 {
     bool is_one = l->last_position == 0 && !l->is_evicted;
@@ -197,6 +207,8 @@ const char *stg_letter_newest(const stg_letter *l)
 
 /* -- a line ---------------------------------------------------------------- */
 
+/* Bytes that are valid UTF-8 go as text, and others as base64 under a name of
+ * their own: so who reads it never has to guess. */
 static void write_column(stg_text *line, const stg_letter *l,
                          stg_letter_column column)
 {

@@ -50,6 +50,7 @@ static off_t end_of_lines(int fd, off_t size)
     return 0;
 }
 
+/* A device or a pipe has no lines to be cut, and is not measured. */
 static bool open_file(stg_letters *l)
 {
     struct stat s;
@@ -83,6 +84,8 @@ static void name_of(const stg_letters *l, int n, char *name, size_t size)
         snprintf(name, size, "%s.%d", l->o->letters, n);
 }
 
+/* From the oldest on, so that nothing is overwritten but PATH.5. A name that is
+ * missing is no error. */
 static bool rotate(stg_letters *l)
 {
     size_t size = strlen(l->o->letters) + 8;
@@ -119,6 +122,8 @@ static bool write_whole(stg_letters *l, stg_span line)
     return true;
 }
 
+/* The old file is synced before it is renamed: later syncs are of the new one.
+ * A line that is longer than letters_max goes into an empty file as it is. */
 static bool write_line(stg_letters *l, stg_span line)
 {
     if (!open_file(l))
@@ -134,6 +139,7 @@ static bool write_line(stg_letters *l, stg_span line)
 
 typedef enum copied { COPIED_ALL, COPIED_SOME, COPIED_NONE } copied;
 
+/* Counts the large columns only. */
 static uint64_t bytes_of(const stg_found *found)
 {
     uint64_t bytes = 0;
@@ -179,6 +185,7 @@ static int collect(stg_letters *l, bool *is_all)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* errno is set beforehand, for a line that lacked memory sets none. */
 static bool write_lines(stg_letters *l)
 {
     stg_text line = {.size = 0};
@@ -243,6 +250,8 @@ static int mark_rows(stg_letters *l)
     return stg_sql_end(l->db, rc, l->o->path, &l->why);
 }
 
+/* In a file the version is told to the writer by take(), and noted there; the
+ * rows of a server say it themselves. */
 static int note_copied(stg_letters *l)
 {
     if (l->count == 0)
@@ -331,6 +340,7 @@ static bool take(stg_letters *l, copied last)
     return goes_on;
 }
 
+/* Leaving the queue is the last call: the store may be freed behind it. */
 static void end(stg_letters *l)
 {
     stg_sql_close(l->db);

@@ -1,4 +1,11 @@
-/* A store's life: it is opened, its threads start, it closes. */
+/* A store's life: it is opened, its threads start, it closes.
+ *
+ * Opening blocks the loop's thread until the file or the server has answered.
+ * Closing is a chain: stg_store_close() sets the stage, the writer ends last,
+ * and its last signal makes stg_store_answer() call stg_store_end(), which
+ * joins the threads and closes the loop's handle. The struct holds that handle,
+ * so it is freed in the handle's callback and nowhere else: also when opening
+ * failed, where all but the struct is released at once. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +44,8 @@ stg_status stg_store_refuse_memory(const stg_store *s, stg_error *err)
                           s->o.path);
 }
 
-/* Whether they are copied. */
+/* Whether dead letters are copied, to a file or to a sink: only then there
+ * is the thread for it. */
 static bool has_letters(const stg_store *s)
 {
     return s->o.letters != NULL || s->o.sink.write != NULL;
@@ -45,7 +53,10 @@ static bool has_letters(const stg_store *s)
 
 /* -- closing --------------------------------------------------------------- */
 
-/* All but what the loop may still look at. */
+/* Frees everything but the queue, whose handle the loop still holds. The
+ * threads have ended, or were never started. The files of a store that was
+ * made in vain are removed while the lock is still held, so that no other
+ * hub has opened them. */
 static void release(stg_store *s)
 {
     stg_store_writer_free(&s->writer);
@@ -66,11 +77,14 @@ static void release(stg_store *s)
     free((char *)s->o.letters);
 }
 
+/* Only the files that this process has made are ever removed: is_new. */
 void stg_store_discard(stg_store *s)
 {
     s->is_discarded = s->is_new;
 }
 
+/* closed() comes last, when the store is freed: the caller may open it
+ * again. */
 static void on_closed(uv_handle_t *handle)
 {
     stg_store *s = handle->data;
@@ -83,6 +97,8 @@ static void on_closed(uv_handle_t *handle)
     closed(ctx);
 }
 
+/* The threads have left the queue (`threads` is 0), so the joins do not
+ * wait. */
 void stg_store_end(stg_store *s)
 {
     uv_thread_join(&s->writer.thread);
@@ -130,7 +146,9 @@ static stg_status check_options(const stg_store_options *o, stg_error *err)
     return STG_OK;
 }
 
-/* The connections, and what is known from them. */
+/* Opens the connections, and reads what the loop keeps in memory. The
+ * writer's connection comes first: it makes the tables that the others
+ * expect. */
 static stg_status load(stg_store *s, stg_error *err)
 {
     uint64_t letters_version = 0;
@@ -160,6 +178,7 @@ static stg_status load(stg_store *s, stg_error *err)
         stg_sql_words(err, s->o.path, what, s->writer.db, rc);
         return STG_IO;
     }
+    // What follows is set before the threads start: no lock is needed yet.
     s->writer.rows.ids.epochs = &s->epochs;
     s->next = s->in.next = s->writer.queue.next;
     s->first = s->writer.queue.first;
@@ -177,7 +196,10 @@ typedef struct thread {
     void *ctx;
 } thread;
 
-/* The first `started` of them are told to end, and waited for. */
+/* Ends the first `started` threads, after one could not be started. Those
+ * that were not started will never leave the queue, so they are taken off
+ * its count: the writer waits until it is the only one. It is the first in
+ * the table, and wakes the others itself when it has nothing left to write. */
 static stg_status stop_threads(stg_store *s, const thread *all, size_t started,
                                size_t count, stg_error *err)
 {
@@ -210,6 +232,7 @@ static stg_status start_threads(stg_store *s, stg_error *err)
     return STG_OK;
 }
 
+/* Everything else was released when opening failed. */
 static void on_open_failed(uv_handle_t *handle)
 {
     stg_store *s = handle->data;
@@ -218,6 +241,8 @@ static void on_open_failed(uv_handle_t *handle)
     free(s);
 }
 
+/* The URL, with its password, is in s->url only. o.path is what may be
+ * shown: a file's path, or the URL's name. */
 static stg_store *new_store(const stg_store_options *o)
 {
     stg_store *s = calloc(1, sizeof *s);
@@ -294,6 +319,9 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
     return STG_OK;
 }
 
+/* No thread is woken: a writer that waits for a server or for another
+ * process asks about the stage once a second, and from now on counts its
+ * tries. */
 void stg_store_end_soon(stg_store *s)
 {
     uv_mutex_lock(&s->in.lock);

@@ -1,5 +1,14 @@
-/* The status of a message, by lane: from its rows, and where it has none, from
- * the cursors. */
+/* The status of a message, lane by lane.
+ *
+ * A lane is asked in the order of what proves more: a parked row (it waits),
+ * a dead letter of its own, a bulk row that covers its position, and only
+ * then the cursor, which says delivered or waiting. A dead letter in the
+ * state `replayed` proves nothing: it was parked again, and if that row is
+ * gone, too, it was delivered.
+ *
+ * In a file, all reads are of one snapshot. With PostgreSQL a transaction is
+ * `read committed` (link.c), so each statement has a snapshot of its own: see
+ * look_all(). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +38,8 @@ typedef struct asking {
     stg_stmt *lanes, *parked, *letter, *range;
 } asking;
 
+/* The newest replay counts: each replay of a letter makes rows with a number
+ * of its own, one higher. */
 static int prepare(asking *a, stg_db *db)
 {
     const struct {
@@ -97,8 +108,9 @@ static void take_parked(question *q, stg_delivery_status *f, stg_stmt *st)
     stg_sql_reset(st);
 }
 
-/* A replayed letter whose row is gone was delivered; then it has no row, and
- * the cursor is asked. */
+/* Finds the lane's rows. A parked row, if there is one, replaces what the
+ * letter said: the letter was replayed, and waits. A message with a row of
+ * its own is not asked for in bulk rows, for these pass over it. */
 static int find_rows(asking *a, question *q, stg_delivery_status *f)
 {
     int rc = ask(a->letter, q, f);
@@ -119,6 +131,7 @@ static int find_rows(asking *a, question *q, stg_delivery_status *f)
 
 /* -- cursors --------------------------------------------------------------- */
 
+/* Lanes were added by their number (ORDER BY), so they can be searched. */
 static stg_delivery_status *find_fate(question *q, uint32_t lane)
 {
     size_t low = 0, high = q->count;
@@ -136,6 +149,7 @@ static stg_delivery_status *find_fate(question *q, uint32_t lane)
                : NULL;
 }
 
+/* A lane without a cursor in the partition is not called, and stays unknown. */
 static void note_cursor(void *ctx, const stg_cursor *c)
 {
     question *q = ctx;
@@ -167,6 +181,8 @@ static stg_delivery_status *add_fate(question *q)
     return &q->deliveries[q->count++];
 }
 
+/* lanes.begins is a position of the queue, and says nothing about a topic:
+ * so only there a message can be from before the lane. */
 static int add_lane(asking *a, question *q)
 {
     stg_delivery_status *f = add_fate(q);
@@ -200,6 +216,8 @@ static int read_lanes(question *q, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* The queue's message may be gone already (is_kept is false), while lanes
+ * still have rows of it. */
 static int read_message(question *q, stg_db *db)
 {
     stg_stmt *st = NULL;
@@ -220,8 +238,10 @@ static int read_message(question *q, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* All of one moment: else what is settled between two looks has no row in the
- * first and a cursor in the second. */
+/* Needs one snapshot: a delivery that is parked between the two looks has no
+ * row in the first, and a cursor behind it in the second, and reads as
+ * delivered. PostgreSQL gives none at `read committed`: there such an answer is
+ * possible. */
 static int look_all(question *q, stg_db *db)
 {
     char number[16];
@@ -243,6 +263,8 @@ static int look_all(question *q, stg_db *db)
     return rc == SQLITE_OK && q->texts.is_short ? SQLITE_NOMEM : rc;
 }
 
+/* The transaction only reads, so it is rolled back. Runs again from the
+ * start when the server went away: `count` is set back for that. */
 static int look(stg_store_request *e, stg_db *db)
 {
     question *q = STG_HOLDER(&e->link, question, request.link);

@@ -1,3 +1,9 @@
+/* A store in a file is opened by the hub: checked, set up, and made where there
+ * is none.
+ *
+ * What is set for the connection (WAL, synchronous = FULL, the quota in pages)
+ * comes before the first transaction: SQLite takes the page size and the
+ * journal only then. */
 #include "store/store_file.h"
 
 #include <inttypes.h>
@@ -45,7 +51,9 @@ static int begin_meta(stg_db *db)
     return rc == SQLITE_OK ? stg_meta_write(db, "incarnations", 0) : rc;
 }
 
-/* In one transaction: a file is never half a store. */
+/* Makes the tables of a new store, and reads what a known one has: in one
+ * transaction, so that a file is never half a store. Parked rows are pulled in
+ * here, before a thread can fetch them. */
 static int bring_up(stg_db *db, stg_epochs *epochs)
 {
     uint64_t version, incarnations = 0;
@@ -67,7 +75,8 @@ static int bring_up(stg_db *db, stg_epochs *epochs)
     return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
 }
 
-/* Another process that writes for longer than a second has lost its way. */
+/* At the start, another process that still writes after STG_SQL_BUSY_MS is not
+ * waited for: an operator waits for the words. */
 static bool is_enough(void *ctx)
 {
     (void)ctx;

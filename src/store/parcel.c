@@ -41,6 +41,8 @@ size_t stg_parcel_size(const stg_parcel *p)
            p->body.size;
 }
 
+/* Writes version 1 where it is enough, so that messages without a source cost
+ * no byte more. The caller has stg_parcel_size() bytes. */
 void stg_parcel_pack(const stg_parcel *p, void *bytes)
 {
     unsigned char *at = bytes;
@@ -78,6 +80,7 @@ static bool take_source(stg_span *left, size_t size, stg_span *span)
     return size == ABSENT || take(left, size, span);
 }
 
+/* Checks every size; where it fails, *p is left as it was. */
 bool stg_parcel_unpack(stg_parcel *p, const void *bytes, size_t size)
 {
     const unsigned char *head = bytes;
@@ -108,6 +111,8 @@ bool stg_parcel_is_key(stg_span key)
            stg_header_is_value(key);
 }
 
+/* 0 means "no key", and so a key whose hash is 0 has 1. Stored rows rely on the
+ * function: it cannot be changed. */
 uint64_t stg_parcel_hash(stg_span key)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);

@@ -1,4 +1,13 @@
-/* Parked rows as they are read: one by its columns, and a lane's in order. */
+/* Parked rows as they are read: one by its columns, and a lane's in order.
+ *
+ * Columns are read by number, in the order of STG_PARKED_COLUMNS (rows.h): a
+ * new one goes to its end. Rows come in the order of stg_mark in flow (due,
+ * position, partition, replay), so that flow can go on behind the last one it
+ * has.
+ *
+ * What is read is gone with the next step, so each row of a fetch is copied
+ * into one piece of memory. is_all is a promise that flow relies on: it is set
+ * only when the statement came to its end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +30,7 @@ static stg_span span_of(stg_stmt *st, int column)
                                        : stg_sql_column_span(st, column);
 }
 
+/* A blob of another size reads as zeros. */
 static void read_progress(stg_progress *p, stg_stmt *st)
 {
     stg_span limited = stg_sql_column_span(st, 7);
@@ -80,8 +90,10 @@ struct stg_fetched_piece {
     unsigned char bytes[];
 };
 
-/* Each kind has an index of its own. All rows of an answer of PostgreSQL's come
- * at once, and some are of partitions that others have. */
+/* Each kind has an index of its own, and so a statement of its own. All rows of
+ * an answer of PostgreSQL's come at once, so there the statement has a limit;
+ * and it names the partitions that are claimed, for rows of other hubs are in
+ * the same table. */
 int stg_rows_prepare_fetch(stg_db *db, bool is_replay, stg_stmt **st)
 {
 #define FETCH(which, claimed, limit)                                        \
@@ -140,6 +152,8 @@ static bool add(stg_fetched *f, const stg_parked *p, size_t parcel_size)
     return true;
 }
 
+/* Takes rows_max rows, and the first one whatever its size. Bytes are those of
+ * the parcels; details and answers are not counted. */
 static int fetch_all(stg_stmt *st, uint32_t rows_max, stg_fetched *f)
 {
     size_t bytes = 0;
@@ -163,6 +177,8 @@ static int fetch_all(stg_stmt *st, uint32_t rows_max, stg_fetched *f)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* PostgreSQL's limit is one more than rows_max: the row that is not taken shows
+ * that these are not all. */
 int stg_rows_fetch(stg_stmt *st, uint32_t lane, const stg_mark *after,
                    uint32_t rows_max, const char *claimed, stg_fetched *f)
 {

@@ -1,4 +1,14 @@
-/* Partitions of a log that is not the queue are taken, and let go. */
+/* Partitions of a log that is not the queue are claimed, and given up.
+ *
+ * A call is one transaction of the writer's: find or make each partition's
+ * number, raise its generation (which fences whoever had it before), read its
+ * cursors, and only then judge whether the epoch is over: cursors that are read
+ * before may still move.
+ *
+ * The trap: the transaction may run again, after a server that went away, and
+ * other hubs add numbers meanwhile. So write_claims() reads the table behind
+ * the lock, and keeps nothing of its last run. The loop's own table changes in
+ * tell_claims(), when all is durable. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +44,8 @@ static taking *taking_of(stg_store_request *e)
     return STG_HOLDER(&e->link, taking, request.link);
 }
 
+/* Whether there is a row for the number, whatever is in it: the caller of
+ * the claim has compared it, and says in is_unsure if it proved nothing. */
 static int find_fingerprint(stg_db *db, uint32_t number, bool *is_there)
 {
     stg_stmt *st;
@@ -50,9 +62,11 @@ static int find_fingerprint(stg_db *db, uint32_t number, bool *is_there)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Whether numbers in this epoch name other messages than before. The end is as
- * old as the assignment: another hub may have read beyond it since. So it
- * counts only where no fingerprint tells. */
+/* Whether positions of this epoch name other messages than before: the topic
+ * was made again. `previous` says so outright. A cursor above the log's end
+ * says so, too, but that end was read when the partition was assigned, and
+ * another hub may have read beyond it since: so it counts only where no
+ * fingerprint tells. */
 static int evaluate_epoch(const asked *a, stg_db *db, bool *is_over)
 {
     bool is_above =
@@ -66,6 +80,8 @@ static int evaluate_epoch(const asked *a, stg_db *db, bool *is_over)
     return rc;
 }
 
+/* Numbers that have run out are this partition's fault alone: it is refused,
+ * and the others of the call are claimed. */
 static int make_number(asked *a, stg_store_writer *w)
 {
     int rc = stg_partitions_add(w->db, &a->ask, &a->now.p);
@@ -74,6 +90,8 @@ static int make_number(asked *a, stg_store_writer *w)
     return a->is_spent ? SQLITE_OK : rc;
 }
 
+/* Gives the partition a new number under a new, random epoch. The group's
+ * committed offset is of the deleted topic, and is noted to be ignored. */
 static int make_epoch(asked *a, stg_store_writer *w)
 {
     stg_partition_row *p = &a->now.p;
@@ -104,6 +122,8 @@ static stg_partition_row copy_of(const asked *a, const stg_partition_row *known)
     return same;
 }
 
+/* The newest number is the partition's; those below it are of epochs that
+ * are over. */
 static int find_number(asked *a, stg_store_writer *w)
 {
     const stg_partition_row *known =
@@ -135,6 +155,8 @@ static int find_numbers(taking *t, stg_store_writer *w, stg_taken **all,
     return rc;
 }
 
+/* Begins new epochs where the old ones are over; *all are then the new
+ * numbers, whose generations are still to be raised. */
 static int make_epochs(taking *t, stg_store_writer *w, stg_taken **all,
                        size_t *count)
 {
@@ -168,6 +190,7 @@ typedef struct earlier {
     size_t taken_count;
 } earlier;
 
+/* Notes all numbers of the partition that are older than the one it has now. */
 static bool note_earlier(earlier *e, asked *a)
 {
     const stg_partition_row *p = &a->now.p;
@@ -189,6 +212,8 @@ static bool note_earlier(earlier *e, asked *a)
     return true;
 }
 
+/* Called for the newest number first (stg_partitions_with_rows()). Rows of
+ * more than STG_CLAIMED_BEFORE_MAX earlier epochs wait for a later claim. */
 static void take_earlier(void *ctx, uint32_t number, uint64_t generation)
 {
     earlier *e = ctx;
@@ -224,7 +249,8 @@ static int look_earlier(taking *t, stg_store_writer *w, earlier *e)
     return rc;
 }
 
-/* Rows of earlier epochs go with the partition. */
+/* Claims earlier numbers of the partitions that still have rows, together
+ * with the partitions. In a file all rows are this hub's anyway. */
 static int take_before(taking *t, stg_store_writer *w)
 {
     earlier e = {.partitions = &w->partitions};
@@ -241,8 +267,10 @@ static int take_before(taking *t, stg_store_writer *w)
     return rc;
 }
 
-/* The offset that the group has committed, if it speaks of this epoch. Cursors
- * that hubs share count alone; but a new database has none. */
+/* The position below which lanes need not read: what the group has
+ * committed, if it is of this epoch and within the log. Where hubs share
+ * cursors these count alone, but a new database has none, and then begins at
+ * the group's. */
 static uint64_t floor_of(const asked *a, bool is_shared)
 {
     uint64_t committed = a->ask.committed;
@@ -294,6 +322,8 @@ static void begin(taking *t)
     uv_mutex_unlock(&in->lock);
 }
 
+/* The second take is of the numbers that make_epochs() made. The old ones keep
+ * their raised generation, and take_before() claims them if they have rows. */
 static int claim_numbers(taking *t, stg_store_writer *w, stg_taken **all)
 {
     size_t count;
@@ -314,7 +344,8 @@ static int write_claims(stg_store_request *e, stg_store_writer *w)
     stg_taken **all = calloc(t->count, sizeof(stg_taken *));
     int rc = all == NULL ? SQLITE_NOMEM : SQLITE_OK;
 
-    // Its answer comes when the transaction has its lock.
+    // This is the first command that waits for an answer: when it comes, the
+    // transaction has its advisory lock, and no other hub claims meanwhile.
     if (rc == SQLITE_OK)
         rc = stg_partitions_load(&w->partitions, w->db, w->o->shard);
     if (rc == SQLITE_OK) {
@@ -334,7 +365,9 @@ static void refuse(asked *a, stg_status status, const char *words)
     a->answer = (stg_claimed){.status = status, .words = words};
 }
 
-/* The copy of the dead letters is of those partitions. */
+/* Only dead letters of partitions that this hub has claimed are copied by
+ * it: the thread that copies is told which they are. A file has no such
+ * list. */
 static void tell_claimed(stg_store *s)
 {
     char *claimed;
@@ -367,6 +400,8 @@ static bool note_asked(stg_store *s, const asked *a)
     return is_noted;
 }
 
+/* Without room nothing of the call is written, so is_full refuses all its
+ * partitions; one that is refused anyway keeps its own reason. */
 static void evaluate(asked *a, bool is_full)
 {
     if (a->is_back)
@@ -379,6 +414,8 @@ static void evaluate(asked *a, bool is_full)
         refuse(a, STG_IO, "the store is full: a partition cannot be taken");
 }
 
+/* All partitions are noted before the first done() is called, for a caller
+ * may fetch their rows at once, and unclaimed rows are dropped. */
 static void tell_claims(stg_store_request *e)
 {
     taking *t = taking_of(e);
@@ -446,6 +483,7 @@ void stg_store_claim(stg_store *s, const stg_claim_ask *asks, size_t count,
     stg_store_request_send(s, &t->request);
 }
 
+/* Read by begin() on the writer's thread, under the queue's lock. */
 void stg_store_take_back(stg_store *s, void *ctx)
 {
     if (!stg_request_queue_take_back(&s->in, ctx))
@@ -462,6 +500,7 @@ void stg_store_unclaim(stg_store *s, uint32_t number)
     tell_claimed(s);
 }
 
+/* Six bytes a number: a comma, and at most five digits. */
 char *stg_store_claimed(const stg_store *s)
 {
     char *list = malloc(4 + 6 * (size_t)s->partitions.count), *to = list;

@@ -55,6 +55,8 @@ static bool make_room(stg_partitions *p, uint32_t number)
     return true;
 }
 
+/* The row's address changes: a pointer from stg_partitions_get() is of no use
+ * behind this call. */
 stg_partition_row *stg_partitions_set(stg_partitions *p,
                                       const stg_partition_row *one)
 {
@@ -77,7 +79,8 @@ stg_partition_row *stg_partitions_set(stg_partitions *p,
     return same;
 }
 
-/* Numbers from there on are not known any more. */
+/* Forgets the numbers from there on: they may be of a transaction that was
+ * rolled back. */
 static void cut(stg_partitions *p, uint32_t from)
 {
     while (p->count > from) {
@@ -86,6 +89,7 @@ static void cut(stg_partitions *p, uint32_t from)
     }
 }
 
+/* From the highest number down: numbers rise with the epochs of a partition. */
 const stg_partition_row *stg_partitions_newest(const stg_partitions *p,
                                                const stg_claim_ask *ask,
                                                uint32_t below)
@@ -127,6 +131,8 @@ static int read_row(stg_partition_row *one, stg_stmt *row)
     return SQLITE_OK;
 }
 
+/* A row that is known already stays: the generation in memory is what this hub
+ * was given, and is not replaced by another's. */
 static int load_row(stg_partitions *p, stg_stmt *row)
 {
     stg_partition_row one = {.log = (char *)stg_sql_text(row, 1),
@@ -141,6 +147,8 @@ static int load_row(stg_partitions *p, stg_stmt *row)
     return stg_partitions_set(p, &one) == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }
 
+/* What was read from the table before is not read again: a number's row never
+ * changes. */
 int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard)
 {
     stg_stmt *rows = NULL;
@@ -162,6 +170,8 @@ int stg_partitions_load(stg_partitions *p, stg_db *db, uint32_t shard)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* max + 1 is safe behind the lock that the transaction has
+ * (stg_sql_serialize()), as rows are never deleted. */
 int stg_partitions_add(stg_db *db, const stg_claim_ask *ask,
                        stg_partition_row *to)
 {
@@ -205,6 +215,7 @@ static int each_row(stg_stmt *st, int rc, stg_partitions_each *each, void *ctx)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* The newest epochs first: a claim takes so many only. */
 int stg_partitions_with_rows(stg_db *db, const char *list,
                              stg_partitions_each *each, void *ctx)
 {
@@ -219,6 +230,8 @@ int stg_partitions_with_rows(stg_db *db, const char *list,
     return each_row(st, rc, each, ctx);
 }
 
+/* ORDER BY: two hubs that raise the same numbers lock the rows in one order,
+ * and so cannot wait for each other. */
 int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
                          stg_partitions_each *each, void *ctx)
 {
@@ -263,8 +276,9 @@ static int fence_rows(stg_stmt *st, const stg_claim *claims, size_t count,
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* All at once; who wants to take one of them waits for the end of the
- * transaction. */
+/* Reads and locks the generations of all at once; who wants to take one of
+ * them waits for the end of the transaction. A number without a row is
+ * fenced, too. */
 static int fence_shared(stg_stmt *st, uint32_t shard, const stg_claim *claims,
                         size_t count, uint32_t *fenced, size_t *fenced_count)
 {
@@ -402,8 +416,8 @@ static int gather(handful *h, stg_taken *const *all, size_t count)
     return h->list == NULL ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-/* From the first command on nobody else writes them; so what is read then
- * stays. */
+/* Raises the generations first: from then on nobody else writes these rows, so
+ * what is read behind it stays. */
 static int take_handful(handful *h, stg_store_writer *w)
 {
     bool is_shared = stg_sql_is_shared(w->db);
@@ -419,6 +433,8 @@ static int take_handful(handful *h, stg_store_writer *w)
                : rc;
 }
 
+/* Sets the generations in the writer's table within the transaction: where a
+ * server went away, the request runs again and sets them anew. */
 int stg_taken_take(stg_taken *const *all, size_t count, stg_store_writer *w)
 {
     handful h;

@@ -31,6 +31,7 @@ static int compare_ids(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+/* Sorted, for search_ids() and intersect() rely on that. */
 static const uint64_t *copy_ids(stg_arena *a, const uint64_t *ids, size_t count)
 {
     uint64_t *same = stg_arena_bytes(a, (count + 1) * sizeof *same);
@@ -78,6 +79,7 @@ static int add(stg_found *found, stg_stmt *st, bool is_whole)
     return found->texts.is_short ? SQLITE_NOMEM : SQLITE_OK;
 }
 
+/* Also empties what was found before: texts of an earlier page are gone. */
 static bool make_room(stg_found *found, size_t rows)
 {
     stg_arena_free(&found->texts);
@@ -175,6 +177,7 @@ int stg_find_is_target(stg_db *db, const char *name, bool *is_known)
     return rc;
 }
 
+/* UINT64_MAX: the queue is empty, and so every position is below its first. */
 int stg_find_first(stg_db *db, uint64_t *position)
 {
     int rc = stg_sql_ask(db,
@@ -189,6 +192,9 @@ int stg_find_first(stg_db *db, uint64_t *position)
 
 /* -- those that have changed ------------------------------------------------- */
 
+/* In a file, versions rise with each change, and one cursor is enough. Hubs
+ * that share a database change rows at the same time, and a later version may
+ * be committed first: so each row says which version of it was copied. */
 int stg_find_prepare_changed(stg_db *db, stg_stmt **st)
 {
     return stg_sql_prepare(
@@ -247,6 +253,8 @@ static const char *newest_of(stg_stmt *st)
                                    : STG_LETTER_LAST_ATTEMPT_AT);
 }
 
+/* A letter for one message has one time; a bulk row has a span, and is in time
+ * if its span and the filter's meet. */
 static bool is_in_time(stg_stmt *st, const stg_filter *f)
 {
     const char *at = stg_sql_text(st, STG_LETTER_CREATED_AT);
@@ -275,7 +283,8 @@ typedef struct search {
     uint64_t last; /* that was looked at */
 } search;
 
-/* The row that st is at. False: it is enough. */
+/* Tests the row that st is at. False: the page is full, or enough rows were
+ * looked at; found->next is then the id to go on from. */
 static bool take(search *s, stg_stmt *st, int *rc)
 {
     s->last = stg_sql_column(st, STG_LETTER_ID);

@@ -1,9 +1,15 @@
+/* The query thread: requests that look, for operators, and those that are to
+ * look later (request.at).
+ *
+ * It has a connection of its own, and each look is repeated from its start
+ * where the server went away: a look must begin by forgetting what it found. */
 #include "store/reader.h"
 
 #include "host/process.h"
 
-/* The first that may be looked at, or when there will be one. At the end nobody
- * waits. */
+/* Takes the first request whose time has come; *at is when there will be one.
+ * When the store closes, those that wait are taken at once: so their owners
+ * hear of the end. */
 static stg_store_request *first_due(stg_request_queue *in, uint64_t now,
                                     uint64_t *at)
 {

@@ -12,6 +12,8 @@
 
 #include "store/schema.h"
 
+/* Bulk rows of the queue need their bodies until they are replayed: `needed` is
+ * where the first of them begins. */
 static int prepare(stg_queue *q, stg_db *db)
 {
     const struct {
@@ -206,6 +208,8 @@ int stg_queue_load(stg_queue *q, stg_db *db)
 
 /* -- appending ------------------------------------------------------------- */
 
+/* created_at is in ms in the table and in stg_queue_place, and in ns in a
+ * record. */
 int stg_queue_add(stg_queue *q, const stg_parcel *p, stg_ns wall,
                   uint64_t *position)
 {
@@ -228,6 +232,8 @@ int stg_queue_note(stg_queue *q)
 
 /* -- trimming -------------------------------------------------------------- */
 
+/* Never deletes beyond `limit`; where one message alone is larger than
+ * bytes_max, it still goes. */
 int stg_queue_trim(stg_queue *q, uint64_t limit, size_t rows_max,
                    uint64_t bytes_max)
 {

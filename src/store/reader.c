@@ -12,6 +12,7 @@
 #include "store/postgres/open.h"
 #include "store/sqlite.h"
 
+/* One list for reads and fetches: the reader takes the first that is ready. */
 static void ask_reader(stg_store *s, stg_store_request *e)
 {
     uv_mutex_lock(&s->in.lock);
@@ -38,6 +39,8 @@ static reading *reading_of(stg_store_request *e)
     return STG_HOLDER(&e->link, reading, request.link);
 }
 
+/* `seen` keeps a read that waits from being tried again before something new is
+ * durable. */
 static bool is_ready(stg_store_request *e, const stg_request_queue *in)
 {
     reading *r = reading_of(e);
@@ -57,6 +60,8 @@ static int read_messages(stg_store_request *e, stg_store_reader *reader)
                                                               : rc;
 }
 
+/* Without records it goes on from where it was; gaps are passed by the last
+ * position. */
 static void tell_messages(stg_store_request *e)
 {
     const reading *r = reading_of(e);
@@ -138,7 +143,8 @@ static int fetch_rows(stg_store_request *e, stg_store_reader *reader)
     return rc;
 }
 
-/* What was let go since it was asked for. */
+/* Drops rows of partitions that were let go since the fetch was sent: their
+ * next owner has them by now. */
 static void drop_unclaimed(const stg_store *s, stg_fetched *f)
 {
     size_t kept = 0;
@@ -227,6 +233,7 @@ static stg_store_request *take(stg_request_queue *in)
     return e;
 }
 
+/* At the end of the list, where it does not hold up others. */
 static void put_back(stg_request_queue *in, stg_store_request *e)
 {
     uv_mutex_lock(&in->lock);
@@ -312,6 +319,8 @@ static bool is_over(void *ctx)
     return over;
 }
 
+/* A file is asked again for as long as it takes; a server until PATIENCE after
+ * the store began to close. */
 bool stg_store_again(stg_read_retry *a, stg_db *db, int rc)
 {
     // Another process has it for a moment; nothing was read yet.

@@ -23,6 +23,7 @@ void stg_replay_job_free(stg_replay_job *r)
     free(r);
 }
 
+/* done() is called before r is freed, for the sum's `held` is r's memory. */
 void stg_replay_job_finish(stg_replay_job *r, stg_letters_end end)
 {
     if (end != STG_LETTERS_DONE)
@@ -39,6 +40,9 @@ static stg_replay_job_step *step_of(stg_store_request *e)
     return STG_HOLDER(&e->link, stg_replay_job_step, request.link);
 }
 
+/* The step gives the replay back before then(): from here on freeing the
+ * step does not free it. then() ends with a new step, or with the end of the
+ * replay. */
 static void tell_step(stg_store_request *e)
 {
     stg_replay_job_step *s = step_of(e);
@@ -82,12 +86,15 @@ stg_replay_job_step_new(stg_replay_job *r,
 
 /* -- a page ---------------------------------------------------------------- */
 
+/* Reads from r on the query thread: the loop leaves r alone while a step is
+ * under way. */
 static int look_page(stg_store_request *e, stg_db *db)
 {
     stg_replay_job *r = step_of(e)->r;
     int rc = SQLITE_OK;
 
-    // What is sent again may end badly at once, and so without an end.
+    // Only letters that are there at the start are replayed: one that fails
+    // again makes a new letter, and would be found again without an end.
     if (r->after == 0)
         rc = stg_sql_ask(
             db, "SELECT coalesce(max(id), 0) FROM failed_broadcast_logs",
@@ -98,6 +105,7 @@ static int look_page(stg_store_request *e, stg_db *db)
     return rc;
 }
 
+/* Cuts letters that are newer than the first look (r->last). */
 static void cut_page(stg_replay_job *r)
 {
     stg_found *f = &r->found;
@@ -132,6 +140,7 @@ static void ask_page(stg_replay_job *r)
 
 /* -- waiting for room ------------------------------------------------------ */
 
+/* Asked anew before each step: flow fills the lane meanwhile. */
 uint64_t stg_replay_job_room(const stg_replay_job *r, uint32_t lane)
 {
     const stg_store_options *o = &r->s->o;
@@ -157,7 +166,8 @@ void stg_replay_job_leave(stg_replay_job *r, const stg_letter *l,
     r->sum.end = end;
 }
 
-/* And so does the rest of its lane's. */
+/* Gives up on the lane for this replay, after it had no room for `patience`.
+ * Its other letters are passed over, or each would wait as long. */
 static void hold(stg_replay_job *r, const stg_letter *l)
 {
     uint32_t *lanes =
@@ -171,6 +181,7 @@ static void hold(stg_replay_job *r, const stg_letter *l)
     r->held_lanes[r->held_count++] = l->lane;
 }
 
+/* A look that only waits until request.at: the query thread is the timer. */
 static int look_nowhere(stg_store_request *e, stg_db *db)
 {
     (void)e;
@@ -195,7 +206,9 @@ void stg_replay_job_rest(stg_replay_job *r)
     stg_store_request_send(r->s, &s->request);
 }
 
-/* False: it was waited for long enough. */
+/* Waits for room in the letter's lane. False: it was waited for long enough.
+ * The time counts from the last message that was parked
+ * (stg_replay_job_count()). */
 static bool waits(stg_replay_job *r, const stg_letter *l)
 {
     uint64_t now = uv_hrtime();
@@ -245,7 +258,10 @@ void stg_replay_job_tell(stg_replay_job *r, stg_replay_job_step *s)
     }
 }
 
-/* The books: what was parked of one lane, in the transaction that did it. */
+/* Moves what was parked from dead to parked in the books, in the transaction
+ * that did it: once for each lane and partition of the step. With the answer
+ * s->number becomes replays_told, by which a group that was made before it is
+ * told apart. */
 int stg_replay_job_move_books(stg_store_writer *w, stg_replay_job_step *s)
 {
     int rc = SQLITE_OK;
@@ -269,6 +285,8 @@ int stg_replay_job_move_books(stg_store_writer *w, stg_replay_job_step *s)
     return rc;
 }
 
+/* A step that was fenced has zeroed results: its letters stay as they are, and
+ * are passed. */
 static void have_done(stg_replay_job *r, stg_replay_job_step *s)
 {
     if (s->request.is_full) {
@@ -284,6 +302,8 @@ static void have_done(stg_replay_job *r, stg_replay_job_step *s)
 
 /* -- letters --------------------------------------------------------------- */
 
+/* A drop needs no fence: it is a change of state alone, and parks nothing. The
+ * rows of claims stay locked until the transaction ends. */
 int stg_replay_job_fence(stg_store_writer *w, stg_replay_job_step *s)
 {
     stg_claim claims[STG_REPLAY_JOB_PIECE];
@@ -311,6 +331,7 @@ int stg_replay_job_fence(stg_store_writer *w, stg_replay_job_step *s)
     return rc;
 }
 
+/* May run again after a server went away: each call sets s->out[] anew. */
 static int write_letters(stg_store_request *e, stg_store_writer *w)
 {
     stg_replay_job_step *s = step_of(e);
@@ -339,7 +360,9 @@ static uint64_t count_lane(const stg_replay_job *r,
     return count;
 }
 
-/* As many as make a good transaction, and their lanes have room for. */
+/* Takes letters into the step, as many as make a good transaction and their
+ * lanes have room for; it ends at the first that needs another way (a bulk row,
+ * one of another hub's). */
 static void pick(stg_replay_job *r, stg_replay_job_step *s)
 {
     uint64_t bytes = 0;
@@ -375,6 +398,8 @@ static void do_letters(stg_replay_job *r)
 
 /* -- a dry run ------------------------------------------------------------- */
 
+/* Counts what a replay would do. Of a bulk row of the queue, messages below the
+ * first position are gone; what another log still has is not asked. */
 static void count_dry(stg_replay_job *r, size_t i)
 {
     const stg_letter *l = &r->found.letters[i];
@@ -407,7 +432,8 @@ static bool is_unclear(const stg_replay_job *r, const stg_letter *l)
            !o->knows(o->ctx, l->lane);
 }
 
-/* Those that nothing can be done for. */
+/* Whether the letter at r->at needs nothing more: it was counted, or its lane
+ * is held. */
 static bool passes(stg_replay_job *r)
 {
     if (r->is_dry) {
@@ -427,6 +453,9 @@ static bool passes(stg_replay_job *r)
     return is_held(r, r->found.letters[r->at].lane);
 }
 
+/* Goes on with the letter at r->at until a request is sent or the replay ends.
+ * Whether a letter is this hub's is asked before its lane's room, for another
+ * hub parks it in a lane of its own. */
 void stg_replay_job_advance(stg_replay_job *r)
 {
     if (r->s->closed != NULL) {
@@ -465,6 +494,7 @@ void stg_replay_job_advance(stg_replay_job *r)
         ask_page(r);
 }
 
+/* Only letters that are dead are found, whatever state the filter names. */
 static void begin(stg_store *s, const stg_letter_filter *f, stg_replay_job how,
                   stg_letters_sum_fn *done, void *ctx)
 {

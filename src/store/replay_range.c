@@ -1,4 +1,13 @@
-/* Bulk rows are replayed from their front, piece by piece. */
+/* Bulk rows are replayed from their front, piece by piece.
+ *
+ * A piece is read first, outside of any transaction: from the queue by the
+ * query thread, or from another log by o.read. Then the writer parks the
+ * messages that the target wants, and moves the row's front behind them. What
+ * was read may be old by then: if the row does not begin where the piece does,
+ * or the partition is another hub's, nothing is written.
+ *
+ * The trap is a lack of memory: the replay is freed with the step, so r must
+ * not be touched behind it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +20,8 @@ static stg_replay_job_step *step_of(stg_store_request *e)
 
 /* -- bulk rows ------------------------------------------------------------ */
 
+/* The body stays in the store: the writer copies it from there when it parks
+ * the message, and a filter does not need it. */
 static int scan_row(stg_replay_job_step *s, stg_stmt *st, uint64_t *bytes)
 {
     stg_parcel *p = &s->parcels[s->bite.count];
@@ -23,7 +34,9 @@ static int scan_row(stg_replay_job_step *s, stg_stmt *st, uint64_t *bytes)
     return s->texts.is_short ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-/* Which messages there are from the row's front on, without their bodies. */
+/* Reads which messages there are from the row's front on. If the row's end is
+ * reached, the piece reaches to there, too, though the last messages may have
+ * been deleted: what is missing then counts as expired. */
 static int look_range(stg_store_request *e, stg_db *db)
 {
     stg_replay_job_step *s = step_of(e);
@@ -52,6 +65,8 @@ static int look_range(stg_store_request *e, stg_db *db)
     return SQLITE_OK;
 }
 
+/* stg_replay_job_fence() checks one letter here: count is 1, and partitions[0]
+ * is its partition, or 0 for the queue, which is not fenced. */
 static int write_range(stg_store_request *e, stg_store_writer *w)
 {
     stg_replay_job_step *s = step_of(e);
@@ -66,8 +81,9 @@ static int write_range(stg_store_request *e, stg_store_writer *w)
     return rc == SQLITE_OK ? stg_replay_job_move_books(w, s) : rc;
 }
 
-/* The row goes on from its new front, up to where it was found to end; one
- * that has changed meanwhile is left to another call. */
+/* The row goes on from its new front, up to where it was found to end.
+ * out->next is 0 for a row that is over, and for one that has changed or was
+ * fenced meanwhile: that is left to another call. */
 static void have_bitten(stg_replay_job *r, stg_replay_job_step *s)
 {
     stg_letter *l = &r->found.letters[r->at];
@@ -90,7 +106,9 @@ static void have_bitten(stg_replay_job *r, stg_replay_job_step *s)
 }
 
 /* Chooses the messages that the target wants, and no more than the lane has
- * room for. */
+ * room for: the piece ends before the first that does not fit. The lane may
+ * have become full since it was asked; one message is taken all the same, or
+ * the replay would stay where it is. */
 static void choose(stg_replay_job *r, stg_replay_job_step *to,
                    const stg_replay_job_step *from, const stg_letter *l)
 {
@@ -135,7 +153,8 @@ static bool is_unread(const stg_replay_job *r, uint32_t partition)
     return false;
 }
 
-/* Nor are the other letters of the partition asked for. */
+/* Leaves the letter dead. Other letters of the partition are not asked for in
+ * this replay, for each would wait for TRIES reads. */
 static void give_up(stg_replay_job *r, const stg_letter *l)
 {
     uint32_t *unread =
@@ -150,8 +169,9 @@ static void give_up(stg_replay_job *r, const stg_letter *l)
     r->unread[r->unread_count++] = l->partition;
 }
 
-/* It was answered, though nothing came of it. After a pause, for the answer may
- * have come within the call. */
+/* The read was answered, but brought nothing above the row's front. The next
+ * try comes after a pause, for the answer may have come within the call, and
+ * would recurse. */
 static void have_nothing(stg_replay_job *r, const stg_letter *l)
 {
     if (++r->tries == TRIES)
@@ -159,8 +179,9 @@ static void have_nothing(stg_replay_job *r, const stg_letter *l)
     stg_replay_job_rest(r);
 }
 
-/* Adds a record that the target wants, if the lane has room for it. A body
- * that was too large when it was read before is so now. */
+/* Adds a record that the target wants, if the lane has room for it. true_size:
+ * the body is too large to be sent, as it was when it was routed. The bytes are
+ * lent for the call, and copied. */
 static void add_record(stg_replay_job *r, stg_replay_job_step *s,
                        const stg_record *record, const stg_letter *l,
                        uint64_t room)
@@ -202,7 +223,7 @@ static void take_records(stg_replay_job *r, stg_replay_job_step *s,
                     .positions = s->positions,
                     .records = s->records,
                     .to = l->last_position};
-    // Positions that it does not give up to there have expired.
+    // Positions up to `to` that are not among the records have expired.
     if (next <= l->last_position)
         b->to = next - 1;
     for (size_t i = 0; i < count; i++) {
@@ -214,6 +235,9 @@ static void take_records(stg_replay_job *r, stg_replay_job_step *s,
     }
 }
 
+/* Called on the loop, perhaps within read_log(). While the store closes, a
+ * replay ends here; one whose answer never comes is freed by
+ * stg_replay_job_drop_readings(). */
 static void have_records(void *ctx, const stg_record *records, size_t count,
                          uint64_t next)
 {
@@ -258,7 +282,8 @@ static void read_log(stg_replay_job *r, const stg_letter *l)
             have_records, r);
 }
 
-/* Whether it cannot be read at all. */
+/* Whether a bulk row's log cannot be read: nobody reads it here, or its
+ * partition was given up. The queue always can. */
 bool stg_replay_job_is_unread(const stg_replay_job *r, const stg_letter *l)
 {
     return !r->is_drop && l->last_position > 0 && l->partition != 0 &&

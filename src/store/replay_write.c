@@ -114,6 +114,8 @@ typedef struct letter {
     uint64_t position, last, count, eaten, key_hash;
 } letter;
 
+/* Finds a letter that is dead; *out is set anew, with its lane and
+ * partition. */
 static int find(stg_replays *r, uint64_t id, letter *l, stg_replayed *out)
 {
     int rc = stg_sql_bind(r->look, "u", id);
@@ -180,6 +182,8 @@ int stg_replays_drop(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
 
 /* -- bulk rows ------------------------------------------------------------ */
 
+/* 0 rows where the message has a row of its own, or is gone: it is passed
+ * over. */
 static int park_message(stg_replays *r, const stg_bite *b, size_t i,
                         stg_ns wall, stg_replayed *out)
 {

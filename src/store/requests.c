@@ -45,6 +45,7 @@ no_writer_wake:
     return false;
 }
 
+/* Nobody is told: free() alone is what a request that was not answered gets. */
 void stg_store_requests_free(stg_list *requests)
 {
     stg_link *link;
@@ -56,6 +57,7 @@ void stg_store_requests_free(stg_list *requests)
     }
 }
 
+/* All threads have ended, and the loop's handle is closed. */
 void stg_request_queue_free(stg_request_queue *in)
 {
     stg_store_requests_free(&in->appends);
@@ -76,6 +78,8 @@ void stg_request_queue_free(stg_request_queue *in)
     uv_mutex_destroy(&in->lock);
 }
 
+/* The list decides the thread: a request that looks goes to the query thread,
+ * and any other to the writer. */
 void stg_store_request_send(stg_store *s, stg_store_request *e)
 {
     bool looks = e->look != NULL;
@@ -86,7 +90,8 @@ void stg_store_request_send(stg_store *s, stg_store_request *e)
     uv_mutex_unlock(&s->in.lock);
 }
 
-/* There may be letters of those that are new. */
+/* Letters of partitions that are new may wait to be copied: dead_groups rises,
+ * so that their thread looks again. */
 void stg_request_queue_set_claimed(stg_request_queue *in, char *claimed)
 {
     uv_mutex_lock(&in->lock);
@@ -97,6 +102,8 @@ void stg_request_queue_set_claimed(stg_request_queue *in, char *claimed)
     uv_mutex_unlock(&in->lock);
 }
 
+/* Kept until the claim is answered: tell_claims() calls
+ * stg_request_queue_forget_back(). */
 bool stg_request_queue_take_back(stg_request_queue *in, void *ctx)
 {
     size_t room = in->back_room == 0 ? 16 : 2 * in->back_room;
@@ -125,6 +132,7 @@ bool stg_request_queue_is_taken_back(const stg_request_queue *in,
     return false;
 }
 
+/* All marks with this ctx go: a ctx may be claimed, and taken back, again. */
 void stg_request_queue_forget_back(stg_request_queue *in, const void *ctx)
 {
     size_t kept = 0;
@@ -137,6 +145,7 @@ void stg_request_queue_forget_back(stg_request_queue *in, const void *ctx)
     uv_mutex_unlock(&in->lock);
 }
 
+/* The signal may be one with others': the loop takes all that there is. */
 void stg_request_queue_answer(stg_request_queue *in, stg_store_request *e)
 {
     uv_mutex_lock(&in->lock);
@@ -153,6 +162,8 @@ void stg_request_queue_answer_all(stg_request_queue *in, stg_list *requests)
     uv_async_send(&in->answered);
 }
 
+/* By the writer alone, also within a wait: whoever pings wants to know that its
+ * thread comes around. */
 void stg_request_queue_answer_pings(stg_request_queue *in)
 {
     if (stg_list_is_empty(&in->pings))
@@ -172,6 +183,8 @@ void stg_request_queue_leave(stg_request_queue *in)
     uv_async_send(&in->answered);
 }
 
+/* The first reason is kept, for others follow from it. All threads are woken,
+ * and end; the writer tells the loop when it has answered what it had. */
 void stg_request_queue_break(stg_request_queue *in, const stg_error *why)
 {
     uv_mutex_lock(&in->lock);
@@ -195,6 +208,8 @@ typedef struct trouble {
     stg_error why;
 } trouble;
 
+/* is_away is the loop's copy, so that ask_lane() does not wait for a server
+ * that is known to be away. */
 static void tell_trouble(stg_store_request *e)
 {
     const trouble *t = STG_HOLDER(&e->link, trouble, request.link);
@@ -269,6 +284,7 @@ static void end_broken(stg_store *s)
         s->o.broken(s->o.ctx, &s->in.broken);
 }
 
+/* After the store broke nothing is told any more, and requests are freed. */
 static void tell(stg_store *s, stg_store_request *e)
 {
     e->s = s;
@@ -277,6 +293,8 @@ static void tell(stg_store *s, stg_store_request *e)
     e->free(e);
 }
 
+/* The state is read with the last, empty list, under one lock: an answer that
+ * was given before it cannot be missed. */
 void stg_store_answer(uv_async_t *async)
 {
     stg_store *s = async->data;

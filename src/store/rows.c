@@ -121,6 +121,9 @@ int stg_rows_prepare(stg_rows *r, stg_db *db)
     return rc == SQLITE_OK ? stg_ranges_prepare(&r->ranges, db) : rc;
 }
 
+/* Rises by one in a file. Hubs that share a database have no common counter:
+ * there it is the server's clock, or one more than the last if that is not
+ * ahead of it. */
 uint64_t stg_rows_version(stg_rows *r)
 {
     stg_ns wall;
@@ -235,6 +238,8 @@ static int cancel_some(stg_rows *r, const stg_change *c, uint64_t *position,
     return rc == SQLITE_DONE && is_any ? SQLITE_ROW : rc;
 }
 
+/* Makes a letter of each parked row, in pieces, and then deletes them all: the
+ * order matters, for the letters are read from these rows. */
 static int write_cancel(stg_rows *r, const stg_change *c, stg_ns wall)
 {
     uint64_t position = UINT64_MAX, replay = 0; // -1: before the first
@@ -251,6 +256,7 @@ static int write_cancel(stg_rows *r, const stg_change *c, stg_ns wall)
 
 /* -- parked rows ----------------------------------------------------------- */
 
+/* All zeros are stored as NULL. */
 static stg_span limited_of(const stg_progress *p)
 {
     for (size_t i = 0; i < sizeof p->limited; i++)
@@ -387,7 +393,8 @@ static bool clear_seen(stg_rows *r, size_t count)
     return r->seen != NULL;
 }
 
-/* How many of them are of different rows. */
+/* Counts the changes at the front that are of different rows: up to the first
+ * that is wide, or whose row was seen before. */
 static size_t count_rows(stg_rows *r, const stg_change *c, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -429,6 +436,8 @@ void stg_rows_free(stg_rows *r)
     r->seen_room = 0;
 }
 
+/* A due time is `wait` after `wall` at most. It is later where the clock was
+ * set back since the row was written. */
 static int pull_in(stg_db *db, const char *head, const char *partitions,
                    const char *tail, stg_ns wall)
 {

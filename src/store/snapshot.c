@@ -1,4 +1,5 @@
-/* Questions about letters: pages of them, and one whole. */
+/* Questions about letters: pages of them, and one whole. Each is a request of
+ * the query thread; what is found is the request's, and is lent to done(). */
 #include <stdlib.h>
 
 #include "store/internal.h"
@@ -19,6 +20,8 @@ typedef struct page {
     void *ctx;
 } page;
 
+/* Runs again from the start where a server went away: the page is emptied
+ * first. */
 static int look_page(stg_store_request *e, stg_db *db)
 {
     page *p = STG_HOLDER(&e->link, page, request.link);
@@ -43,6 +46,7 @@ static void free_page(stg_store_request *e)
     free(p);
 }
 
+/* rows_max is cut to 1000: a page is held in memory as a whole. */
 void stg_store_letters(stg_store *s, const stg_letter_filter *f, uint64_t after,
                        uint32_t rows_max, bool is_newest_first,
                        stg_letters_fn *done, void *ctx)

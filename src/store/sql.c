@@ -1,6 +1,13 @@
 /* Statements and their parameters, the same for both databases: the table of
- * calls does the rest (sqlite.c, postgres/stmt.c). A connection knows its
- * statements, and finalizes them when it closes. */
+ * calls does the rest (sqlite.c, postgres/stmt.c).
+ *
+ * A connection knows its statements, and finalizes them when it closes: so a
+ * pointer to a statement is not to be used, or finalized, behind
+ * stg_sql_close().
+ *
+ * Numbers are signed in both databases. 'u' cuts what is above INT64_MAX, so
+ * STG_NEVER comes back as INT64_MAX; 'h' keeps all 64 bits, and must be read by
+ * stg_sql_bits(), for stg_sql_column() reads a negative number as 0. */
 #include "store/sql.h"
 
 #include <inttypes.h>
@@ -106,6 +113,8 @@ int stg_sql_prepare_once(stg_db *db, stg_stmt **st, const char *text)
     return prepare(db, st, text, false);
 }
 
+/* A database that does not gather runs head and tail as one statement; `joint`
+ * is for the table of rows, which there is not. */
 int stg_sql_prepare_many(stg_db *db, stg_stmt **st, const char *head,
                          const char *joint, const char *tail)
 {
@@ -143,6 +152,8 @@ int stg_sql_prepare_list(stg_db *db, stg_stmt **st, const char *head,
     return rc;
 }
 
+/* Without numbers it is "NULL": `IN ()` is an error in PostgreSQL, and `IN
+ * (NULL)` is true of no row. */
 char *stg_sql_list(const uint32_t *numbers, size_t count)
 {
     char *list = malloc(sizeof "NULL" + 11 * count), *to = list;
@@ -170,6 +181,7 @@ void stg_sql_finalize(stg_stmt *st)
 
 /* -- parameters ------------------------------------------------------------ */
 
+/* Cuts, and does not wrap: a time of STG_NEVER must stay behind all others. */
 static stg_sql_value number_of(uint64_t number)
 {
     return (stg_sql_value){
@@ -177,6 +189,7 @@ static stg_sql_value number_of(uint64_t number)
         .number = number > INT64_MAX ? INT64_MAX : (sqlite3_int64)number};
 }
 
+/* A hash: its order means nothing, but each of its bits does. */
 static stg_sql_value bits_of(uint64_t number)
 {
     stg_sql_value value = {.kind = STG_SQL_NUMBER};
@@ -235,6 +248,8 @@ static bool read_value(stg_sql_value *value, char letter, va_list *args)
     }
 }
 
+/* A letter that there is not is SQLITE_MISUSE: the compiler does not check
+ * them. */
 static int bind_all(stg_stmt *st, int at, const char *letters, va_list *args)
 {
     stg_sql_value value;
@@ -286,6 +301,8 @@ int stg_sql_reset(stg_stmt *st)
     return st == NULL ? SQLITE_OK : st->db->calls->reset(st);
 }
 
+/* Resets the statement when it had a row: in a file, a statement that is left
+ * in its middle holds a read transaction open. */
 int stg_sql_number(stg_stmt *st, uint64_t *number)
 {
     int rc = stg_sql_step(st);
@@ -307,6 +324,8 @@ int stg_sql_ask(stg_db *db, const char *question, uint64_t *number)
     return rc;
 }
 
+/* A negative number is bits that 'h' has bound, or damage: 0 does less harm
+ * than a number above INT64_MAX. */
 uint64_t stg_sql_column(stg_stmt *st, int column)
 {
     sqlite3_int64 number = st->db->calls->number(st, column);
@@ -319,6 +338,8 @@ uint64_t stg_sql_bits(stg_stmt *st, int column)
     return (uint64_t)st->db->calls->number(st, column);
 }
 
+/* SQLite gives NULL for an empty blob: `at` is never NULL here, so NULL and
+ * empty are told apart by stg_sql_is_null() alone. */
 stg_span stg_sql_column_span(stg_stmt *st, int column)
 {
     stg_span span = st->db->calls->span(st, column);

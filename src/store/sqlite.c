@@ -43,6 +43,8 @@ static int exec(stg_db *db, const char *text)
     return sqlite3_exec(stg_sqlite_of(db), text, NULL, NULL, NULL);
 }
 
+/* Each try waits for STG_SQL_BUSY_MS; is_over() is asked between two of
+ * them. */
 static int begin(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
 {
     int rc;
@@ -53,6 +55,7 @@ static int begin(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
     return rc;
 }
 
+/* Extended codes have the primary one in their low byte. */
 static const char *advice(int rc)
 {
     switch (rc & 0xff) {
@@ -89,6 +92,8 @@ static void put_words(stg_error *err, const char *path, const char *what,
                          rc, advice(rc));
 }
 
+/* The words are made before the rollback, which makes the file forget its
+ * error. */
 static int end(stg_db *db, int rc, const char *path, stg_error *err)
 {
     if (rc == SQLITE_OK)
@@ -102,7 +107,7 @@ static int end(stg_db *db, int rc, const char *path, stg_error *err)
     return rc;
 }
 
-/* Its end is never unknown. */
+/* COMMIT of a file says by itself whether it was done. */
 static bool has_committed(stg_db *db)
 {
     (void)db;
@@ -150,6 +155,8 @@ static void finalize(stg_stmt *st)
     free(st);
 }
 
+/* SQLITE_STATIC: the bytes are lent until the statement ends, as sql.h says. A
+ * blob that is empty needs an address, or it would be NULL. */
 static int bind(stg_stmt *st, int at, const stg_sql_value *v)
 {
     sqlite3_stmt *one = stg_sqlite_statement(st);
@@ -175,6 +182,7 @@ static int step(stg_stmt *st)
     return rc;
 }
 
+/* Steps to the end also where rows come: RETURNING is not read by this call. */
 static int run(stg_stmt *st)
 {
     int rc;
@@ -185,6 +193,8 @@ static int run(stg_stmt *st)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* Of the connection's last write, which is this statement's only if nothing
+ * else was run since. */
 static uint64_t changes(stg_stmt *st, int *rc)
 {
     *rc = SQLITE_OK;
@@ -220,6 +230,8 @@ static const char *text(stg_stmt *st, int column)
     return (const char *)sqlite3_column_text(stg_sqlite_statement(st), column);
 }
 
+/* The size is asked for after the blob: SQLite promises it in that order
+ * only. */
 static stg_span span(stg_stmt *st, int column)
 {
     sqlite3_stmt *one = stg_sqlite_statement(st);
@@ -250,6 +262,8 @@ static const stg_sql_calls calls = {.close = close_file,
 
 /* -- opening --------------------------------------------------------------- */
 
+/* *db is set also where the file could not be opened, for its words; the caller
+ * closes it. */
 int stg_sqlite_open(stg_db **db, const char *path, int flags)
 {
     lite_db *made = calloc(1, sizeof *made);
@@ -263,6 +277,7 @@ int stg_sqlite_open(stg_db **db, const char *path, int flags)
     return sqlite3_open_v2(path, &made->file, flags, NULL);
 }
 
+/* NOMUTEX: the connection belongs to one thread at a time. */
 static int open_file(stg_db **db, const char *path, int flags)
 {
     int rc = stg_sqlite_open(db, path, flags | SQLITE_OPEN_NOMUTEX);

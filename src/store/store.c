@@ -1,3 +1,13 @@
+/* What the loop knows of a store without asking its threads, and the short
+ * calls.
+ *
+ * Names and numbers of lanes are the loop's own. In a file a new number is
+ * given here, and the writer writes it with its next transaction. Hubs that
+ * share a database must agree on the numbers, so there the database gives them,
+ * and the loop waits for its answer: a trap for whoever calls stg_store_lane()
+ * often.
+ *
+ * s->first and s->next are the loop's copies, as of the last answers. */
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -65,7 +75,9 @@ static void free_lane(stg_store_request *e)
     free(l);
 }
 
-/* It is written before, or with, the first row that needs it. */
+/* Gives a lane to the writer, which writes it before the first row that names
+ * it: stg_writer_begin() does so in whatever transaction comes next. No answer
+ * comes. */
 static bool send_lane(stg_store *s, uint32_t number, const char *name,
                       const char *url)
 {
@@ -89,7 +101,9 @@ static bool send_lane(stg_store *s, uint32_t number, const char *name,
     return true;
 }
 
-/* With a connection of the loop's own, which is made when it is needed. */
+/* Blocks the loop for one transaction on a connection of its own, which is made
+ * when it is first needed. While the server is known to be away it is not
+ * tried. */
 static bool ask_lane(stg_store *s, const char *name, const char *url,
                      uint32_t *lane, stg_error *err)
 {
@@ -122,6 +136,8 @@ bool stg_store_has_lane(const stg_store *s, const char *name)
     return stg_lanes_find(&s->lanes, name) != UINT32_MAX;
 }
 
+/* A number is asked for again when only the URL has changed: the row notes it.
+ * Its secret parts are masked before anything compares or stores them. */
 stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
                           uint32_t *lane, stg_error *err)
 {
@@ -168,6 +184,7 @@ stg_status stg_store_lanes(stg_store *s, stg_store_lane_fn *each, void *ctx,
     return STG_OK;
 }
 
+/* Blocks, by a connection of its own: the hub calls it at its start. */
 stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
                              stg_error *err)
 {
@@ -184,6 +201,8 @@ stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
 
 /* -- calls ----------------------------------------------------------------- */
 
+/* A call that cannot even be asked breaks the whole store: its caller waits for
+ * an answer that would never come. */
 void stg_store_lack_memory(stg_store *s)
 {
     stg_error why;
@@ -202,6 +221,7 @@ void *stg_store_new_request(stg_store *s, size_t size)
     return request;
 }
 
+/* The position only rises: the writer may delete what is below it. */
 void stg_store_commit(stg_store *s, uint64_t position)
 {
     uv_mutex_lock(&s->in.lock);
@@ -230,6 +250,8 @@ static void free_ping(stg_store_request *e)
     free(STG_HOLDER(&e->link, ping, request.link));
 }
 
+/* Pings are a list of their own, so that a writer that waits for the server
+ * answers them, too. */
 void stg_store_ping(stg_store *s, void (*done)(void *ctx), void *ctx)
 {
     ping *p = stg_store_new_request(s, sizeof *p);
@@ -264,6 +286,8 @@ static int write_note(stg_store_request *e, stg_store_writer *w)
                        (uint64_t)n->lane);
 }
 
+/* The table in memory follows the one on disk, never the other way: without
+ * room the lane stays as it was. */
 static void tell_note(stg_store_request *e)
 {
     const note *n = STG_HOLDER(&e->link, note, request.link);

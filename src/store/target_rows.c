@@ -48,6 +48,8 @@ void stg_target_table_free(stg_target_table *t)
     *t = (stg_target_table){.count = 0};
 }
 
+/* Every write but a removal raises the newest version, and a removal alone
+ * lowers the number: so a table with the same mark is the same. */
 int stg_target_mark_read(stg_target_mark *m, stg_db *db)
 {
     stg_stmt *st;
@@ -62,6 +64,8 @@ int stg_target_mark_read(stg_target_mark *m, stg_db *db)
     return rc;
 }
 
+/* Blocks, by a connection of its own: for the start, before targets are
+ * known. */
 stg_status stg_store_target_rows(stg_store *s, stg_target_rows_fn *each,
                                  void *ctx, stg_error *err)
 {
@@ -112,7 +116,8 @@ static int read_version(stg_db *db, const char *name, uint64_t *version)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Above that of every row. */
+/* Finds a version above that of every row. It is at least the time, so that a
+ * name that is removed and comes back has another one than before. */
 static int next_version(stg_db *db, uint64_t *version)
 {
     uint64_t newest = 0;
@@ -142,7 +147,9 @@ static int write_row(stg_db *db, const writing *w)
     return rc;
 }
 
-/* May be called again, where the first transaction was rolled back. */
+/* Runs again where the first transaction was rolled back. The trap: if its
+ * commit was done and never heard of (has_committed() in postgres/stmt.c), the
+ * second run finds the new version, and the caller hears DIFFERS. */
 static int write_target(stg_store_request *e, stg_store_writer *writer)
 {
     writing *w = writing_of(e);

@@ -26,7 +26,9 @@ static bool has_messages(const stg_store_writer *w)
     return w->queue.first < w->queue.next;
 }
 
-/* When the oldest message that is kept turns too old. */
+/* Finds the first position that is young enough. age_at is when the next one
+ * turns too old: at least 100 ms and at most a minute from now, for a clock may
+ * step. */
 static int look_at_age(stg_store_writer *w, uint64_t now)
 {
     stg_ns wall = stg_wall_now(), left;
@@ -49,6 +51,7 @@ static int look_at_age(stg_store_writer *w, uint64_t now)
     return SQLITE_OK;
 }
 
+/* Messages may fill half of the quota: the rest is for everything else. */
 static int look_at_room(stg_store_writer *w, uint64_t now)
 {
     uint64_t half = w->o->quota / 2, bytes = stg_queue_bytes(&w->queue);
@@ -136,6 +139,7 @@ static int limit_of(stg_store_writer *w, uint64_t *limit)
     return rc;
 }
 
+/* A rollback gives the rows back, so first and gone are set back, too. */
 static int trim_piece(stg_store_writer *w, uint64_t limit)
 {
     const stg_queue before = w->queue;
@@ -199,6 +203,7 @@ static int expire_keys(stg_store_writer *w, uint64_t now)
     return rc;
 }
 
+/* Late by a second at most, and a crash then repeats letters of that time. */
 static int note_letters(stg_store_writer *w)
 {
     int rc = stg_writer_begin(w);
@@ -294,7 +299,8 @@ static bool is_on_trial(const stg_store_writer *w)
     return w->url != NULL && stg_writer_is_stuck(w);
 }
 
-/* When there is nothing else to store: a write that changes nothing. */
+/* Where nothing else is to be stored, tries a write that changes no row: it
+ * needs the right to write, and a server that takes writes. */
 static int try_again(stg_store_writer *w, uint64_t now)
 {
     int rc;
@@ -337,6 +343,9 @@ static int make_room(stg_store_writer *w, uint64_t now)
     return rc == SQLITE_OK ? stg_writer_evict(w, now) : rc;
 }
 
+/* A full disk and a server that is away are no end: what can wait is tried
+ * again a second later. While it closes, letters that cannot be noted are given
+ * up, and are copied again after the next start. */
 static int tend(stg_store_writer *w, uint64_t now)
 {
     int rc = SQLITE_OK;

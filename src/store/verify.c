@@ -41,6 +41,8 @@ __attribute__((format(printf, 2, 3))) static void flaw(check *c,
 
 /* -- SQLite's -------------------------------------------------------------- */
 
+/* At most 20 findings: a damaged file has thousands of them, which say no
+ * more. */
 static int check_integrity(check *c)
 {
     stg_stmt *st = NULL;
@@ -59,7 +61,8 @@ static int check_integrity(check *c)
 
 /* -- what can be asked by a question each ---------------------------------- */
 
-/* How many rows are as they must not be. */
+/* Each question counts the rows that break a rule; 0 is right. A new rule
+ * between tables has its question here. */
 static const struct {
     const char *what;
     const char *question;
@@ -134,6 +137,8 @@ static int ask_questions(check *c)
 
 /* -- meta ------------------------------------------------------------------ */
 
+/* A missing value is a flaw, and not an error: the other checks go on. c->next
+ * stays 0 then, so that cursors are said to be beyond the log, too. */
 static int check_meta(check *c)
 {
     static const char *const names[] = {"next_position", "letters_version",
@@ -162,6 +167,9 @@ static int check_meta(check *c)
 
 /* -- cursors, and the books ------------------------------------------------ */
 
+/* Dead letters that were deleted still count in the books: deleted_letters has
+ * their number. A bulk row of evicted letters stands for letters that are
+ * counted there, and so is left out. */
 static int prepare_books(check *c)
 {
     int rc = stg_sql_prepare_once(
@@ -192,6 +200,7 @@ static void finish_books(check *c)
     stg_sql_finalize(c->lane);
 }
 
+/* Adds what was deleted, so that the sums are those of all time. */
 static int count_letters(check *c, const stg_cursor *cursor, uint64_t *dead,
                          uint64_t *cancelled)
 {
@@ -207,6 +216,8 @@ static int count_letters(check *c, const stg_cursor *cursor, uint64_t *dead,
     return stg_sql_reset(c->letters);
 }
 
+/* The rule I17 for one lane and partition. The table of parked rows is counted,
+ * for the cursor's text has them as of its last group. */
 static int check_books(check *c, const stg_cursor *cursor)
 {
     uint64_t rows = 0, dead = 0, cancelled = 0, sum;
@@ -239,6 +250,7 @@ static int check_books(check *c, const stg_cursor *cursor)
     return SQLITE_OK;
 }
 
+/* A target that is forgotten has lost its cursor in the same transaction. */
 static int check_lane(check *c, const stg_cursor *cursor)
 {
     uint64_t is_forgotten = 0;
@@ -254,6 +266,8 @@ static int check_lane(check *c, const stg_cursor *cursor)
     return rc;
 }
 
+/* Settled positions rise from the base. Where a topic ends the store does not
+ * know, so only the queue's are compared. */
 static void check_place(check *c, const stg_cursor *cursor)
 {
     uint64_t last = cursor->base;
@@ -268,6 +282,7 @@ static void check_place(check *c, const stg_cursor *cursor)
              cursor->lane);
 }
 
+/* stg_cursors_parse() cannot be stopped: after an error the others pass. */
 static void check_cursor(void *ctx, const stg_cursor *cursor)
 {
     check *c = ctx;

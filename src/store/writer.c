@@ -72,6 +72,8 @@ static bool wait_on(stg_store_writer *w)
     return over;
 }
 
+/* A server that is away is told at once; another process that writes to the
+ * file may end soon, and is told after TOLD_TRIES seconds. */
 static bool is_over(void *ctx)
 {
     stg_store_writer *w = ctx;
@@ -126,6 +128,7 @@ static int write_lanes(stg_store_writer *w)
     return rc;
 }
 
+/* Free pages of the file are room: SQLite uses them before the file grows. */
 static int measure(stg_store_writer *w)
 {
     uint64_t pages = 0, free_pages = 0;
@@ -137,6 +140,8 @@ static int measure(stg_store_writer *w)
     return rc;
 }
 
+/* Intake stops at 80 % of the quota: the last fifth is for what has to be
+ * stored about messages that were taken. */
 static void find_room(stg_store_writer *w)
 {
     w->room = stg_ns_sub(w->o->quota - w->o->quota / 5, w->used);
@@ -156,6 +161,7 @@ int stg_writer_begin(stg_store_writer *w)
     return rc == SQLITE_OK ? write_lanes(w) : rc;
 }
 
+/* Lanes stay in the list until a transaction that has them is durable. */
 int stg_writer_end(stg_store_writer *w, int rc)
 {
     if (rc == SQLITE_OK && w->url == NULL)
@@ -209,6 +215,8 @@ static bool has_committed(stg_store_writer *w)
            stg_sql_has_committed(w->db);
 }
 
+/* Versions that rose mean that letters have changed, and their thread is
+ * woken. */
 static int run_write(stg_store_writer *w, stg_store_request *e)
 {
     uint64_t version = w->rows.version;
@@ -305,6 +313,7 @@ static bool is_idle(stg_store_writer *w)
            w->request == NULL;
 }
 
+/* The view is of the last commit. */
 static void show(stg_store_writer *w)
 {
     w->in->view = (stg_store_view){

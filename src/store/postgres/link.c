@@ -38,6 +38,11 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Reads SQLSTATE by how it begins. What the server may get over by itself is
+ * AWAY, and is tried again: connections (08), conflicts and deadlocks (40),
+ * shutdown (57P), a cancelled statement (57014), a read-only standby (25006), a
+ * transaction that idled too long (25P03), too many clients (53300), no memory
+ * (53200), a lock timeout (55P03). The rest is told. */
 int stg_pg_code(const char *state)
 {
     static const char *const away[] = {"08",    "40",    "57P",
@@ -60,7 +65,8 @@ int stg_pg_code(const char *state)
     return begins(state, "23") ? SQLITE_CONSTRAINT : SQLITE_ERROR;
 }
 
-/* The first error counts: the others come of it. */
+/* Keeps the first error of a transaction: the others come of it, as the server
+ * skips all commands behind it. */
 static void fail(stg_pg *pg, int rc, const char *words)
 {
     if (pg->rc != SQLITE_OK)
@@ -79,12 +85,13 @@ static void fail_by(stg_pg *pg, const PGresult *r)
 
     fail(pg, stg_pg_code(state),
          words != NULL ? words : PQerrorMessage(pg->conn));
-    // It says good-bye.
+    // 57P is the server shutting down: it is away, and did not refuse anything.
     if (is_first)
         pg->is_refused = state != NULL && !begins(state, "57P");
 }
 
-/* Another try was of no use. */
+/* Counts a try that was of no use: the wait before the next one grows with
+ * it. */
 static void count(stg_pg *pg)
 {
     if (pg->tries < UINT32_MAX)
@@ -97,6 +104,8 @@ void stg_pg_succeed(stg_pg *pg)
     pg->tries = 0;
 }
 
+/* Ends the connection after whatever went wrong with it: pg->rc is AWAY then,
+ * also where an earlier error had another code. */
 static int lose(stg_pg *pg)
 {
     fail(pg, STG_SQL_AWAY,
@@ -117,6 +126,8 @@ static void hear_nothing(void *ctx, const char *message)
     (void)message;
 }
 
+/* A COMMIT that is still waited for is unknown from now on: has_committed()
+ * asks what became of it. Prepared statements are gone with the connection. */
 void stg_pg_disconnect(stg_pg *pg)
 {
     for (size_t i = 0; i < pg->wait_count; i++)
@@ -142,6 +153,8 @@ static const char set_up[] =
     "SET tcp_keepalives_count = 3;"
     "SET tcp_user_timeout = '20s'";
 
+/* Pipeline mode comes last: what the session does first is asked command by
+ * command (PQexec), which that mode does not allow. */
 static int open_session(stg_pg *pg)
 {
     PGresult *r = PQexec(pg->conn, set_up);
@@ -206,6 +219,10 @@ static bool rest(uint64_t wait, bool (*is_over)(void *ctx), void *ctx)
     return is_over == NULL || !is_over(ctx);
 }
 
+/* Blocks. The first try after a loss comes at once, the others after waits from
+ * 250 ms to 5 s; is_over() is asked about once a second. The count is of tries
+ * without a success (stg_pg_succeed()), not of connections: a server that lets
+ * everybody in and refuses what is written is not asked in a loop. */
 int stg_pg_revive(stg_pg *pg, bool (*is_over)(void *ctx), void *ctx)
 {
     stg_backoff b = stg_backoff_default();
@@ -228,6 +245,8 @@ int stg_pg_revive(stg_pg *pg, bool (*is_over)(void *ctx), void *ctx)
     return SQLITE_OK;
 }
 
+/* The answer's moment is taken as half of the way: the error is at most half of
+ * the round trip. */
 int stg_pg_read_clock(stg_pg *pg)
 {
     uint64_t asked_at = uv_hrtime(), middle, server;
@@ -295,6 +314,8 @@ static bool take_result(stg_pg *pg, PGresult **r)
     return true;
 }
 
+/* A COMMIT of a transaction that had an error is answered by "ROLLBACK", and
+ * with success: so its tag is looked at. */
 static void keep_result(stg_pg *pg, const stg_pg_wait *w, PGresult *r)
 {
     stg_pg_stmt *st = w->st;
@@ -311,6 +332,8 @@ static void keep_result(stg_pg *pg, const stg_pg_wait *w, PGresult *r)
     pg->result = r;
 }
 
+/* One command's result, and the NULL behind it. A PREPARE that failed, or was
+ * skipped, is sent again with the next use of its statement. */
 static bool take_one(stg_pg *pg, const stg_pg_wait *w)
 {
     PGresult *r, *end;
@@ -343,6 +366,9 @@ static bool take_sync(stg_pg *pg)
     return is_sync;
 }
 
+/* Sends a sync, and reads one result for each command in `waits`, and the
+ * sync's: one more or fewer means that both sides have lost count, and the
+ * connection is given up. */
 int stg_pg_settle(stg_pg *pg)
 {
     size_t taken = 0;
@@ -360,6 +386,7 @@ int stg_pg_settle(stg_pg *pg)
     return pg->rc;
 }
 
+/* The place in `waits` stays, for its result still comes. */
 void stg_pg_forget(stg_pg *pg, const stg_pg_stmt *st)
 {
     for (size_t i = 0; i < pg->wait_count; i++)

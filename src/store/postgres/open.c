@@ -1,3 +1,10 @@
+/* Opening connections to a store in PostgreSQL.
+ *
+ * The writer's is the first, and does what only one has to: it makes or checks
+ * the tables, agrees on the number of shards, asks for rights and reads the
+ * server's clock. All of that happens again whenever it connects anew
+ * (reopen_session()), for the server may be another one by then: a standby, or
+ * a restored copy. */
 #include "store/postgres/open.h"
 
 #include <stdio.h>
@@ -32,6 +39,9 @@ typedef struct opening {
     stg_error err;
 } opening;
 
+/* The order matters: tables first, for the rights are those of the tables. What
+ * a step refuses is kept in o->err; a connection that broke meanwhile is AWAY,
+ * whatever was asked. */
 static int open_session(stg_pg *pg, void *ctx)
 {
     opening *o = ctx;
@@ -56,6 +66,8 @@ static int open_session(stg_pg *pg, void *ctx)
     return o->status == STG_IO ? STG_SQL_AWAY : SQLITE_MISUSE;
 }
 
+/* Connects once, and says why it failed: at the start an operator waits for the
+ * words. Later tries are stg_pg_revive()'s. */
 static stg_status connect_first(stg_pg *pg, opening *o, stg_error *err)
 {
     stg_status status = stg_pg_url_check(pg->url, err);
@@ -119,6 +131,8 @@ stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err)
     return pg == NULL ? STG_IO : connect_first(pg, &o, err);
 }
 
+/* A connection beside the writer's: it relies on the tables that the writer has
+ * checked. */
 int stg_pg_open_another(stg_db **db, const char *url)
 {
     stg_pg *pg = stg_pg_new(url);

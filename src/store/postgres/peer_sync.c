@@ -1,7 +1,11 @@
 /* Changes of targets that other hubs were asked for: pause, resume, forget; and
- * targets that were added, changed or removed by calls. Each hub that shares the
- * store looks for them after a pause, and again. The rows of targets are read
- * only when their number or the newest version is another than it was. */
+ * targets that were added, changed or removed by calls.
+ *
+ * Each hub that shares the store looks for them 2 s after it did so last, and
+ * compares them with what it knows. The rows of targets are read only when
+ * their number or the newest version is another than it was. The trap is an
+ * answer that is older than a change of this hub's own: s->notes tells whether
+ * one was made meanwhile, and then the answer is dropped. */
 #include <stdlib.h>
 
 #include "store/internal.h"
@@ -68,6 +72,8 @@ static int look_lanes(stg_store_request *e, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* The mark is read before the rows, in a statement of its own: a row that
+ * changes in between is read now, and again with the next look. */
 static int look(stg_store_request *e, stg_db *db)
 {
     looking *l = looking_of(e);
@@ -92,6 +98,8 @@ static void forget(stg_store *s, uint32_t number)
         stg_lanes_forget(&s->lanes, number);
 }
 
+/* A lane without a mark is neither paused nor forgotten: a resume takes the
+ * mark away. */
 static void compare_lane(stg_store *s, uint32_t number, const marked *m)
 {
     stg_lane_name *lane = &s->lanes.names[number];
@@ -110,6 +118,7 @@ static void compare_lane(stg_store *s, uint32_t number, const marked *m)
         s->o.paused(s->o.ctx, number, is_paused);
 }
 
+/* Both lists rise by number, and are walked together. */
 static void compare(stg_store *s, const looking *l)
 {
     size_t at = 0;

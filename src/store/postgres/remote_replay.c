@@ -13,6 +13,8 @@ static const uint64_t pause_time = STG_S, held_time = 5 * STG_S;
 
 /* -- to ask ---------------------------------------------------------------- */
 
+/* A drop changes a row's state alone, which any hub may do; parking needs the
+ * owner of the partition. */
 bool stg_replay_job_is_ours(const stg_replay_job *r, const stg_letter *l)
 {
     const stg_partition_row *p;
@@ -23,6 +25,7 @@ bool stg_replay_job_is_ours(const stg_replay_job *r, const stg_letter *l)
     return p != NULL && p->is_claimed;
 }
 
+/* A letter that was replayed or dropped meanwhile is not dead, and stays so. */
 static int write_remote_replays(stg_store_request *e, stg_store_writer *w)
 {
     stg_replay_job_step *s =
@@ -39,7 +42,8 @@ static int write_remote_replays(stg_store_request *e, stg_store_writer *w)
     return rc;
 }
 
-/* They are on their way, though not by us. */
+/* Counts the letters as replayed, though another hub will do it: what becomes
+ * of them is not known here. */
 static void have_asked_others(stg_replay_job *r, stg_replay_job_step *s)
 {
     if (s->request.is_full) {
@@ -101,6 +105,8 @@ static int look_for_remote_replays(stg_store_request *e, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* A replay that could not be finished (a full lane, a log that is away) leaves
+ * its requests in the rows: the next look comes later then. */
 static void look_again(void *ctx, const stg_letters_sum *sum)
 {
     stg_store *s = ctx;
@@ -110,6 +116,8 @@ static void look_again(void *ctx, const stg_letters_sum *sum)
                                                                 : held_time);
 }
 
+/* These replays take the way of all others, with a filter of ids; so they are
+ * fenced, paced and counted as those. */
 static void have_remote_replays(stg_store_request *e)
 {
     const looking *l = STG_HOLDER(&e->link, looking, request.link);

@@ -1,4 +1,12 @@
-
+/* Rows that are gathered: many runs of one statement become one command.
+ *
+ * Values are kept column by column, each column as an array in the server's
+ * binary form; the command unnests them to a table of rows.
+ *
+ * One statement gathers at a time. Whoever sends anything else calls
+ * stg_pg_rows_flush() first, for the order of commands is that of their calls.
+ * Trap: rows of one command must differ in their keys (sql.h), for ON CONFLICT
+ * DO UPDATE cannot change a row twice. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +76,8 @@ void stg_pg_rows_drop(stg_pg *pg)
 
 /* -- arrays ---------------------------------------------------------------- */
 
+/* 32 bits, the highest byte first, as pq_getmsgint() of the server reads
+ * them. */
 static void put(char *to, uint32_t number)
 {
     to[0] = (char)(number >> 24);
@@ -76,6 +86,7 @@ static void put(char *to, uint32_t number)
     to[3] = (char)number;
 }
 
+/* The head is written last, when the count is known; its room is kept free. */
 static bool make_room(column *c, size_t more)
 {
     size_t room = c->room == 0 ? 256 : c->room;
@@ -95,6 +106,7 @@ static bool make_room(column *c, size_t more)
     return true;
 }
 
+/* A NULL is a size of -1, without bytes. */
 static bool add(column *c, const char *value, int size)
 {
     size_t bytes = value == NULL ? 0 : (size_t)size;
@@ -160,6 +172,8 @@ static char *write_text(const stg_pg_rows *r, int count)
 
 /* -- sending --------------------------------------------------------------- */
 
+/* Sends arrays under the statement's types for the time of the call: bind()
+ * sets the element's types, which the next rows need again. */
 static int send(stg_pg_stmt *one)
 {
     stg_pg_rows *r = one->rows;
@@ -194,7 +208,8 @@ int stg_pg_rows_flush(stg_pg *pg)
         return pg->rc;
     pg->gathering = NULL;
     rc = send(one);
-    // Without memory half of it would be committed.
+    // The error stays, although nothing was sent: else the transaction would be
+    // committed without these rows.
     if (rc != SQLITE_OK && pg->rc == SQLITE_OK)
         pg->rc = rc;
     clear(one->rows);
@@ -212,7 +227,8 @@ int stg_pg_rows_add(stg_pg_stmt *one)
     pg->gathering = one;
     for (int i = 0; i < one->count; i++) {
         if (!add(&r->columns[i], one->values[i], one->sizes[i])) {
-            // Its columns are of different lengths now.
+            // Some columns have the row by now, and some have not: all are
+            // dropped.
             stg_pg_rows_drop(pg);
             return pg->rc = SQLITE_NOMEM;
         }

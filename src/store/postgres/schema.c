@@ -1,3 +1,13 @@
+/* The tables of a store in PostgreSQL: making, checking, and agreeing on
+ * shards.
+ *
+ * They are made in one transaction behind an advisory lock, so that two hubs
+ * that start at once make them once; a database of another version is refused,
+ * and never changed. Everything here is asked on a new connection that is not
+ * in pipeline mode yet, one command after the other.
+ *
+ * Trap: the rights that are asked for are those of every "CREATE TABLE" in the
+ * text (list_tables()), and names[] holds 256 bytes of them. */
 #include "store/postgres/link.h"
 
 #include <inttypes.h>
@@ -21,14 +31,14 @@
  * claims: a row a number and shard. Who writes reads it FOR SHARE first, who
  * takes it updates it: so one waits for the other.
  *
- * parked: one index serves a row by its key and those of a partition. Of two that
- * begin alike a server without statistics takes either, and reads all of a lane's
- * rows for each that it writes.
+ * parked: one index serves a row by its key and those of a partition. Of two
+ * that begin alike a server without statistics takes either, and reads all of a
+ * lane's rows for each that it writes.
  *
- * parked, failed_broadcast_logs: of whoever has claimed their partition. version
- * is the wall clock when the row was changed, sent_version what a copy of the
- * dead letters has of it; is_requested: a hub that does not have the partition
- * was asked to send it again, and the one that has it will. */
+ * parked, failed_broadcast_logs: of whoever has claimed their partition.
+ * version is the wall clock when the row was changed, sent_version what a copy
+ * of the dead letters has of it; is_requested: a hub that does not have the
+ * partition was asked to send it again, and the one that has it will. */
 static const char tables[] =
     "CREATE TABLE stagger (version INTEGER NOT NULL);"
     "INSERT INTO stagger VALUES (" VERSION_TEXT
@@ -178,7 +188,8 @@ static const char tables[] =
 
 /* -- commands -------------------------------------------------------------- */
 
-/* STG_IO: it may get over it by itself. */
+/* STG_IO: the server may get over it by itself, and it is tried again.
+ * STG_INVALID: somebody must change something. */
 static stg_status status_of(const PGresult *r)
 {
     return stg_pg_code(PQresultErrorField(r, PG_DIAG_SQLSTATE)) == STG_SQL_AWAY
@@ -186,7 +197,7 @@ static stg_status status_of(const PGresult *r)
                : STG_INVALID;
 }
 
-/* Whatever it says goes into err. */
+/* Runs commands without results; the server's first line goes into err. */
 static stg_status command(PGconn *conn, const char *name, const char *text,
                           stg_error *err)
 {
@@ -266,6 +277,7 @@ static stg_status refuse_version(const char *name, int64_t version,
                           name, version, VERSION);
 }
 
+/* Behind the lock: whoever waited for it finds the tables made. */
 static stg_status make_tables(PGconn *conn, const char *name, stg_error *err)
 {
     int64_t version;
@@ -310,8 +322,8 @@ stg_status stg_pg_schema_check(PGconn *conn, const char *name, stg_error *err)
 }
 
 /* Whoever writes knows its rows by their keys. The server, which may have seen
- * the tables when they were empty, would read all of them, and keep that plan for
- * the time of the connection. */
+ * the tables when they were empty, would read all of them, and keep that plan
+ * for the time of the connection. */
 static const char by_keys[] =
     "SET plan_cache_mode = force_generic_plan;"
     "SET enable_seqscan = off;"
@@ -373,8 +385,9 @@ stg_status stg_pg_schema_may_write(PGconn *conn, const char *name,
 
 /* -- shards ---------------------------------------------------------------- */
 
-/* A lock that anybody may share, whose second number is how many shards there
- * are: whoever finds one with another number goes away. */
+/* An advisory lock that anybody may share; its second number is how many shards
+ * there are. Whoever finds one with another number is refused. PostgreSQL shows
+ * the lock's two numbers as classid and objid, unsigned, with objsubid 2. */
 static const char others[] =
     "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted"
     " AND database = (SELECT oid FROM pg_database"
@@ -407,7 +420,9 @@ static stg_status agree(PGconn *conn, const char *name, uint32_t shard_of,
     return command(conn, name, text, err);
 }
 
-/* Two who come at once look one after the other. */
+/* Looks and locks behind the exclusive lock, for of two hubs that come at once
+ * both would find nobody. The shared lock outlives the transaction: it is held
+ * as long as the connection. */
 stg_status stg_pg_schema_agree(PGconn *conn, const char *name,
                                uint32_t shard_of, stg_error *err)
 {

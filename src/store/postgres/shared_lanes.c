@@ -1,3 +1,9 @@
+/* Numbers of lanes that hubs share: the database gives them, one after the
+ * other.
+ *
+ * Called on the loop, which stands still meanwhile: so it gives up after
+ * PATIENCE, or after TRIES to connect. A name has one number among all hubs:
+ * looking and adding are behind the store's advisory lock. */
 #include "store/postgres/open.h"
 
 enum { TRIES = 2 };
@@ -24,7 +30,7 @@ static bool is_enough(void *ctx)
     return ++w->tries >= TRIES || is_late(w);
 }
 
-/* SQLITE_DONE: there is none. */
+/* Finds the lane's number by its name. SQLITE_DONE: there is none. */
 static int look(stg_db *db, const char *name, uint64_t *number, bool *is_paused)
 {
     stg_stmt *st;
@@ -57,6 +63,8 @@ static int set_url(stg_db *db, uint64_t number, const char *url)
     return rc;
 }
 
+/* Numbers are never given again: rows of forgotten lanes stay in the table, so
+ * the highest number does not fall. */
 static int add(stg_db *db, const char *name, const char *url, uint64_t *number)
 {
     stg_stmt *st;
@@ -75,7 +83,8 @@ static int add(stg_db *db, const char *name, const char *url, uint64_t *number)
     return rc;
 }
 
-/* One commit behind the other goes to the disk: it need not be this one. */
+/* Does not wait for the disk: whatever names the lane is committed later, and
+ * so cannot be durable without it. */
 static int find(stg_db *db, const char *name, const char *url, uint64_t *number,
                 bool *is_paused)
 {

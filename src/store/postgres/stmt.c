@@ -1,4 +1,12 @@
-/* PostgreSQL behind the calls of sql.h. */
+/* PostgreSQL behind the calls of sql.h.
+ *
+ * Parameters and results go in binary, so that sizes count and not a zero. A
+ * command that gives no rows is only sent: its error is that of a later call,
+ * at the latest of end(). Within a transaction the first error stays (pg->rc);
+ * outside of one it is told once and forgotten.
+ *
+ * The trap: a column of a type that type() does not name reads as text. sum()
+ * of BIGINT is NUMERIC, whose bytes are no text: cast what is read. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +33,8 @@ static stg_pg_stmt *of(const stg_stmt *st)
     return (stg_pg_stmt *)st;
 }
 
-/* What failed outside of a transaction is told once. */
+/* Returns rc. An error outside of a transaction is told by this one call;
+ * within one it stays until end(), or half of it would be committed. */
 static int told(stg_pg *pg, int rc)
 {
     if (!pg->is_begun)
@@ -35,8 +44,10 @@ static int told(stg_pg *pg, int rc)
 
 /* -- texts ----------------------------------------------------------------- */
 
-/* "?" and "?3" become "$1" and "$3"; SQLite wants to hear CROSS where lanes come
- * first. NULL: no memory. */
+/* "?" and "?3" become "$1" and "$3"; CROSS, with which SQLite is made to begin
+ * with the first table, goes. Twice the size is enough: "?" becomes three
+ * characters at most (STG_PG_PARAMS), with a comma or more between two. Texts
+ * of statements have no "?" in quotes. NULL: no memory. */
 static char *translate(const char *text)
 {
     static const char cross[] = "CROSS JOIN ";
@@ -62,8 +73,9 @@ static char *translate(const char *text)
     return same;
 }
 
-/* Text that the server takes: what is no UTF-8, and a zero, is a question mark.
- * NULL: it is fine as it is. */
+/* Text that the server takes: each byte that is not of valid UTF-8, and each
+ * zero, becomes a question mark, so the size stays. NULL: it is fine as it is;
+ * or no memory, and then the server refuses it. */
 static char *clean(stg_span text)
 {
     char *same = NULL;
@@ -103,13 +115,17 @@ static int prepare(stg_db *db, stg_stmt **st, const char *text, bool is_kept)
         free(one);
         return SQLITE_NOMEM;
     }
-    // One that is not kept has no name, and its place is the next one's.
+    // A statement that is not kept has no name: the server drops it when the
+    // next one without a name is prepared, so it is prepared each time it is
+    // sent.
     if (is_kept)
         name_it(db, one);
     *st = &one->st;
     return SQLITE_OK;
 }
 
+/* The text is made when the first rows are sent, when the number of parameters
+ * is known: see rows.c. */
 static int prepare_many(stg_db *db, stg_stmt **st, const char *head,
                         const char *joint, const char *tail)
 {
@@ -137,6 +153,8 @@ static int reset(stg_stmt *st)
     return SQLITE_OK;
 }
 
+/* Its results may still be on the way: they are read, and dropped. Rows that
+ * were gathered and not sent are lost. */
 static void finalize(stg_stmt *st)
 {
     stg_pg_stmt *one = of(st);
@@ -161,6 +179,7 @@ static void bind_text(stg_pg_stmt *one, int i, stg_span text)
     one->sizes[i] = (int)text.size;
 }
 
+/* An empty value needs an address: NULL would be SQL's NULL. */
 static void bind_bytes(stg_pg_stmt *one, int i, stg_span bytes)
 {
     one->types[i] = STG_PG_BYTEA;
@@ -169,6 +188,7 @@ static void bind_bytes(stg_pg_stmt *one, int i, stg_span bytes)
     one->sizes[i] = (int)bytes.size;
 }
 
+/* Eight bytes, the highest first, as int8recv() of the server reads them. */
 static void bind_number(stg_pg_stmt *one, int i, sqlite3_int64 number)
 {
     for (int byte = 0; byte < 8; byte++)
@@ -179,6 +199,7 @@ static void bind_number(stg_pg_stmt *one, int i, sqlite3_int64 number)
     one->sizes[i] = 8;
 }
 
+/* Texts and bytes are lent, as sql.h says: libpq copies them when it sends. */
 static int bind(stg_stmt *st, int at, const stg_sql_value *v)
 {
     stg_pg_stmt *one = of(st);
@@ -201,6 +222,7 @@ static int bind(stg_stmt *st, int at, const stg_sql_value *v)
     return SQLITE_OK;
 }
 
+/* A connection's number tells whether the statement was prepared on it. */
 int stg_pg_stmt_send(stg_pg_stmt *one, const char *const *values,
                      const int *sizes, stg_pg_kind kind)
 {
@@ -227,6 +249,7 @@ int stg_pg_stmt_send(stg_pg_stmt *one, const char *const *values,
                              kind, one);
 }
 
+/* Rows that are gathered go first: they were bound earlier. */
 static int send(stg_pg_stmt *one, stg_pg_kind kind)
 {
     int rc = stg_pg_rows_flush(pg_of(one->st.db));
@@ -236,13 +259,16 @@ static int send(stg_pg_stmt *one, stg_pg_kind kind)
                : stg_pg_stmt_send(one, one->values, one->sizes, kind);
 }
 
-/* Of a command that is no part of a transaction, whose end is what counts. */
+/* Counts a command outside of a transaction as the success that ends a row of
+ * failed tries; within one only the COMMIT is. */
 static void note_success(stg_pg *pg, int rc)
 {
     if (rc == SQLITE_OK && !pg->is_begun)
         stg_pg_succeed(pg);
 }
 
+/* Within a transaction the result is not waited for here. Outside of one the
+ * command is a transaction of its own, and it is. */
 static int run(stg_stmt *st)
 {
     stg_pg *pg = pg_of(st->db);
@@ -261,6 +287,7 @@ static int run(stg_stmt *st)
     return rc == SQLITE_OK ? rc : told(pg, rc);
 }
 
+/* Waits for all that was sent, which costs a round trip: not for each row. */
 static uint64_t changes(stg_stmt *st, int *rc)
 {
     stg_pg *pg = pg_of(st->db);
@@ -273,7 +300,7 @@ static uint64_t changes(stg_stmt *st, int *rc)
     return *rc == SQLITE_OK ? of(st)->changed : 0;
 }
 
-/* All rows come at once. */
+/* All rows come at once, into memory: what may have many needs a LIMIT. */
 static int fetch(stg_pg_stmt *one)
 {
     stg_pg *pg = pg_of(one->st.db);
@@ -323,7 +350,7 @@ static stg_sql_type type(stg_stmt *st, int column)
     }
 }
 
-/* Of 2, 4 or 8 bytes, the highest first. */
+/* Reads a signed number of 2, 4 or 8 bytes, the highest first. */
 static sqlite3_int64 decode(const char *at, int size)
 {
     uint64_t bits = size > 0 && (at[0] & 0x80) != 0 ? UINT64_MAX : 0;
@@ -388,6 +415,8 @@ static int exec(stg_db *db, const char *command)
     return rc == SQLITE_OK ? rc : told(pg, rc);
 }
 
+/* BEGIN is only sent: a connection that broke while nobody used it is found out
+ * with the first result. */
 static int begin(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
 {
     stg_pg *pg = pg_of(db);
@@ -428,11 +457,13 @@ static void put_words(stg_error *err, const char *path, const char *what,
                          advice(rc));
 }
 
+/* A connection that is gone has rolled back by itself. The server skips what
+ * follows an error, so what is gathered is not sent any more. */
 static void roll_back(stg_pg *pg)
 {
     if (pg->conn == NULL)
         return;
-    // What failed before is not of this.
+    // The error of before must not keep ROLLBACK from being sent.
     stg_pg_rows_drop(pg);
     pg->rc = SQLITE_OK;
     if (stg_pg_send(pg, "ROLLBACK", STG_PG_RUN) == SQLITE_OK)
@@ -440,6 +471,9 @@ static void roll_back(stg_pg *pg)
     pg->rc = SQLITE_OK;
 }
 
+/* STG_SQL_AWAY leaves open whether it was committed: see has_committed(). On a
+ * connection that is there, COMMIT of a transaction that failed is answered by
+ * ROLLBACK, which keep_result() in link.c reads as an error. */
 static int end(stg_db *db, int rc, const char *path, stg_error *err)
 {
     stg_pg *pg = pg_of(db);
@@ -488,6 +522,11 @@ static PGresult *ask_status(stg_pg *pg)
     return NULL;
 }
 
+/* Asks what became of a transaction whose COMMIT was not answered. It may still
+ * be in progress where the server has not found out yet that the connection is
+ * gone: so it asks for 10 s, and blocks its thread. False also where the
+ * connection breaks again: the caller then repeats what it did, so a request
+ * must be able to find itself done. */
 static bool has_committed(stg_db *db)
 {
     stg_pg *pg = pg_of(db);
@@ -518,7 +557,10 @@ static int revive(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
     return stg_pg_revive(pg_of(db), is_over, ctx);
 }
 
-/* Also when its end turns out to be unknown, it can be asked for. */
+/* Takes the store's one advisory lock (the LOCK of schema.c) until the
+ * transaction ends. Before that it notes the transaction's number, by which
+ * has_committed() asks: so only transactions that call this can be asked
+ * for. */
 static int serialize(stg_db *db)
 {
     stg_pg *pg = pg_of(db);

@@ -1,5 +1,10 @@
-/* The URL of a server, read by libpq: which parts may be shown. What libpq cannot
- * read is not shown at all, for it may have a password in it. */
+/* The URL of a server, read by libpq: which of its parts may be shown.
+ *
+ * The rule: only user, host, port and database are shown, and each only if it
+ * looks plain. What libpq cannot read, or would read otherwise than it was
+ * meant, is not shown at all, for a piece of the password may be in it; nor are
+ * libpq's own words, which quote what they stumbled on. Which options are
+ * secret is what libpq says of them, so new ones need no change here. */
 #include "store/postgres/url.h"
 
 #include <stdio.h>
@@ -28,6 +33,7 @@ static PQconninfoOption *parse(const char *url)
     return parts;
 }
 
+/* libpq marks options that a form should hide, such as passwords, by "*". */
 static bool is_secret(const PQconninfoOption *part)
 {
     return strcmp(part->dispchar, "*") == 0;
@@ -42,8 +48,9 @@ static const char *find(const PQconninfoOption *parts, const char *keyword)
     return "";
 }
 
-/* The part of a URL before its path has one '@' behind the user and the password:
- * with another one libpq takes what is behind the first for the host. */
+/* A password with an "@" that is not written as %40. libpq takes what is behind
+ * the first one for the host: so the rest of the password would be shown, and
+ * looked up by DNS. */
 static bool has_stray_at(const char *url)
 {
     const char *from = strstr(url, "://");
@@ -61,6 +68,8 @@ static bool has_stray_at(const char *url)
 
 /* -- what may be shown ----------------------------------------------------- */
 
+/* No space, no control character, no "@" and no "=": a value with these may be
+ * a piece of something else, such as a password. */
 static bool is_plain(const char *text)
 {
     for (; *text != '\0'; text++)
@@ -69,7 +78,8 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* Of several hosts all, with their ports. */
+/* Several hosts stand there with commas, as in the URL, and their ports,
+ * too. */
 static char *write_name(const char *user, const char *host, const char *port,
                         const char *database)
 {
@@ -116,6 +126,8 @@ char *stg_pg_url_name(const char *url)
 
 /* -- what must not --------------------------------------------------------- */
 
+/* False also for a URL that libpq cannot read: stg_pg_url_check() refuses
+ * it. */
 bool stg_pg_url_has_secret(const char *url)
 {
     PQconninfoOption *parts = has_stray_at(url) ? NULL : parse(url);
@@ -149,6 +161,8 @@ stg_status stg_pg_url_check(const char *url, stg_error *err)
     return STG_OK;
 }
 
+/* The order is libpq's: the URL, the environment, the home folder. On an
+ * unreadable URL the option is not known, and the others are asked. */
 char *stg_pg_url_passfile(const char *url)
 {
     PQconninfoOption *parts = parse(url);
