@@ -5,8 +5,8 @@
  * The size of the file is bounded by the picture, not by the points. Points of
  * a line, step, band or bin that fall into one pixel are drawn as one or as
  * their extremes (column_end()), and dots of one square of 2 pixels as one. So
- * x must not fall from point to point in these, dots apart. Spots and ranges are
- * few, and all are drawn.
+ * x must not fall from point to point in these, dots apart. Spots and ranges
+ * are few, and all are drawn.
  *
  * A point for which stg_plot_has() is false is left out and interrupts a line:
  * the loops go from run to run of the others. The end of a band or an error bar

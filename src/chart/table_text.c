@@ -18,7 +18,8 @@ static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
     return &t->cells[row * t->column_count + column];
 }
 
-/* Whether a reader sees it: it has a title, and something to say in some row. */
+/* Whether a reader sees it: it has a title, and something to say in some row. A
+ * table without rows shows all titles. */
 static bool is_shown(const stg_table *t, size_t column)
 {
     if (t->columns[column].title == NULL)
