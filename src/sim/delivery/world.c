@@ -9,8 +9,8 @@
  * which is counted and may fail on purpose; its settings; and its totals.
  *
  * Memory has two sides. What fails for flow is a fault that it must bear; what
- * fails for the world itself ends the test (stg_world_allocate()). Lanes
- * and policies live until stg_world_free(), as flow keeps pointers to them. */
+ * fails for the world itself ends the test (stg_world_allocate()). Lanes and
+ * policies live until stg_world_free(), as flow keeps pointers to them. */
 
 /* -- memory ---------------------------------------------------------------- */
 
@@ -70,8 +70,8 @@ void stg_world_fail_allocations(stg_world *w, uint32_t one_in)
 
 /* -- a world --------------------------------------------------------------- */
 
-/* The clock begins above 0, as an instant of 0 means none in receipts; it is far
- * from the wall clock, so that a mix-up of the two shows. */
+/* The clock begins above 0, as an instant of 0 means none in receipts; it is
+ * far from the wall clock, so that a mix-up of the two shows. */
 stg_status stg_world_new(stg_world **world, const stg_world_hooks *hooks,
                          uint64_t seed)
 {
