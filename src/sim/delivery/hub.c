@@ -10,9 +10,9 @@
  * receipts of targets, but for what only the hub knew: stg_world_forget() takes
  * that out. A field that is added to a receipt must be one or the other.
  *
- * Allocations of flow do not fail while a hub begins or a lane is added:
- * what fails there is refused to an operator, and would say nothing of
- * deliveries. */
+ * Flow's allocations do not fail by chance while a hub begins or a lane is
+ * added: the world requires that flow takes them. The n-th allocation fails
+ * also there, if a test has asked for it by number. */
 
 /* -- a lane begins and ends ------------------------------------------------ */
 
@@ -150,7 +150,7 @@ static bool make_flow(stg_world *w)
         "check", stg_about_all(), "flow takes the options");
 }
 
-/* Memory fails on purpose only when all this is done. Rows that stay are
+/* Memory fails by chance only when all this is done. Rows that stay are
  * assigned before flow starts, partitions after it. */
 static void begin(stg_world *w)
 {
@@ -324,7 +324,7 @@ void stg_world_remove(stg_world *w, uint32_t lane)
     stg_world_end_lane(w, lane);
 }
 
-/* Flow has memory for a lane that is added. */
+/* Memory does not fail by chance for a lane that is added. */
 static void add(stg_world *w, uint32_t lane)
 {
     uint32_t one_in = w->fail_one_in;
