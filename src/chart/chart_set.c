@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+/* A chart set owns all that its charts point to, piece by piece, and frees it
+ * at once. A piece is zeroed.
+ *
+ * After the first failure the set is short: nothing more is given out, and what
+ * is in it must not be drawn. A caller may go on and look once at the end. */
+
 struct stg_chart_set_piece {
     stg_chart_set_piece *next;
     double bytes[]; // for their alignment
@@ -51,6 +57,7 @@ const char *stg_chart_set_text(stg_chart_set *a, stg_text_buffer *buffer)
     return text == NULL ? "" : text;
 }
 
+/* Charts beyond STG_CHART_SET_MAX are refused without making the set short. */
 bool stg_chart_set_add(stg_chart_set *a, const char *name, size_t panels,
                        size_t series, stg_chart_draft *draft)
 {

@@ -59,7 +59,8 @@ static bool is_title(const stg_page *page, const char *line, size_t length)
     return length == title && memcmp(line, page->title, title) == 0;
 }
 
-/* A paragraph a line; one that is set in is for a machine: a policy. */
+/* A paragraph a line; one that is set in is for a machine: a policy. A line
+ * that the title has said already is left out. */
 static void put_lead(const stg_page *page, stg_text_buffer *buffer)
 {
     const char *lead = page->lead;
@@ -176,6 +177,8 @@ static void put_numbers(const stg_chart *chart, stg_text_buffer *buffer)
     stg_text_buffer_put(buffer, "</tbody></table></div></details>\n");
 }
 
+/* The title of a chart is left out where it is the page's own. Both widths are
+ * drawn in full; only one of them is shown, by the width of the screen. */
 static void put_chart(const stg_chart *chart, const char *title,
                       stg_text_buffer *buffer)
 {

@@ -60,6 +60,7 @@ static double power_of_10(int exponent)
     return power;
 }
 
+/* Within the range of an int64_t: numbers here are in ticks or exponents. */
 static double floor_of(double number)
 {
     double whole = (double)(int64_t)number;
@@ -69,6 +70,7 @@ static double floor_of(double number)
 
 /* -- what is shown */
 
+/* x - x is 0 for finite numbers only. */
 bool stg_axis_shows(const stg_chart_axis *axis, double number)
 {
     return number - number == 0 && (!axis->is_log || number > 0);
@@ -85,7 +87,9 @@ void stg_extent_include(stg_extent *e, const stg_chart_axis *axis, double x)
     e->is_empty = false;
 }
 
-/* The range with what the axis asks for, never empty. */
+/* The range with what the axis asks for, never empty: around a single value a
+ * logarithmic axis goes from its half to its double, another from 0 (or one
+ * less, of what is not above 0). */
 static stg_extent widen(const stg_chart_axis *axis, stg_extent e)
 {
     if (axis->from != 0 || axis->to != 0) {
@@ -132,7 +136,8 @@ static void choose_unit(stg_scale *s)
 
 /* -- ticks */
 
-/* The round step that makes at most `room` ticks of the range. */
+/* The round step that makes at most `room` ticks of the range. Seconds and
+ * minutes have steps that divide 60, as long as one of them is large enough. */
 static double step_of(double range, int room, bool is_sixty)
 {
     static const double counts[] = {1, 2, 5};
@@ -177,7 +182,8 @@ static void mark_linear(stg_scale *s, int room, bool is_tight)
         add_tick(s, (first + i) * step);
 }
 
-/* Powers of ten, with 2 and 5 of each where few are in the range. */
+/* Powers of ten, with 2 and 5 of each where few are in the range. The 3000
+ * keeps operands of / and % positive: in C both round towards 0. */
 static void mark_log(stg_scale *s, int room, bool is_tight)
 {
     static const double counts[] = {1, 2, 5};
@@ -230,6 +236,8 @@ stg_scale stg_scale_make(const stg_chart_axis *axis, const stg_extent *extent,
     return s;
 }
 
+/* A logarithmic axis has no place for what is not above 0: callers leave it out
+ * or put it on the edge themselves (svg_marks.c). */
 double stg_scale_place(const stg_scale *s, double number)
 {
     double share;

@@ -43,6 +43,8 @@ static void include_point(stg_extent *e, const stg_chart_axis *axis,
     }
 }
 
+/* Points that the x axis does not show take no room on y. With is_y_shared all
+ * panels have the extent of all series. */
 static stg_extent y_extent(const stg_chart *chart, unsigned panel)
 {
     const stg_chart_axis *axis = &chart->panels[panel].y;
@@ -228,6 +230,7 @@ static void draw(stg_picture *pic, const stg_svg_options *options)
     pic->y += options->is_alone ? EDGE : 2;
 }
 
+/* Narrower, there would be no room for a plot beside its labels. */
 static double bounded(int width)
 {
     return width < NARROWEST ? NARROWEST : width > WIDEST ? WIDEST : width;

@@ -17,6 +17,7 @@ void stg_svg_text(const stg_picture *pic, double x, double y,
     stg_text_buffer_form(pic->buffer, ">%e</text>\n", text);
 }
 
+/* Escapes byte by byte, which leaves the bytes of UTF-8 as they are. */
 static void put_part(const stg_picture *pic, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -26,6 +27,7 @@ static void put_part(const stg_picture *pic, const char *text, size_t length)
     }
 }
 
+/* The whole name is in a title, for who points at the dots. */
 void stg_svg_name(const stg_picture *pic, double x, double y,
                   const char *class_names, const char *name, double room)
 {
@@ -99,6 +101,8 @@ const char *stg_svg_tick(const stg_picture *pic, const stg_scale *scale,
     return scratch_text(pic);
 }
 
+/* The lowest tick is the axis if it lies on the bottom; else it is a line of
+ * the grid as the others. */
 void stg_svg_frame(const stg_picture *pic, const stg_plot *plot)
 {
     for (int i = 0; i < plot->y.tick_count; i++) {
@@ -146,6 +150,8 @@ void stg_svg_x_axis(stg_picture *pic)
     pic->y = y + 44;
 }
 
+/* A span is shaded in all panels and named in the first: in it where its name
+ * fits, else to its right, or to its left at the edge of the plot. */
 void stg_svg_spans(const stg_picture *pic, const stg_plot *plot)
 {
     for (size_t i = 0; i < pic->chart->span_count; i++) {

@@ -1,5 +1,12 @@
 /* The numbers under the pointer: a column of the plot for each x, or for as
- * many as fall into a few pixels, says what all series have there. */
+ * many as fall into a few pixels, says what all series have there.
+ *
+ * A column is a path with a title, which browsers show without a script. Spots
+ * and ranges have titles of their own (svg_marks.c). Dots are counted, in
+ * columns of their own.
+ *
+ * Points are found by bisection, so x must not fall from point to point in the
+ * series that is_listed() has, dots apart. */
 #include "chart/svg_internal.h"
 
 enum { COLUMN_LEAST = 4 };
@@ -98,6 +105,7 @@ static const stg_chart_point *look(const stg_chart_series *s, double from,
     return &s->points[best];
 }
 
+/* A column of several points names the span that they take. */
 static void put_x(const stg_picture *pic, double from, double to)
 {
     stg_axis_put(&pic->chart->x, from, pic->buffer);
@@ -107,6 +115,8 @@ static void put_x(const stg_picture *pic, double from, double to)
     }
 }
 
+/* A series that has nothing in the column is left out. Of bins that share one
+ * the highest is shown, and "at most" says so. */
 static void put_series(const stg_picture *pic, const stg_plot *plot,
                        double from, double to)
 {
@@ -146,6 +156,9 @@ static bool has_bins(const stg_chart *chart, const stg_plot *plot)
     return false;
 }
 
+/* Columns cover the plot without gaps, the last one up to its right edge. A
+ * column of bins begins at its x; one of lines reaches half-way to its
+ * neighbours. */
 static void draw_columns(const stg_picture *pic, const stg_plot *plot)
 {
     bool is_bins = has_bins(pic->chart, plot), is_more;

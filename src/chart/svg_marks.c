@@ -1,7 +1,22 @@
 #include "chart/svg_internal.h"
 
+/* The points of a series as SVG, a way of drawing for each mark.
+ *
+ * The size of the file is bounded by the picture, not by the points. Points of
+ * a line, step, band or bin that fall into one pixel are drawn as one or as
+ * their extremes (column_end()), and dots of one square of 2 pixels as one. So
+ * x must not fall from point to point in these, dots apart. Spots and ranges
+ * are few, and all are drawn.
+ *
+ * A point for which stg_plot_has() is false is left out and interrupts a line:
+ * the loops go from run to run of the others. The end of a band or an error bar
+ * may lie off a logarithmic axis even where its point does not: x_of() and
+ * y_of() put that on the edge. */
+
 /* -- the shape of a colour */
 
+/* Each colour has a shape, so that series can be told apart without colours.
+ * The factors give every shape about the area of the circle. */
 void stg_svg_marker(stg_text_buffer *buffer, unsigned colour, double x,
                     double y, double size)
 {
@@ -88,6 +103,7 @@ static size_t run_end(const brush *pen, size_t i)
     return i;
 }
 
+/* Classes c0 to c7 are of the style, which has 8 colours. */
 static void open_path(const brush *pen, const char *kind)
 {
     stg_text_buffer_form(pen->buffer, "<path class=\"%s c%d\" d=\"", kind,
@@ -115,7 +131,8 @@ static size_t column_end(const brush *pen, size_t i, size_t end)
 }
 
 /* A line has for each pixel its first, lowest, highest and last point, where
- * there are so many. */
+ * there are so many. The last point begins the next column: it is drawn by that
+ * turn of the loop, and its neighbours may join it. */
 static void put_line(const brush *pen, size_t from, size_t end)
 {
     for (size_t i = from; i < end; i++) {
@@ -137,6 +154,7 @@ static void put_line(const brush *pen, size_t from, size_t end)
         stg_text_buffer_put(pen->buffer, "h0"); // alone, it is a dot
 }
 
+/* Two standard errors: out along the upper edge, and back along the lower. */
 static void put_band(const brush *pen, size_t from, size_t end)
 {
     const stg_chart_point *p = pen->s->points;
@@ -184,6 +202,8 @@ static void draw_points(const brush *pen, double size)
     close_path(pen);
 }
 
+/* The band comes first, and lies under the line. Markers only where there are
+ * few points; they would hide a long line. */
 static void draw_line(const brush *pen)
 {
     enum { MARKED_MOST = 40 };
@@ -282,6 +302,8 @@ static void put_step_band(const brush *pen)
     }
 }
 
+/* A step interrupts nothing: a point that is left out is passed over, and the
+ * level before it goes on. */
 static void draw_step(const brush *pen)
 {
     const stg_chart_point *p = pen->s->points;
@@ -376,6 +398,7 @@ static void draw_spots(const brush *pen)
     }
 }
 
+/* A bar is one pixel high at least, so that a range without width is seen. */
 static void draw_ranges(const brush *pen)
 {
     for (size_t i = 0; i < pen->s->count; i++) {

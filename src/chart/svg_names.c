@@ -1,5 +1,15 @@
 /* Which line is which: names beside the ends of lines where there is room, and
- * in a row above the plot where there is not. */
+ * in a row above the plot where there is not.
+ *
+ * A panel has its names in one place: beside its lines (all are lines, few,
+ * with short names), beside its spots, as the name of the panel, in the first
+ * panel if that has the same, or else in a legend. stg_svg_legend() asks for
+ * all of these.
+ *
+ * For spots both it and stg_svg_spot_names() ask place_spots(), before and
+ * after the rows of the legend are known. The answer must be the same, or names
+ * come twice or not at all: places may depend on the plot's size, not on where
+ * it is. */
 #include "chart/svg_internal.h"
 
 #include <string.h>
@@ -38,6 +48,8 @@ static bool is_named_by_panel(const stg_chart *chart, unsigned panel)
     return false;
 }
 
+/* Depends on the width and the chart alone, since it is asked for the layout,
+ * before there are scales. */
 bool stg_svg_names_beside(const stg_chart *chart, unsigned panel, double width)
 {
     enum { PANEL_MOST = 6 }; // in the panels of a chart that has several
@@ -80,6 +92,7 @@ typedef struct name {
     double ideal, y;
 } name;
 
+/* Where the line ends: its last point that is shown. */
 static bool find_end(const stg_picture *pic, const stg_plot *plot,
                      const stg_chart_series *s, double *y)
 {
@@ -112,7 +125,8 @@ static size_t collect(const stg_picture *pic, const stg_plot *plot,
     return count;
 }
 
-/* Pushes names apart, down first and then up from the bottom. */
+/* Pushes names apart, down first and then up from the bottom. Where there are
+ * too many for the height the first ones stand above the plot. */
 static void spread(name *names, size_t count, double top, double bottom)
 {
     for (size_t i = 0; i < count; i++) {
@@ -219,6 +233,7 @@ static bool is_spot(const stg_picture *pic, const stg_plot *plot,
            s->count > 0 && stg_plot_has(pic, plot, &s->points[0]);
 }
 
+/* No name may cover a spot, its own or another. */
 static void block_spots(const stg_picture *pic, const stg_plot *plot,
                         boxes *all)
 {

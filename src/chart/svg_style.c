@@ -6,7 +6,15 @@
 #include "chart/svg_internal.h"
 
 /* What a drawing needs of fonts and colours: how wide a text will be, without a
- * font to ask, and the colours of both themes. */
+ * font to ask, and the colours of both themes.
+ *
+ * Widths are too large on purpose (`room`): a text that is measured too narrow
+ * overlaps what stands beside it, and one measured too wide only leaves a gap.
+ * The sizes and weights of stg_palette_css() are those that TEXT_SIZE,
+ * TITLE_SIZE and BOLD measure by, and must change with them.
+ *
+ * Theme colours are tied to places: a class c0 to c7 has the same number as the
+ * shape of svg_marks.c. */
 
 /* -- widths of text -------------------------------------------------------- */
 
@@ -41,6 +49,7 @@ double stg_measure(const char *text, double size)
     return sum * size * room / 1000;
 }
 
+/* Ends between two characters, never inside one. */
 size_t stg_measure_fit(const char *text, double size, double width)
 {
     double sum = 0;
@@ -56,6 +65,8 @@ size_t stg_measure_fit(const char *text, double size, double width)
     return length;
 }
 
+/* Never 0 for a text that is not empty, or a caller would not come to its end:
+ * where not even one character fits it is the whole text. */
 size_t stg_measure_break(const char *text, double size, double width)
 {
     size_t length = stg_measure_fit(text, size, width), at = length;

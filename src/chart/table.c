@@ -19,6 +19,7 @@ static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
 
 enum { DIGITS = 12 };
 
+/* Bytes from 0x80 on are passed as they are: texts are UTF-8. */
 void stg_text_buffer_put_json(stg_text_buffer *buffer, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
@@ -89,6 +90,7 @@ static bool is_same_group(const char *a, const char *b)
     return length > 0 && group_of(b) == length && memcmp(a, b, length) == 0;
 }
 
+/* last: the key before it, whose group stays open if it is the same. */
 static void put_json_key(stg_text_buffer *buffer, const char *key,
                          const char *last, bool is_first)
 {
@@ -205,6 +207,7 @@ static void put_csv_cell(stg_text_buffer *buffer, const stg_cell *cell)
         put_number(buffer, cell->number, "");
 }
 
+/* Of a column with estimates, a cell without one has an empty error. */
 void stg_table_csv(const stg_table *t, stg_text_buffer *buffer)
 {
     put_csv_keys(t, buffer);

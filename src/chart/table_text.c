@@ -1,4 +1,12 @@
-/* Tables for readers: lines for a terminal, and HTML. */
+/* Tables for readers: lines for a terminal, and HTML.
+ *
+ * A terminal has a width: columns are left out by rank until the lines fit, and
+ * columns of rank 0 stay even if they do not. HTML has all columns. Both leave
+ * out a column without a title, or without a cell that says something.
+ *
+ * Widths count characters of UTF-8 and take each for one place; wide characters
+ * and combining ones would shift what follows. say() returns a text that is
+ * good until it is called again. */
 #include "chart/table.h"
 
 #include <string.h>
@@ -10,7 +18,8 @@ static const stg_cell *cell_at(const stg_table *t, size_t row, size_t column)
     return &t->cells[row * t->column_count + column];
 }
 
-/* Whether a reader sees it: it has a title, and something to say in some row. */
+/* Whether a reader sees it: it has a title, and something to say in some row. A
+ * table without rows shows all titles. */
 static bool is_shown(const stg_table *t, size_t column)
 {
     if (t->columns[column].title == NULL)
@@ -23,7 +32,8 @@ static bool is_shown(const stg_table *t, size_t column)
 
 /* -- sparklines */
 
-/* The highest of the values that a character stands for. */
+/* The highest of the values that a character (or pixel) stands for. With fewer
+ * values than places a value is shown several times. */
 static double level_of(const stg_cell *cell, size_t at, size_t width)
 {
     size_t from = at * cell->count / width;
@@ -35,6 +45,8 @@ static double level_of(const stg_cell *cell, size_t at, size_t width)
     return most;
 }
 
+/* Each curve is drawn to its own highest value. What is above 0 has a block of
+ * one eighth at least; 7.99 makes the highest value the eighth, not a ninth. */
 static void put_spark(stg_text_buffer *buffer, const stg_cell *cell,
                       bool is_utf8)
 {
@@ -118,6 +130,7 @@ static const char *say(lines *l, size_t row, size_t c)
     return l->cell.text == NULL ? "" : l->cell.text;
 }
 
+/* A column is aligned as a whole: one text or curve in it makes it left. */
 static void measure(lines *l)
 {
     const stg_table *t = l->table;
@@ -145,6 +158,7 @@ static int line_width(const lines *l)
     return sum;
 }
 
+/* Of equal ranks the one to the right goes first. */
 static void leave_out(lines *l, int width)
 {
     while (line_width(l) > width) {
@@ -233,6 +247,7 @@ static void put_html_spark(stg_text_buffer *buffer, const stg_cell *cell)
     stg_text_buffer_form(buffer, "V%dz\"/></svg>", HEIGHT);
 }
 
+/* Standard errors are shown in HTML only, not in lines. */
 static void put_html_cell(stg_text_buffer *buffer,
                           const stg_table_column *column, const stg_cell *cell)
 {

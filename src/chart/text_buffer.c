@@ -33,7 +33,8 @@ void stg_text_buffer_clear(stg_text_buffer *p)
         p->text[0] = '\0';
 }
 
-/* Room for `count` bytes more and the terminator. */
+/* Room for `count` bytes more and the terminator. A buffer that takes nothing
+ * (is_short from the start) never asks for memory: svg.c measures with one. */
 static bool reserve(stg_text_buffer *p, size_t count)
 {
     size_t size = p->size == 0 ? FIRST_SIZE : p->size;
@@ -240,6 +241,8 @@ void stg_text_buffer_put_number(stg_text_buffer *p, double number, int digits)
     put_digits(p, (uint64_t)(exponent < 0 ? -exponent : exponent), 0, false);
 }
 
+/* Three digits below 1,000 and whole numbers above; what would be very long or
+ * all zeros has an exponent. */
 void stg_text_buffer_put_rounded(stg_text_buffer *p, double number)
 {
     double size = number < 0 ? -number : number;
@@ -278,6 +281,8 @@ void stg_text_buffer_put_time(stg_text_buffer *p, double ms)
     stg_text_buffer_put(p, ms - ms == 0 ? units[i].name : "");
 }
 
+/* No checks of types by the compiler: %f takes a double and %d an int, and text
+ * of a user has to be %e in XML and HTML. */
 void stg_text_buffer_form(stg_text_buffer *p, const char *format, ...)
 {
     va_list args;

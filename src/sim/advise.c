@@ -67,7 +67,7 @@ uint32_t stg_scenario_load(const stg_question *q, stg_scenario scenario)
     return more > 950 ? 950 : more;
 }
 
-/* After the trouble. */
+/* How long the model goes on after the trouble. */
 static stg_ns rest_of(const stg_question *q)
 {
     return stg_ns_max(stg_ns_max(30 * STG_S, 2 * q->patience), q->outage);
@@ -115,6 +115,7 @@ stg_ns stg_question_run(const stg_question *q)
     return end_of(q) - before_of(q) / 2;
 }
 
+/* Of the model, in thousandths of a request a second. */
 static uint64_t capacity_of(const stg_question *q)
 {
     uint64_t capacity = q->capacity / stg_question_scale(q);
@@ -122,6 +123,7 @@ static uint64_t capacity_of(const stg_question *q)
     return capacity < 1 ? 1 : capacity;
 }
 
+/* By Little's law: as many as are busy at full capacity. */
 static uint32_t workers_of(const stg_question *q)
 {
     double busy = (double)capacity_of(q) / 1000 * ((double)q->service / 1e9);
@@ -321,6 +323,8 @@ static void put_name(stg_candidate *c)
         stg_write_text(&w, " breaker");
 }
 
+/* The cap is at most half of the patience: one wait leaves time for another
+ * attempt. */
 static void set_backoff(stg_policy *p, const stg_question *q, size_t number)
 {
     static const uint32_t parts[BASES] = {100, 30, 8}; // of the patience
@@ -393,6 +397,9 @@ static double mean_of(const stg_overload_summary *s, stg_figure figure)
     return stg_overload_summary_figure(s, figure, NULL).mean;
 }
 
+/* A run has failed if it did not recover, or was not well before the trouble.
+ * It is known how many were each, not which: the smaller count is taken for
+ * those that were both. */
 void stg_verdict_add(stg_advice_verdict *v, const stg_question *q,
                      stg_scenario scenario, const stg_overload_summary *s)
 {
@@ -425,6 +432,7 @@ static double score(const stg_advice_verdict *v)
     return v->lost + (v->load > 1 ? 0.01 * (v->load - 1) : 0);
 }
 
+/* Recovery comes first, whatever it costs. */
 int stg_verdict_compare(const stg_advice_verdict *a,
                         const stg_advice_verdict *b)
 {

@@ -195,6 +195,7 @@ static inline void send_call(stg_contention *c, uint32_t id, stg_ns at)
 }
 
 /* The client has come to its end, after so many calls. */
+/* The run is complete when its last client has stopped, successful or not. */
 static void stop_client(stg_contention *c, const stg_retry *r, stg_ns at)
 {
     if (at > c->run.completion)
@@ -243,6 +244,7 @@ begin_attempt(stg_contention *c, uint32_t id, stg_ns at)
         give_up(c, r, at);
 }
 
+/* By the number of the retry; all later ones share the last place. */
 static void note_wait(stg_contention *c, const stg_retry *r, stg_ns wait)
 {
     uint32_t before = r->attempts - 1;
@@ -308,6 +310,8 @@ static bool is_too_late(const stg_contention *c, uint32_t id, stg_ns *at)
     return true;
 }
 
+/* The resource answers on arrival; a client that stopped before the answer
+ * comes hears a timeout, and the resource has done the work all the same. */
 static void take_call(stg_contention *c, uint32_t id)
 {
     static const stg_outcome timeout = {.fault = STG_FAULT_TIMEOUT};
@@ -323,6 +327,7 @@ static void take_call(stg_contention *c, uint32_t id)
 
 /* -- a repetition */
 
+/* All begin at 0. A peer is made anew: what it learned was of another run. */
 static void start_clients(stg_contention *c)
 {
     for (uint32_t id = 0; id < c->options.clients; id++) {

@@ -1,5 +1,13 @@
 /* Calls and completion against the number of clients and against one another,
- * and the waits. What happens over time is in contention_times.c. */
+ * and the waits. What happens over time is in contention_times.c.
+ *
+ * Titles speak of the largest number of clients only: its cases are the last
+ * ones, one a policy (last_of()). A difference is named only if it is more than
+ * two standard errors; until then policies are equally good (is_least()).
+ *
+ * A client that gives up makes few calls and is done soon, which looks like a
+ * good policy. So titles that rank calls or completion ask is_success_alike()
+ * first, and say something else if it is not so. */
 #include "sim/contention_report.h"
 
 /* The cases of the largest number of clients. */
@@ -57,7 +65,9 @@ static bool is_success_alike(const stg_contention_found *f)
     return is_least(most, least, successes_of);
 }
 
-/* Calls for each success; all of them where there is none. */
+/* Calls for each success; all of them where there is none. The error is that
+ * of a ratio, to the first order, with calls and successes taken as
+ * independent. */
 static stg_estimate each_of(const stg_contention_case *c)
 {
     double n = c->successes.mean > 0 ? c->successes.mean : 1;
@@ -87,6 +97,7 @@ static void put_times(stg_text_buffer *p, double ratio)
     stg_text_buffer_put(p, " times");
 }
 
+/* One digit after the point for shares below 10 %, and none above. */
 void stg_contention_put_policy(stg_text_buffer *buffer,
                                const stg_contention_case *c)
 {
@@ -122,6 +133,7 @@ static void put_least(stg_text_buffer *p, const stg_contention_found *f,
     }
 }
 
+/* With unlike success it is calls for each success that are ranked. */
 static void say_calls(const stg_contention_found *f, stg_text_buffer *p)
 {
     reading *read = is_success_alike(f) ? calls_of : each_of;
@@ -149,6 +161,8 @@ static void say_calls(const stg_contention_found *f, stg_text_buffer *p)
     stg_contention_put_policy(p, most);
 }
 
+/* Where success is unlike the clients "have stopped", for many were not
+ * done. */
 static void say_completion(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *least, *most;
@@ -185,6 +199,8 @@ static stg_chart_point plot_completion(const stg_contention_case *c)
                              .y_se = c->completion_ms.se};
 }
 
+/* Cases stand by number of clients and within it by policy, so a policy's
+ * points are `policies` apart. */
 static bool draw_by_clients(stg_chart_set *a, const stg_contention_found *f,
                             const stg_chart_draft *draft, plotting *plot)
 {

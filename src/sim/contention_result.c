@@ -2,6 +2,16 @@
 
 #include <string.h>
 
+/* The repetitions of a contention as estimates, and as rows of a table.
+ *
+ * Only runs that have ended count: one that was stopped has figures of a part
+ * of its time, which would pull every mean down. A run that a limit ended does
+ * count, and is reported in `cut`.
+ *
+ * fill_row() gives its cells in the order of `columns`; nothing checks that the
+ * two agree but their length. A column with a NULL key is for readers only, one
+ * with a NULL title for programs only. */
+
 /* -- estimates */
 
 typedef double measure(const stg_contention_run *run);
@@ -26,6 +36,7 @@ static double given_up_of(const stg_contention_run *run)
     return (double)run->given_up;
 }
 
+/* In ms; a run has ns. */
 static double completion_of(const stg_contention_run *run)
 {
     return (double)run->completion / 1e6;
@@ -36,6 +47,7 @@ static double peak_of(const stg_contention_run *run)
     return (double)run->peak;
 }
 
+/* A limit ends a run, too; only one that still runs or was stopped has not. */
 static bool has_ended(const stg_contention_run *run)
 {
     return run->end != STG_END_NONE && run->end != STG_END_STOPPED;
@@ -110,20 +122,23 @@ static stg_cell estimate(stg_estimate e)
     return stg_cell_estimate(e.mean, e.se);
 }
 
+/* When a share of the clients was done, in ms, over the clients of all
+ * repetitions together: no mean of quantiles, so it has no standard error. */
 static stg_cell quantile(const stg_contention_row *row, double share)
 {
     return stg_cell_number(
         (double)stg_sim_tally_quantile(&row->totals->done, share) / 1e6);
 }
 
-/* How many calls a client made. */
+/* How many calls a client made; a quantile over all clients, as above. */
 static stg_cell attempts(const stg_contention_row *row, double share)
 {
     return stg_cell_number(
         (double)stg_sim_tally_quantile(&row->totals->attempts, share));
 }
 
-/* Calls in each slice until the mean completion. */
+/* Calls in each slice until the mean completion. The series goes on to the end
+ * of the slowest run, and would be mostly flat. */
 static stg_cell spark(stg_chart_set *a, const stg_contention_row *row)
 {
     const stg_sim_series *s = &row->totals->calls;

@@ -1,5 +1,13 @@
-/* What contention does over time: calls in each 10 ms, call by call, and who
- * is done by when. */
+/* What contention does over time: calls in each slice of time, call by call,
+ * and who is done by when.
+ *
+ * A policy that takes much longer than the others is cut off (window_of()), and
+ * the note says so: a chart that cuts must pass is_cut on to time_note(). The
+ * title of calls over time is made from the same window, so that it says what
+ * is seen.
+ *
+ * Series are sums over all repetitions; stg_sim_series_mean() makes means of
+ * them. */
 #include "sim/contention_report.h"
 
 static const stg_contention_case *last_of(const stg_contention_found *f)
@@ -86,6 +94,8 @@ static stg_estimate crowding(const stg_contention_case *c, double end)
     return e;
 }
 
+/* From 99.5 % on, "nearly all": rounding to 100 % would claim more than it
+ * is. */
 static void put_percent(stg_text_buffer *p, double share)
 {
     const double nearly_all = 0.995;
@@ -225,6 +235,7 @@ static void put_half(stg_text_buffer *p, const stg_contention_case *c)
     stg_contention_put_policy(p, c);
 }
 
+/* Of those who succeed: how many do not is said behind the policy's name. */
 static void say_done(const stg_contention_found *f, stg_text_buffer *p)
 {
     const stg_contention_case *last = last_of(f), *quick = NULL, *slow = NULL;
@@ -258,6 +269,8 @@ static void say_done(const stg_contention_found *f, stg_text_buffer *p)
     put_half(p, slow);
 }
 
+/* The first point is (0, 0): the curve begins with nobody done. It is a share
+ * of all clients, so a policy with which many give up ends below 100 %. */
 static bool draw_done(stg_chart_set *a, const stg_contention_case *c,
                       stg_chart_series *s)
 {
@@ -312,7 +325,8 @@ bool stg_contention_chart_done(stg_chart_set *a, const stg_contention_found *f)
 
 /* -- call by call */
 
-/* As window_of(), by the last calls. */
+/* As window_of(), by the last calls. With equal ones there may be no median
+ * here; then nothing is cut. */
 static double trace_window(const stg_contention_trace *traces, size_t count,
                            bool *is_cut)
 {

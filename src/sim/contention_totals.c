@@ -49,6 +49,7 @@ static void *grow_array(const stg_sim_series *s, const void *old, size_t made,
 }
 
 /* Room for `slices` of them, at most room. */
+/* All three arrays grow, or none does. */
 static bool reach(stg_sim_series *s, size_t slices)
 {
     size_t needed = s->made == 0 ? 64 : s->made;
@@ -174,6 +175,8 @@ double stg_sim_series_mean(const stg_sim_series *s, size_t slice, double *se)
     return mean;
 }
 
+/* `done` is the finest tally, for its quantiles are in tables; waits are
+ * coarse, as there is one for each retry. */
 void stg_contention_totals_init(stg_contention_totals *b, stg_ns width,
                                 size_t slices, const stg_memory *memory)
 {
@@ -203,6 +206,7 @@ bool stg_contention_totals_succeed(stg_contention_totals *b, stg_ns at)
            stg_sim_curve_add(&b->by_then, at);
 }
 
+/* A run that was stopped leaves curve and series; tallies have counted it. */
 void stg_contention_totals_finish(stg_contention_totals *b, bool is_whole)
 {
     if (is_whole) {

@@ -2,6 +2,15 @@
 
 #include <string.h>
 
+/* How many had succeeded by then, with the error over the runs. The curve of a
+ * run rises, and is kept as its steps: counts by place of time, as a tally has
+ * them.
+ *
+ * For the error the sum of squares of the curve's height over the runs is
+ * needed at each place. `squares` has by how much the square rises there, so
+ * that adding up from the left gives it, also at places where a run has no
+ * step. That is exact in integers, and the order of runs does not matter. */
+
 enum { BITS = 7 };
 
 void stg_sim_curve_init(stg_sim_curve *c, const stg_memory *memory)
@@ -59,6 +68,8 @@ static bool make(stg_sim_curve *c)
     return false;
 }
 
+/* Counts in the run under way; finish() or drop() ends it. first and after
+ * bound the places that it has used. */
 bool stg_sim_curve_add(stg_sim_curve *c, stg_ns at)
 {
     size_t place = stg_sim_tally_place(BITS, at);

@@ -1,5 +1,10 @@
 #include "sim/engine.h"
 
+/* The rare part of the loop over events; what each event needs is inline in the
+ * header. Everything that may end a run is looked at only when `events` reaches
+ * `look_at`: every LOOK_EVERY events, at the limit of events, or at once after
+ * stg_engine_finish(), which sets it to 0. */
+
 enum {
     LOOK_EVERY = 65536,     /* events */
     INSTANT_MOST = 1 << 22, /* that one instant has, and some for each of
@@ -54,6 +59,8 @@ void stg_engine_run_dry(stg_engine *e)
     stg_engine_finish(e, is_empty ? STG_END_EMPTY : STG_END_MEMORY);
 }
 
+/* Whether one instant has had more events than an honest model makes in it.
+ * Checked at looks only, so an instant is found some LOOK_EVERY events late. */
 static bool stands_still(stg_engine *e)
 {
     if (e->now == e->instant && e->instant_most != UINT64_MAX)

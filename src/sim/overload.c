@@ -6,6 +6,17 @@
 #include "sim/overload_internal.h"
 #include "sim/random.h"
 
+/* A run of an overload: its options, and the loop over its events.
+ *
+ * An event is one number, index << 3 | kind, so there are 8 kinds at most.
+ * Nothing is ever taken out of the queue: operations, workers and arrivals have
+ * their own due time, and an event that comes at another is old and ignored. A
+ * request's event is never old: its slot stays taken until it has come.
+ *
+ * Each concern draws from a stream of its own, so that another policy meets the
+ * same arrivals and service times. A new use of chance needs a new stream at
+ * the end of seed_all(): one in between changes the results of every seed. */
+
 /* -- options --------------------------------------------------------------- */
 
 stg_overload_options stg_overload_default(void)
@@ -40,6 +51,8 @@ static stg_status check_load(const stg_overload_load *l, stg_error *err)
     return STG_OK;
 }
 
+/* The trigger ends before the run does, for its recovery is measured after it.
+ * check_times() has passed, so end_at is sound. */
 static stg_status check_trigger(const stg_overload_options *o, stg_error *err)
 {
     const stg_trigger *t = &o->trigger;
@@ -61,6 +74,7 @@ static stg_status check_trigger(const stg_overload_options *o, stg_error *err)
     return STG_OK;
 }
 
+/* A bin divides the duration, so that every bin is whole. */
 static stg_status check_times(const stg_overload_options *o, stg_error *err)
 {
     if (o->end_at < STG_MS || o->end_at > 30 * STG_DAY)
@@ -113,7 +127,8 @@ static double most(double a, double b)
 }
 
 /* What an open load may have under way at once: what begins in the longest life
- * of an operation, twice over for the growth of arrays. */
+ * of an operation, twice over for the growth of arrays. The rate is turned from
+ * thousandths a second into operations a ns. */
 static double guess_live(const stg_overload_options *o)
 {
     const stg_overload_load *l = &o->load;
@@ -180,6 +195,8 @@ static void release(const stg_memory *memory, void *bytes)
         memory->release(memory->ctx, bytes);
 }
 
+/* The operations of a process share its peer, and so budget and breaker. The
+ * inits cannot fail: the options have passed the check. */
 static stg_status make_processes(stg_overload_world *w)
 {
     const stg_overload_options *o = w->options;
@@ -218,6 +235,9 @@ static void seed_all(stg_overload_world *w, uint64_t seed, uint64_t repetition)
     w->of_throttle = stg_rng_seed(stg_rng_next(&seeds));
 }
 
+/* A failure half-way is left to unmake(), so what was not made must be NULL.
+ * The queue needs room for the largest event: kind in the 3 low bits, and a
+ * slot or a worker above them. */
 static stg_status make(stg_overload_world *w)
 {
     const stg_overload_options *o = w->options;
@@ -279,6 +299,8 @@ static void handle(stg_overload_world *w, uint32_t id)
     }
 }
 
+/* stg_overload_push() keeps out what comes at the end or later, so a run that
+ * comes to its end has an empty queue. Any other end means that it was cut. */
 static void go(stg_overload_world *w)
 {
     uint32_t id;
@@ -304,6 +326,7 @@ static void begin(stg_overload_world *w)
     stg_overload_begin_load(w);
 }
 
+/* A run that was cut has the bins that were whole by then, and no others. */
 static void end(stg_overload_world *w)
 {
     const stg_overload_options *o = w->options;

@@ -1,5 +1,15 @@
 #include "sim/overload_report.h"
 
+/* Overloads as charts. A case has the same colour in all of them, the number of
+ * its place in the list.
+ *
+ * The title of a chart is its finding. Each title asks stg_overload_say_once()
+ * first: nothing follows from a single run. A title that compares two cases
+ * must ask ends.is_apart; without that it would report chance as a difference.
+ *
+ * Texts that are made here belong to the chart set. Names of cases are
+ * borrowed, and outlive it. Times are ms in charts, ns in options. */
+
 /* -- points ---------------------------------------------------------------- */
 
 typedef stg_estimate estimate_of(const stg_overload_interval *s, int what);
@@ -38,9 +48,12 @@ static void draw(stg_chart_set *a, stg_chart_series *series,
 
 /* -- charts ---------------------------------------------------------------- */
 
+/* By stg_trigger_kind. */
 static const char *const trouble_names[] = {NULL,        "outage", "stall",
                                             "slow-down", "spike",  "errors"};
 
+/* The factor does not matter: it is no part of a span's name, and two spans
+ * that look alike are drawn as one. */
 static bool is_same_span(const stg_trigger *a, const stg_trigger *b)
 {
     return a->kind == b->kind && a->from_at == b->from_at &&
@@ -109,6 +122,8 @@ typedef struct content {
     int what;
 } content;
 
+/* A panel for each content, and in it a line for each case. The series of all
+ * panels are in one array, panel by panel. */
 static void draw_over_time(stg_chart_set *a, const char *name,
                            const char *title, const char *note,
                            const content *contents, size_t panels,
@@ -192,6 +207,8 @@ static double figure_of(const stg_overload_case *c, stg_figure figure)
     return stg_overload_summary_figure(c->summary, figure, NULL).mean;
 }
 
+/* p99 is of the operations that succeed only: a policy that gives up early
+ * looks fast here. So the sentence says of which operations it speaks. */
 static void say_latency(const stg_overload_case *cases, size_t count,
                         stg_text_buffer *p)
 {
@@ -212,6 +229,7 @@ static void say_latency(const stg_overload_case *cases, size_t count,
     stg_overload_put_end(&ends, ends.most, p);
 }
 
+/* Singular or plural by the digits that were printed: 1.002 is printed as 1. */
 static void put_requests(const stg_overload_case *c, stg_text_buffer *p)
 {
     size_t begin = p->length;
@@ -222,6 +240,7 @@ static void put_requests(const stg_overload_case *c, stg_text_buffer *p)
                                : " requests");
 }
 
+/* The most comes first: it is what the service has to bear. */
 static void say_amplification(const stg_overload_case *cases, size_t count,
                               stg_text_buffer *p)
 {
@@ -310,6 +329,7 @@ static void say_cost(const stg_overload_case *cases, size_t count,
     put_cost(&ends, ends.least, p);
 }
 
+/* Success is a share from 0 to 1, and its axis is in percent; so are errors. */
 static stg_chart_point spot_of(const stg_overload_summary *s)
 {
     stg_estimate x =

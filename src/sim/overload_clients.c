@@ -1,4 +1,13 @@
-/* The clients: what core decides about their operations. */
+/* The clients: what core decides about their operations.
+ *
+ * An operation is a slot, and waits for one thing at a time: a thought, a retry
+ * or an answer. `due_at` says when, and an event that comes at another time is
+ * an old one and is ignored. With hedges it is the earliest time of its round.
+ *
+ * take() may move the array of operations, so a pointer to one must not be held
+ * over it. Sending and reporting do not call take(): there pointers are good.
+ * In a closed load a client keeps its slot for the whole run; in an open one
+ * the slot is dropped at the end of the operation, and used again. */
 #include "sim/overload_internal.h"
 
 #include <string.h>
@@ -9,8 +18,8 @@ enum { OPERATIONS_FIRST = 1024 };
 
 /* -- slots ----------------------------------------------------------------- */
 
-/* `count` of them in place of the old ones; NULL, and those stay, if there is no
- * memory. */
+/* An array of `count` slots in place of the old one; NULL, and the old one
+ * stays, if there is no memory. Copies operation_count of them. */
 static void *enlarge(const stg_overload_world *w, void *old, uint32_t count,
                      size_t size)
 {
@@ -35,6 +44,9 @@ static bool grow_rounds(stg_overload_world *w, uint32_t count)
     return rounds != NULL;
 }
 
+/* Doubles the slots up to live_max. Rounds grow first: if the operations then
+ * have no memory, there are more rounds than operations, which harms nothing.
+ * The count is set last, as enlarge() copies by it. */
 static bool grow(stg_overload_world *w)
 {
     uint32_t count =
@@ -57,6 +69,8 @@ static bool grow(stg_overload_world *w)
     return true;
 }
 
+/* Without a slot the run is cut: leaving out the operation would lower the
+ * load, and the figures would look better than they are. */
 static uint32_t take(stg_overload_world *w)
 {
     uint32_t id;
@@ -87,6 +101,8 @@ void stg_overload_wait_until(stg_overload_world *w, uint32_t id,
 
 /* -- one operation --------------------------------------------------------- */
 
+/* A spike shortens thoughts that begin in it. One that has begun before is not
+ * changed, so a closed load takes a thought's time to follow. */
 static void think(stg_overload_world *w, uint32_t id)
 {
     const stg_trigger *t = &w->options->trigger;
@@ -114,6 +130,8 @@ stg_ns stg_overload_timeout(const stg_overload_world *w, uint32_t id)
     return stg_ns_add(w->now, stg_ns_min(timeout, w->options->timeout));
 }
 
+/* Without a slot for a request nothing is sent and nothing waits: the run is
+ * cut, and this was its last event. */
 static void send(stg_overload_world *w, uint32_t id)
 {
     stg_overload_operation *op = &w->operations[id];
@@ -132,7 +150,8 @@ static void send(stg_overload_world *w, uint32_t id)
                             stg_overload_timeout(w, id));
 }
 
-/* Whether the client lets the attempt out. */
+/* Whether the client lets the attempt out. This throttle is the process's own
+ * and comes on top of the policy's, which core has asked by now. */
 static bool pass_throttle(stg_overload_world *w, uint32_t id)
 {
     uint32_t process = w->operations[id].process;
@@ -154,6 +173,8 @@ static stg_decision hold_back(stg_overload_world *w, uint32_t id)
     return stg_retry_step(&w->operations[id].retry, &o, w->now, &w->of_jitter);
 }
 
+/* Carries out a decision. The throttle is asked last, so that an attempt that
+ * core refuses does not count in it. */
 static void follow(stg_overload_world *w, uint32_t id, stg_decision d)
 {
     if (d.next == STG_GO && !pass_throttle(w, id))
@@ -210,6 +231,9 @@ static stg_decision step(stg_overload_world *w, uint32_t id, uint32_t request,
     return stg_retry_step(&op->retry, o, w->now, &w->of_jitter);
 }
 
+/* The throttle counts what the service accepted, not what succeeded: a 500 was
+ * accepted. What is not reported (503, timeout, refused) stays a request
+ * without an accept, which is what makes the throttle refuse. */
 void stg_overload_report(stg_overload_world *w, uint32_t id, uint32_t request,
                          const stg_outcome *o)
 {
@@ -235,6 +259,8 @@ void stg_overload_time_out(stg_overload_world *w, uint32_t id, uint32_t request)
     stg_overload_report(w, id, request, &o);
 }
 
+/* A client of a closed load belongs to one process for the whole run, since its
+ * slot does. */
 void stg_overload_wake(stg_overload_world *w, uint32_t id)
 {
     stg_overload_operation *op = &w->operations[id];
@@ -261,6 +287,9 @@ void stg_overload_wake(stg_overload_world *w, uint32_t id)
 
 /* -- the load -------------------------------------------------------------- */
 
+/* The BEGIN event that is in the queue stays there and is ignored, as begin_at
+ * is another. For a Poisson process drawing anew is exact, because it has no
+ * memory; a regular load begins a new distance at the change. */
 void stg_overload_redraw_load(stg_overload_world *w)
 {
     const stg_overload_load *load = &w->options->load;
@@ -277,6 +306,8 @@ void stg_overload_redraw_load(stg_overload_world *w)
     stg_overload_push(w, w->begin_at, STG_EVENT_BEGIN, 0);
 }
 
+/* The next arrival is drawn before this operation does anything: arrivals do
+ * not depend on what becomes of operations. That is what an open load is. */
 void stg_overload_begin(stg_overload_world *w)
 {
     uint32_t processes = w->options->processes, process = 0, id;

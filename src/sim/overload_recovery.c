@@ -12,6 +12,8 @@ typedef struct interval {
     double expected; /* successes in it, but for chance */
 } interval;
 
+/* The mean of successes in a bin before the trigger. A warm-up that ends after
+ * the trigger began is not left out: there would be nothing to count. */
 static double count_before(const stg_overload_options *o,
                            const stg_overload_bin *bins, stg_recovery *r)
 {
@@ -38,6 +40,8 @@ static bool is_bad(const interval *s, uint64_t succeeded)
     return missing > 0 && missing * missing > 16 * s->expected;
 }
 
+/* A second at least, then wider until 400 successes are expected in it, but no
+ * more than half of the bins that are left. */
 static interval find_interval(const stg_overload_options *o, double per_bin,
                               uint32_t bins_left)
 {

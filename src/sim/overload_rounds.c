@@ -39,8 +39,8 @@ void stg_overload_begin_round(stg_overload_world *w, uint32_t id,
 
 /* -- hedges ---------------------------------------------------------------- */
 
-/* Of the throttle beside the policy's a hedge asks what it asks of that one, and
- * counts there, too. */
+/* Of the throttle beside the policy's a hedge asks what it asks of that one,
+ * and counts there, too. */
 static bool admit(stg_overload_world *w, uint32_t id, uint32_t *index)
 {
     stg_overload_operation *op = &w->operations[id];

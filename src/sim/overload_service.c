@@ -1,4 +1,13 @@
-/* Requests: on the way, in the service; and what the trigger does to it. */
+/* Requests: on the way, in the service; and what the trigger does to it.
+ *
+ * The slot of a request is dropped exactly once: when its answer arrives, or
+ * when the service is done with it and the client has gone, or with skips_gone
+ * when it leaves the queue or arrives for a client that has gone. Whoever drops
+ * it must not look at it again: the next request may have the slot, and sending
+ * one may move the whole array.
+ *
+ * A client that gives up only sets is_gone. What is on its way or at a worker
+ * goes on, and costs the service as much as any other: work for nobody. */
 #include "sim/overload_internal.h"
 
 static bool is_trigger_on(const stg_overload_world *w, stg_trigger_kind kind)
@@ -37,6 +46,8 @@ static void reply(stg_overload_world *w, uint32_t request,
         stg_overload_push(w, cross(w), STG_EVENT_ANSWER, request);
 }
 
+/* A service that is down answers too: the refusal takes the way back over the
+ * network. A client that has gone is not noticed unless skips_gone is set. */
 void stg_overload_reach(stg_overload_world *w, uint32_t request)
 {
     if (is_trigger_on(w, STG_TRIGGER_OUTAGE)) {
@@ -60,6 +71,8 @@ static bool draws(stg_rng *rng, uint32_t millionths)
     return millionths > 0 && stg_rng_upto(rng, 999999) < millionths;
 }
 
+/* The second number is drawn also where the first one hit: how many a run draws
+ * does not depend on their results. A factor is in thousandths. */
 static bool is_error(stg_overload_world *w)
 {
     bool found = draws(&w->of_errors, w->options->errors);
@@ -70,6 +83,8 @@ static bool is_error(stg_overload_world *w)
     return found;
 }
 
+/* The event of a worker whose request was lost in an outage, or that was
+ * stalled since, still comes; is_due tells. */
 void stg_overload_finish(stg_overload_world *w, uint32_t worker)
 {
     uint32_t request;
@@ -82,6 +97,8 @@ void stg_overload_finish(stg_overload_world *w, uint32_t worker)
     reply(w, request, is_error(w) ? STG_ANSWER_ERROR : STG_ANSWER_OK);
 }
 
+/* What the client's policy sees. Only FULL may say when to come back: a service
+ * that is down cannot. */
 static stg_outcome find_outcome(const stg_overload_world *w, uint8_t answer)
 {
     switch ((stg_answer_kind)answer) {
@@ -99,6 +116,8 @@ static stg_outcome find_outcome(const stg_overload_world *w, uint8_t answer)
     return stg_ok();
 }
 
+/* Works on a copy, and drops the slot first: the report may send a retry at
+ * once, which takes a slot and may move the array. */
 void stg_overload_answer(stg_overload_world *w, uint32_t request)
 {
     stg_sim_request q = w->service.requests[request];
@@ -115,6 +134,8 @@ void stg_overload_leave(stg_overload_world *w, uint32_t request)
         stg_sim_service_drop(&w->service, request);
 }
 
+/* Everything inside, queued or at a worker, is answered with a reset; what is
+ * on the network is not inside and arrives later. */
 static void lose_all(stg_overload_world *w)
 {
     uint32_t request;
@@ -124,6 +145,9 @@ static void lose_all(stg_overload_world *w)
         reply(w, request, STG_ANSWER_RESET);
 }
 
+/* SLOW is of what workers start from now on; what they have keeps its time. An
+ * outage needs nothing at its end, and ERRORS nothing at all: is_trigger_on()
+ * is asked for each request. */
 void stg_overload_change(stg_overload_world *w, bool begins)
 {
     const stg_trigger *t = &w->options->trigger;

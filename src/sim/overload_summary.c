@@ -3,7 +3,16 @@
 #include <string.h>
 
 /* A summary adds up runs of one overload: figures of each run, and the series
- * cut into intervals that are as wide as a reader can tell apart. */
+ * cut into intervals that are as wide as a reader can tell apart.
+ *
+ * A figure that a run does not have is -1, and is in no mean: no figure is
+ * negative otherwise. The values of a figure lie together, runs_max apart from
+ * the next one's.
+ *
+ * A run that was cut has fewer bins, and shortens the series of all: what
+ * earlier runs have added behind its end stays in memory and is not shown.
+ * Runs must be added in the order of their numbers, as sums of doubles
+ * depend on it. */
 
 /* -- intervals ------------------------------------------------------------- */
 
@@ -40,6 +49,8 @@ static void add_value(stg_overload_sum *s, double value)
     s->count++;
 }
 
+/* Quantiles are of the merged histogram of the interval: a mean of the
+ * quantiles of its bins would be none. */
 void stg_overload_interval_add(stg_overload_interval *s,
                                const stg_overload_bin *bins, uint32_t count,
                                stg_ns width)
@@ -58,6 +69,8 @@ void stg_overload_interval_add(stg_overload_interval *s,
                   (double)stg_sim_histogram_at(&latency, shares[i]) / 1e6);
 }
 
+/* From sum and squares, in one pass: rounding may make the variance of equal
+ * values less than 0, which is taken for 0. */
 stg_estimate stg_overload_sum_estimate(const stg_overload_sum *s)
 {
     double n = s->count, variance;
@@ -158,7 +171,8 @@ static void work_out_hedges(const stg_overload_options *o,
         has ? share((double)r->hedges_refused, seconds) : -1;
 }
 
-/* All figures of a run, in their order. */
+/* All figures of a run, in their order. Success is of the operations that
+ * ended: what was under way at the end is neither saved nor lost. */
 static void work_out(const stg_overload_options *o,
                      const stg_overload_result *r, double *v)
 {
@@ -199,7 +213,8 @@ static void work_out(const stg_overload_options *o,
             : (double)r->recovery.after / 1e6;
 }
 
-/* Goodput, p50 and p99 of the whole bins in a span. */
+/* Goodput, p50 and p99 of the whole bins in a span. A bin in the middle of
+ * which the trigger begins or ends is in no span. */
 static void work_out_span(const stg_overload_options *o,
                           const stg_overload_result *r, stg_ns from,
                           stg_ns until, double v[3])
@@ -275,6 +290,7 @@ void stg_overload_summary_add(stg_overload_summary *s,
         s->whys[i] += r->whys[i];
 }
 
+/* Two passes over the values, for figures that are large and differ little. */
 stg_estimate stg_overload_summary_figure(const stg_overload_summary *s,
                                          stg_figure figure, uint32_t *has)
 {

@@ -1,6 +1,16 @@
-/* Counts, and the series. */
+/* Counts, and the series.
+ *
+ * Everything is counted twice: in the bin of now, whenever it is, and from the
+ * warm-up on in the result. There an operation counts by when it began and a
+ * request by when it is sent: amplification has some requests of operations
+ * that began in the warm-up.
+ *
+ * stg_overload_pass() closes bins up to an event's time and must come before
+ * the event is handled, or that is counted in the bin before. */
 #include "sim/overload_internal.h"
 
+/* Adds, as the end of the warm-up closes its bin in the middle. Integrals of
+ * the service, in requests times ns, become means over the bin. */
 static void close_bin(stg_overload_world *w)
 {
     const stg_sim_service_counts *c = &w->service.counts;
@@ -71,6 +81,7 @@ void stg_overload_count_sent(stg_overload_world *w, bool is_retry)
     w->result->retried += is_retry && counts(w);
 }
 
+/* A hedge is a request, and no retry. */
 void stg_overload_count_hedge(stg_overload_world *w, bool is_sent)
 {
     if (!is_sent) {
@@ -113,6 +124,8 @@ void stg_overload_count_for_nobody(stg_overload_world *w)
     w->result->for_nobody += counts(w);
 }
 
+/* An operation that began in the trigger counts as saved also when it ends
+ * after it; one that began in the warm-up never counts in the result. */
 static void count_success(stg_overload_world *w, stg_ns begun_at)
 {
     stg_ns took = w->now - begun_at;
@@ -129,6 +142,8 @@ static void count_success(stg_overload_world *w, stg_ns begun_at)
     stg_sim_histogram_add(&w->result->latency, took);
 }
 
+/* saved and lost are of the bin in which the operation began, succeeded and
+ * given_up of the bin of now. */
 void stg_overload_count_end(stg_overload_world *w, stg_ns begun_at, stg_why why)
 {
     stg_overload_bin *began_in = &w->result->bins[begun_at / w->options->bin];

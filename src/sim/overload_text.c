@@ -6,6 +6,18 @@
 #include "core/reader.h"
 #include "core/writer.h"
 
+/* The settings of an overload by name, and triggers in words.
+ *
+ * A setting is a row of `settings`: its name, what it takes, and its setter.
+ * The setter works on a copy of the options, so that it may leave it half
+ * changed. A range stands in three places, which must agree: the setter, the
+ * row's `expected`, and stg_overload_check().
+ *
+ * What depends on two settings is not checked here, as they come in any order:
+ * `to` may be set before `from`. Options that were left open (a warm-up of
+ * STG_NEVER, a bin of 0) are chosen by stg_overload_settle(), after all are
+ * set. Without it a bin of 0 fails the check. */
+
 /* -- values ---------------------------------------------------------------- */
 
 static bool read_yes(stg_reader *r, bool *is_yes)
@@ -14,6 +26,8 @@ static bool read_yes(stg_reader *r, bool *is_yes)
     return *is_yes || stg_read_text(r, "no");
 }
 
+/* Takes all that is left: a distribution is its own parser, which wants a
+ * terminated text. */
 static bool read_distribution(stg_reader *r, stg_distribution *distribution)
 {
     char text[STG_DISTRIBUTION_TEXT_MAX];
@@ -27,7 +41,9 @@ static bool read_distribution(stg_reader *r, stg_distribution *distribution)
     return stg_distribution_parse(distribution, text, NULL) == STG_OK;
 }
 
-/* A percentage as parts of `whole`, which is 100 % and divides by 100. */
+/* A percentage as parts of `whole`, which is 100 % and divides by 100. One that
+ * is no whole number of parts is refused, not rounded: what is printed would be
+ * another. */
 static bool read_percent(stg_reader *r, uint32_t whole, uint32_t *parts)
 {
     uint32_t percent; // in thousandths
@@ -48,6 +64,8 @@ static bool read_or_none(stg_reader *r, bool *is_none)
 
 /* -- settings -------------------------------------------------------------- */
 
+/* rate= and clients= undo each other, so that the last one of a command line
+ * holds. "/s" is for the reader and may be left out. */
 static bool set_rate(stg_overload_options *o, stg_reader *r)
 {
     uint32_t rate;
@@ -152,6 +170,8 @@ static bool set_throttle(stg_overload_options *o, stg_reader *r)
            o->throttle <= 100000;
 }
 
+/* By stg_trigger_kind: those with a colon have a factor behind it. Reader,
+ * printer and suggestions use the same words. */
 static const char *const triggers[] = {
     "none", "outage", "stall", "slow:", "spike:", "errors:", NULL};
 
@@ -200,6 +220,8 @@ static bool set_bin(stg_overload_options *o, stg_reader *r)
     return stg_read_duration(r, &o->bin) && o->bin > 0;
 }
 
+/* The words of each setting, for suggestions only: the setters have their
+ * own. */
 static const char *const arrivals[] = {"poisson", "regular", NULL};
 static const char *const orders[] = {"fifo", "lifo", NULL};
 static const char *const answers[] = {"yes", "no", NULL};
@@ -244,7 +266,8 @@ const stg_overload_setting *stg_overload_setting_at(size_t i)
     return i < sizeof settings / sizeof *settings ? &settings[i].about : NULL;
 }
 
-/* words: those that the setting knows, or NULL. */
+/* words: those that the setting knows, or NULL. The suggestion compares the
+ * value up to its colon, and with it: "slwo:3" is near "slow:". */
 static stg_status refuse(const stg_overload_setting *about, const char *value,
                          const char *const *words, stg_error *err)
 {
@@ -288,6 +311,9 @@ stg_status stg_overload_set(stg_overload_options *o, const char *name,
 
 /* -- what was left open ---------------------------------------------------- */
 
+/* The narrowest width of 1, 2, 2.5 or 5 times a power of ten (of ns, from 100)
+ * that divides the duration into 400 bins at most; where none divides it, the
+ * most bins up to 400 that do, or one bin. */
 static stg_ns find_bin(stg_ns end_at)
 {
     static const uint32_t steps[] = {10, 20, 25, 50};
@@ -305,6 +331,8 @@ static stg_ns find_bin(stg_ns end_at)
     return end_at;
 }
 
+/* A trigger of no kind loses its times, too, which settings may have left
+ * there. */
 void stg_overload_settle(stg_overload_options *o)
 {
     if (o->trigger.kind == STG_TRIGGER_NONE)

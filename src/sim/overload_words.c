@@ -4,6 +4,17 @@
 
 #include "sim/overload.h"
 
+/* What overloads came to, in sentences: titles, table cells and the setting.
+ *
+ * A sentence claims no more than the runs show. From a single run nothing
+ * follows, so stg_overload_say_once() comes first. A run that was cut neither
+ * recovers nor fails to. Two figures differ only by more than two standard
+ * errors (is_apart). And "does not recover" is true within the time that was
+ * simulated, which the sentence names.
+ *
+ * Sentences are put together from parts that bring their own blanks and commas:
+ * a part that moves needs another beginning. */
+
 /* How long the service had to recover, in seconds. */
 static double rest_of(const stg_overload_summary *s)
 {
@@ -12,6 +23,8 @@ static double rest_of(const stg_overload_summary *s)
     return (double)(o->end_at - o->trigger.until_at) / 1e9;
 }
 
+/* "at once" is what is less than a bin: the series cannot tell more. The mean
+ * is of those runs that recovered, so how many did stands before it. */
 void stg_overload_say_recovery(const stg_overload_summary *s,
                                stg_text_buffer *buffer)
 {
@@ -45,7 +58,7 @@ void stg_overload_say_recovery(const stg_overload_summary *s,
     stg_text_buffer_put_time(buffer, after.mean);
 }
 
-/* Of the runs. */
+/* How the runs of a case ended, all together. */
 typedef enum ending {
     NONE_RECOVERS,
     SOME_RECOVER,
@@ -62,6 +75,7 @@ static ending find_ending(const stg_overload_summary *s)
     return s->recovered > 0 ? SOME_RECOVER : NONE_RECOVERS;
 }
 
+/* The names of the cases that ended so: "A, B and C". */
 static void say_names(const stg_overload_case *cases, size_t count,
                       ending verdict, stg_text_buffer *buffer)
 {
@@ -78,6 +92,9 @@ static void say_names(const stg_overload_case *cases, size_t count,
     }
 }
 
+/* Nothing if no case ended so. ALL_RECOVER is asked for first, and so begins
+ * without a comma; without such a case the comma stands after the
+ * introduction. */
 static void say_verdict(const stg_overload_case *cases, size_t count,
                         ending verdict, const char *one, const char *many,
                         stg_text_buffer *buffer)
@@ -134,6 +151,8 @@ static void say_within(const stg_overload_case *cases, size_t count,
     stg_text_buffer_put(buffer, " s that were simulated");
 }
 
+/* Of more than four the names would be longer than a title: they are
+ * counted. */
 static void say_some(const stg_overload_case *cases, size_t count, size_t good,
                      stg_text_buffer *buffer)
 {
@@ -193,6 +212,8 @@ void stg_overload_put_end(const stg_overload_ends *ends,
         stg_text_buffer_put(buffer, " in each case");
 }
 
+/* One case of one run is enough for no conclusion, since cases are compared.
+ * One that was cut is left to the sentences that say so. */
 bool stg_overload_say_once(const stg_overload_case *cases, size_t count,
                            stg_text_buffer *buffer)
 {
@@ -214,7 +235,8 @@ void stg_overload_put_success(const stg_overload_case *c,
     stg_text_buffer_put(buffer, "\u00a0%");
 }
 
-/* There is nothing to recover from. */
+/* Without a trigger there is nothing to recover from: how many succeed is
+ * said. */
 static void say_success(const stg_overload_case *cases, size_t count,
                         stg_text_buffer *buffer)
 {
@@ -235,6 +257,9 @@ static void say_success(const stg_overload_case *cases, size_t count,
     stg_overload_put_end(&ends, ends.least, buffer);
 }
 
+/* From the strongest claim to the weakest: none was well before the trigger,
+ * all or none recover, some do. The first case says whether there is a
+ * trigger. */
 void stg_overload_say_finding(const stg_overload_case *cases, size_t count,
                               stg_text_buffer *buffer)
 {
@@ -332,7 +357,9 @@ static void say_trigger(const stg_overload_options *o, stg_text_buffer *buffer)
 
 typedef void say(const stg_overload_options *o, stg_text_buffer *buffer);
 
-/* Whether it is something, and the same of all. */
+/* Whether a part says something, and the same of all cases. The texts are
+ * compared, not the options: what a reader would see as equal is common. Leaves
+ * the text of the first case in the buffer either way. */
 static bool is_common(const stg_overload_case *cases, size_t count, say *part,
                       stg_text_buffer *buffer)
 {

@@ -5,6 +5,11 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+/* Jobs by number, on several threads. A thread takes the next number when it is
+ * free, so which thread has which job, and in which order they end, is by
+ * chance: a job must write to places of its own number or its worker's alone,
+ * and the caller adds up afterwards, in order. */
+
 enum { THREADS_MAX = 1024 };
 
 typedef struct parallel_for {

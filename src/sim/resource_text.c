@@ -1,4 +1,13 @@
-/* A resource as a line of text, both ways. */
+/* A resource as a line of text, both ways.
+ *
+ * The first word is the kind; it decides which settings are known and what they
+ * are by default (resource_of()). Settings follow in any order, and the last of
+ * two wins. What is printed reads back as the same resource: all settings of
+ * the kind are written, but for a usual fault and a retry-after of no.
+ *
+ * A new kind needs a row in `kinds` and `keys`, its default in resource_of()
+ * and a case in read_kind(): a kind with a value that has none there is read as
+ * a round, a width of time. */
 #include <string.h>
 
 #include "base/suggest.h"
@@ -30,8 +39,9 @@ stg_resource stg_resource_default(void)
     };
 }
 
-/* What the word, up to its "=" or ":", was perhaps meant to be stands after it.
- * */
+/* Refuses a word, and suggests the key that is nearest to what stands before
+ * its "=" (or ":", of a value such as normal:10ms:2ms). keys NULL: suggests
+ * nothing. */
 static stg_status refuse_key(const stg_reader *word, const char *expected,
                              const char *const *keys, stg_error *err)
 {
@@ -65,7 +75,8 @@ static stg_status refuse_word(const stg_reader *word, const char *expected,
     return refuse_key(word, expected, NULL, err);
 }
 
-/* A fault by its name. */
+/* Suggests from all names of stg_spelling_word(), for what stands after the
+ * key. */
 static stg_status refuse_fault(const stg_reader *word, stg_error *err)
 {
     enum { WORDS_MAX = 512 };
@@ -132,7 +143,9 @@ static bool read_answer(stg_reader *value, bool *is_yes)
     return *is_yes || stg_reader_equals(value, "no");
 }
 
-/* A code or a name, for what the resource answered with; nothing of our own. */
+/* A code or a name, for what the resource answered with. A success is no fault,
+ * and what only the client can make (STG_CATEGORY_OWN) is nothing that a server
+ * answers. */
 static bool read_fault(const stg_reader *value, stg_outcome *fault)
 {
     stg_rule rule;
@@ -149,7 +162,8 @@ static bool read_fault(const stg_reader *value, stg_outcome *fault)
                          stg_rule_check(&rule, NULL) == STG_OK));
 }
 
-/* One setting of a kind that is known. */
+/* One setting of a kind that is known. `keys` is for suggestions only, and must
+ * have what the questions below ask for. */
 static stg_status read_setting(stg_resource *r, const stg_reader *word,
                                stg_error *err)
 {
@@ -314,6 +328,7 @@ static void write_kind(stg_writer *w, const stg_resource *r)
     }
 }
 
+/* Leaves the fault out where it is the usual one of the kind, code included. */
 const char *stg_resource_print(const stg_resource *resource,
                                char text[STG_RESOURCE_TEXT_MAX])
 {

@@ -223,6 +223,8 @@ static void set_free(stg_sim_service *s, uint32_t worker)
     s->busy--;
 }
 
+/* Who gave up and still waits is started as well: skips_gone has taken such out
+ * of the queue before. */
 static void start_next(stg_sim_service *s, stg_ns now)
 {
     uint32_t id = s->options.is_lifo ? s->last : s->first;
@@ -313,6 +315,8 @@ void stg_sim_service_stall(stg_sim_service *s, stg_ns now)
         s->workers[i].left = stg_ns_sub(s->workers[i].due_at, now);
 }
 
+/* Workers go on with what they had left at the stall; then those that were free
+ * take from the queue. */
 void stg_sim_service_resume(stg_sim_service *s, stg_ns now)
 {
     stg_sim_service_count(s, now);
@@ -329,6 +333,8 @@ void stg_sim_service_resume(stg_sim_service *s, stg_ns now)
         start_next(s, now);
 }
 
+/* The queue first, then the workers; a worker that becomes free takes nothing,
+ * since the queue is empty by then. */
 uint32_t stg_sim_service_clear(stg_sim_service *s, stg_ns now)
 {
     uint32_t id = s->first;

@@ -8,6 +8,7 @@
 
 /* -- an estimate ----------------------------------------------------------- */
 
+/* The first guess is never below the root, so that steps only fall. */
 double stg_estimate_root(double x)
 {
     double root = x > 1 ? x : 1, next;
@@ -90,6 +91,8 @@ void stg_sim_histogram_merge(stg_sim_histogram *h,
                             : h->buckets[i] + other->buckets[i];
 }
 
+/* A full bucket (2^32 - 1) makes their sum less than count; then the highest
+ * shares fall into no bucket, and 0 is returned. */
 stg_ns stg_sim_histogram_at(const stg_sim_histogram *h, uint32_t share)
 {
     uint64_t needed = (h->count * share + 999) / 1000, below = 0;

@@ -104,6 +104,9 @@ double stg_sim_tally_mean(const stg_sim_tally *t)
            (double)t->count;
 }
 
+/* The greatest value of the place that the share falls into, but no more than
+ * came: a share of 1 is exact, others are too high by the width of a place at
+ * most. */
 uint64_t stg_sim_tally_quantile(const stg_sim_tally *t, double share)
 {
     double needed = share * (double)t->count;

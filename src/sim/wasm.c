@@ -1,5 +1,10 @@
 /* A run as a page drives it: a repetition at a time, of one policy after the
- * other, so that it can draw what there is so far. */
+ * other, so that it can draw what there is so far.
+ *
+ * A page must have all policies repeat once before any of them repeats twice.
+ * Only then is it known how wide slices of time have to be (settle_slices());
+ * in another order they stay at 10 ms. Joined slices have right errors only
+ * while each series has a single run. */
 #include "sim/wasm.h"
 
 #include <string.h>
@@ -123,6 +128,8 @@ static stg_status make_side(stg_wasm *w, stg_wasm_side *side, const char *name,
     return stg_contention_new(&side->contention, &w->memory, &options, err);
 }
 
+/* The place is counted only when it is whole; a refused policy leaves it
+ * free. */
 const char *stg_wasm_add(stg_wasm *w, const char *name, const char *text)
 {
     stg_wasm_side *side = &w->sides[w->count];

@@ -1,4 +1,6 @@
-/* What a run came to, as charts and as a file: by what the command has. */
+/* What a run came to, as charts and as a file: by what the command has. All
+ * answers share the buffer of the run, and are good until the next of these
+ * calls. An answer for which there was no memory is empty. */
 #include "chart/chart.h"
 #include "chart/svg_internal.h"
 #include "sim/contention_report.h"
@@ -52,7 +54,8 @@ static bool draw(stg_wasm *w, stg_chart_set *a)
            stg_contention_chart_waits(a, &found);
 }
 
-/* A title and a note in a line each, and the chart. */
+/* A title and a note in a line each, and the chart; a form feed ends it. Title
+ * and note are not escaped: a page sets them as text, not as HTML. */
 static void put_chart(stg_text_buffer *buffer, const stg_chart *chart,
                       int width)
 {

@@ -1,5 +1,9 @@
 /* What a text means, in lines that a page can read; and what a policy's
- * repetitions came to, in numbers. */
+ * repetitions came to, in numbers.
+ *
+ * An answer is "key value" in each line, or one line that begins with "error".
+ * All answers share one buffer: it is good until the next call, and a page
+ * copies it. Times are whole ns, and 0 stands for no limit. */
 #include "core/text_internal.h"
 
 #include "sim/contention_report.h"
@@ -74,6 +78,7 @@ static void put_windows(stg_writer *out, const stg_backoff *backoff)
     stg_write_char(out, '\n');
 }
 
+/* The canonical text comes last, and is missing where a policy has none. */
 const char *stg_wasm_policy(stg_wasm *w, const char *text)
 {
     stg_writer out;
@@ -146,6 +151,8 @@ static void put_quantile(stg_wasm *w, stg_wasm_sum sum,
     w->sums[sum] = (double)stg_sim_tally_quantile(done, share) / (double)STG_MS;
 }
 
+/* NULL: no such policy, or no memory. The numbers are lent until the next
+ * call. */
 const double *stg_wasm_sums(stg_wasm *w, uint32_t i)
 {
     const stg_wasm_side *side = &w->sides[i];

@@ -3,11 +3,20 @@
 #include <assert.h>
 #include <string.h>
 
-/* The hub of a world: how an incarnation begins on what is durable and ends, and
- * what operators do to its lanes. */
+/* The hub of a world: how an incarnation begins on what is durable and ends,
+ * and what operators do to its lanes.
+ *
+ * Rows, dead letters and cursors are the store's and outlive a hub. So do the
+ * receipts of targets, but for what only the hub knew: stg_world_forget() takes
+ * that out. A field that is added to a receipt must be one or the other.
+ *
+ * Flow's allocations do not fail by chance while a hub begins or a lane is
+ * added: the world requires that flow takes them. The n-th allocation fails
+ * also there, if a test has asked for it by number. */
 
 /* -- a lane begins and ends ------------------------------------------------ */
 
+/* A cursor that the store knows has had its begin noted already. */
 void stg_world_note_begin(stg_world *w, uint32_t lane)
 {
     const stg_lane *own = stg_flow_lane(w->flow, lane);
@@ -22,8 +31,8 @@ void stg_world_note_begin(stg_world *w, uint32_t lane)
     }
 }
 
-/* All that a reader has read, or the lane had come to before a crash. Where rows
- * of another order are to end first, it was handed nothing: all is lag. */
+/* All that a reader has read, or the lane had come to before a crash. Where
+ * rows of another order are to end first, it was handed nothing: all is lag. */
 static uint64_t find_end(const stg_world *w, uint32_t lane, uint32_t p)
 {
     const stg_world_cursor *at = &w->lanes[lane]->cursors[p];
@@ -41,6 +50,8 @@ static uint64_t find_end(const stg_world *w, uint32_t lane, uint32_t p)
     return end;
 }
 
+/* Of a partition that is not here this hub ends nothing, so nothing is checked
+ * of it: its end is 0. */
 void stg_world_end_lane(stg_world *w, uint32_t lane)
 {
     if (stg_flow_lane(w->flow, lane)->is_removing)
@@ -73,6 +84,8 @@ static void cap_waits(stg_world *w)
     }
 }
 
+/* Without a group the hub has all partitions, and reads on from what is
+ * committed, or from where the log now begins. */
 static void assign_queue(stg_world *w)
 {
     for (uint32_t p = 0; p < w->partition_count; p++) {
@@ -86,6 +99,7 @@ static void assign_queue(stg_world *w)
     }
 }
 
+/* In a group the cursors come with the assignment of their partition. */
 static void restore(stg_world *w)
 {
     for (uint32_t i = 0; i < w->lane_count; i++)
@@ -99,6 +113,8 @@ static void restore(stg_world *w)
                     "flow takes its own cursor back");
 }
 
+/* Flow's allocations alone: the world's own do not fail on purpose. Chance is
+ * drawn only where it is asked for, so that other runs replay as before. */
 static void *allocate(void *ctx, size_t size)
 {
     stg_world *w = ctx;
@@ -120,6 +136,8 @@ static void release(void *ctx, void *bytes)
     w->hooks.memory.release(w->hooks.memory.ctx, bytes);
 }
 
+/* Each incarnation has another seed, drawn from the world's. Flow is given the
+ * wall clock here only: setting it later changes nothing until a restart. */
 static bool make_flow(stg_world *w)
 {
     stg_memory memory = {allocate, release, w};
@@ -132,7 +150,8 @@ static bool make_flow(stg_world *w)
         "check", stg_about_all(), "flow takes the options");
 }
 
-/* Memory fails on purpose only when all this is done. */
+/* Memory fails by chance only when all this is done. Rows that stay are
+ * assigned before flow starts, partitions after it. */
 static void begin(stg_world *w)
 {
     uint32_t one_in = w->fail_one_in;
@@ -175,7 +194,8 @@ static stg_ns find_wait(const stg_world *w, const stg_world_row *r)
     return stg_ns_min(stg_ns_sub(r->due_at, stg_world_wall(w)), r->wait);
 }
 
-/* The wait is then the stored row's, or none. */
+/* Takes from the receipts what this hub alone knew: whether a message is over
+ * is now what the store says, and the wait is the stored row's, or none. */
 void stg_world_forget(stg_world *w, uint32_t lane, uint32_t partition)
 {
     stg_world_lane *l = w->lanes[lane];
@@ -208,6 +228,8 @@ static bool is_removed(const stg_world_lane *l)
     return l->is_removing;
 }
 
+/* A lane that was being removed begins again with the others, and its removal
+ * once more after them. */
 void stg_world_restart(stg_world *w, stg_ns after)
 {
     if (w->has_failed)
@@ -231,6 +253,9 @@ void stg_world_restart(stg_world *w, stg_ns after)
     stg_world_act(w);
 }
 
+/* By chance each attempt under way has reached its target or not, and the group
+ * under way is written or not. `crashes` raises the bounds of I3 and I16: a
+ * crash may lose the count of an attempt, and send a message again. */
 void stg_world_crash(stg_world *w, stg_ns after)
 {
     if (w->has_failed)
@@ -289,6 +314,7 @@ bool stg_world_probe(stg_world *w, uint32_t lane)
     return !w->has_failed && stg_flow_probe(w->flow, lane, w->now);
 }
 
+/* has_shed: a removal cancels what is left, and its order has holes. */
 void stg_world_remove(stg_world *w, uint32_t lane)
 {
     if (w->has_failed)
@@ -298,7 +324,7 @@ void stg_world_remove(stg_world *w, uint32_t lane)
     stg_world_end_lane(w, lane);
 }
 
-/* Flow has memory for a lane that is added. */
+/* Memory does not fail by chance for a lane that is added. */
 static void add(stg_world *w, uint32_t lane)
 {
     uint32_t one_in = w->fail_one_in;
@@ -309,6 +335,8 @@ static void add(stg_world *w, uint32_t lane)
     stg_world_note_begin(w, lane);
 }
 
+/* The new life has the options and the target of the old one, and none of its
+ * receipts. `life` tells the dead letters of the two apart. */
 void stg_world_add_again(stg_world *w, uint32_t lane)
 {
     stg_world_lane *l = w->lanes[lane];
@@ -344,6 +372,8 @@ stg_status stg_world_change(stg_world *w, stg_error *err)
     return stg_flow_change(w->flow, &w->o, w->now, err);
 }
 
+/* The old policy stays in the world's list, for flow may keep it. From then on
+ * nobody can say how many attempts a message may have (has_changed). */
 stg_status stg_world_change_lane(stg_world *w, uint32_t lane,
                                  const stg_lane_options *o, const char *policy,
                                  stg_error *err)
@@ -395,6 +425,8 @@ void stg_world_trim(stg_world *w, uint32_t partition, uint64_t position)
     w->partitions[partition].trimmed = position;
 }
 
+/* Runs twice: partitions that are being revoked have to be away before they can
+ * be assigned again. */
 void stg_world_heal(stg_world *w, stg_world_target *answer)
 {
     w->fail_one_in = 0;

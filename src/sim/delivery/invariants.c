@@ -3,10 +3,11 @@
 #include <string.h>
 
 /* What has to be true of a world, by the numbers of the hub's contract: at each
- * start, after each event, for each group, and when all has settled. The judge is
- * the record of what targets saw and the store holds; of flow's own state it
+ * start, after each event, for each group, and when all has settled. The judge
+ * is the record of what targets saw and the store holds; of flow's own state it
  * believes nothing but the order that holds now. */
 
+/* Only the first failure is kept: what follows is mostly its consequence. */
 bool stg_world_require(stg_world *w, bool claim, const char *invariant,
                        stg_world_subject of, const char *text)
 {
@@ -72,6 +73,8 @@ void stg_world_check_cursor(stg_world *w, const stg_cursor *c)
         "the books of a stored cursor balance");
 }
 
+/* Flow's own check, and its counts against the world's. A lane that flow does
+ * not have (removed) is passed over. */
 void stg_world_check_flow(stg_world *w)
 {
     const char *flaw;
@@ -104,6 +107,8 @@ static bool has_claim(const stg_group *g, uint32_t p)
     return false;
 }
 
+/* In a store of its own (keeps_rows) a hub may write of a partition that it has
+ * lost: the rows that stay are still its own. */
 void stg_world_check_claims(stg_world *w, const stg_group *g)
 {
     bool is_claimed = true;
@@ -135,7 +140,8 @@ void stg_world_check_claims(stg_world *w, const stg_group *g)
 
 /* -- an attempt starts ----------------------------------------------------- */
 
-/* Whether the lane has shed some of it, so that its order has holes. */
+/* Whether the lane has shed some of it, so that its order has holes. It is for
+ * good: a hole stays when the bulk row has been written. */
 static bool has_shed(stg_world *w, uint32_t lane)
 {
     const stg_lane *own = stg_flow_lane(w->flow, lane);
@@ -146,7 +152,9 @@ static bool has_shed(stg_world *w, uint32_t lane)
     return w->lanes[lane]->has_shed;
 }
 
-/* I18: those that come before it have ended. */
+/* I18: those that come before it have ended: of the same key, or in a strict
+ * lane all. Not asked once something was replayed or shed: a replay comes after
+ * later messages by its nature. */
 static void check_turn(stg_world *w, uint32_t lane, uint64_t i)
 {
     const stg_world_lane *l = w->lanes[lane];
@@ -191,6 +199,7 @@ static bool is_unchanged(const stg_world_message *m, const stg_message *got)
            got->key == m->key && got->created_at == m->created_at;
 }
 
+/* The first attempt is number 1, and a retry has at least number 2. */
 void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i)
 {
     const stg_world_message *m = &w->log[i];
@@ -222,7 +231,8 @@ void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i)
 
 typedef enum how_dead { ALIVE, SINGLE, BULK } how_dead;
 
-/* How the message is dead on the lane, and how many rows of its own it has. */
+/* How the message is dead on the lane, and how many rows of its own it has. A
+ * row of its own tells more than a bulk row that has its position in range. */
 static how_dead find_dead(const stg_world *w, uint32_t lane,
                           const stg_world_message *m, uint32_t *rows)
 {
@@ -245,6 +255,7 @@ static how_dead find_dead(const stg_world *w, uint32_t lane,
     return how;
 }
 
+/* A replay has another row than the delivery before it. */
 static bool is_parked(const stg_world *w, uint32_t lane, uint64_t i)
 {
     const stg_world_message *m = &w->log[i];
@@ -255,6 +266,9 @@ static bool is_parked(const stg_world *w, uint32_t lane, uint64_t i)
     return false;
 }
 
+/* The bounds of attempts and arrivals are per replay, and wider by one for each
+ * crash: a crash loses the count of an attempt that was made. `unknown` are
+ * those that arrived and of which the hub heard a fault. */
 static void check_end(stg_world *w, uint32_t lane, uint64_t i)
 {
     const stg_world_message *m = &w->log[i];
@@ -279,6 +293,7 @@ static void check_end(stg_world *w, uint32_t lane, uint64_t i)
                       of, "a message arrives twice only for a reason");
 }
 
+/* From the position where the lane began, and of what its filter takes. */
 static bool is_business(const stg_world_lane *l, const stg_world_message *m)
 {
     return m->position >= l->cursors[m->partition].begin &&
@@ -347,8 +362,8 @@ static bool has_log_lost(const stg_world *w)
     return false;
 }
 
-/* Nobody knows how many messages the log had lost: the rows have as many as there
- * were positions. */
+/* Nobody knows how many messages the log had lost: the rows have as many as
+ * there were positions. */
 static uint64_t count_lost(const stg_world *w, uint32_t lane)
 {
     uint64_t count = 0;
@@ -360,6 +375,9 @@ static uint64_t count_lost(const stg_world *w, uint32_t lane)
     return count;
 }
 
+/* A message must have been settled once, neither lost nor counted twice. Where
+ * the log lost messages, or other hubs settled some in stores of their own,
+ * fewer may be settled here, but never more. */
 static void check_lane(stg_world *w, uint32_t lane)
 {
     const stg_world_lane *l = w->lanes[lane];
@@ -393,7 +411,8 @@ void stg_world_check_ends(stg_world *w)
             check_lane(w, l);
 }
 
-/* What was published after the removal is nobody's business. */
+/* What was published after the removal is nobody's business. A lane that the
+ * store never knew is not checked (stg_world_note_removed()). */
 void stg_world_check_removed(stg_world *w, uint32_t lane)
 {
     const stg_world_lane *l = w->lanes[lane];

@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* The log of a world, and those that read it: flow's reader of each partition and
- * its catch-up reader, or the one consumer of a member of a group. Positions
- * order, and do not count: they have gaps. */
+/* The log of a world, and those that read it: flow's reader of each partition
+ * and its catch-up reader, or the one consumer of a member of a group.
+ * Positions order, and do not count: they have gaps. */
 
 enum { TRUE_SIZE_TOO_LARGE = 5000000, READ_TOOK_MAX = 2 * STG_MS };
 
@@ -16,7 +16,8 @@ stg_ns stg_world_some_time(stg_world *w, stg_ns most)
 
 /* -- messages -------------------------------------------------------------- */
 
-/* Receipts have the log's capacity. */
+/* Receipts have the log's capacity, as they are found by the index of a
+ * message: all lanes grow with it. */
 static bool grow(stg_world *w)
 {
     size_t before = w->log_capacity;
@@ -40,6 +41,9 @@ static bool grow(stg_world *w)
     return true;
 }
 
+/* One position in ten comes after a gap of two, so that flow cannot take a
+ * difference of positions for a count. A message that is too large has few
+ * bytes, and says its true size. */
 static bool publish(stg_world *w, uint32_t p)
 {
     stg_world_partition *at = &w->partitions[p];
@@ -71,6 +75,7 @@ void stg_world_publish(stg_world *w, uint32_t partition, uint64_t count)
         count--;
 }
 
+/* Binary search: positions of a partition rise. */
 uint64_t stg_world_find(const stg_world *w, uint32_t partition,
                         uint64_t position)
 {
@@ -110,6 +115,7 @@ void stg_world_write_bytes(unsigned char *bytes, uint32_t partition,
 
 /* -- a read of one partition ----------------------------------------------- */
 
+/* The consumer of a group reads all its partitions in one read. */
 static void poll(stg_world *w, const stg_action *a)
 {
     stg_world_event *e = stg_world_post(w, STG_WORLD_POLL,
@@ -169,6 +175,9 @@ static bool is_pollable(const stg_world *w)
     return false;
 }
 
+/* A read of the log waits until there is a message, as a consumer does; a
+ * catch-up read is answered at its time. An event at STG_NEVER is never ready,
+ * also in a run until STG_NEVER. */
 bool stg_world_is_readable(const stg_world *w, const stg_world_event *e)
 {
     const stg_world_partition *at = &w->partitions[e->partition];
@@ -228,6 +237,8 @@ static void give_records(stg_world *w, uint32_t p, bool is_catch_up,
     stg_world_release(w, bytes);
 }
 
+/* One message at least, even where it is larger than bytes_max: else a reader
+ * would stand before it for ever. */
 void stg_world_answer_read(stg_world *w, const stg_world_event *e)
 {
     const stg_world_partition *at = &w->partitions[e->partition];
@@ -255,7 +266,9 @@ void stg_world_answer_read(stg_world *w, const stg_world_event *e)
 
 /* -- the consumer of a group ----------------------------------------------- */
 
-/* What there is, up to the bytes that are left. */
+/* What there is, up to the bytes that are left; the first message of a poll is
+ * read whatever its size. The consumer goes on behind it (read_at), whether or
+ * not flow takes it. */
 static stg_world_batch read_batch(stg_world *w, uint32_t p, size_t *left,
                                   bool is_first)
 {
@@ -299,6 +312,8 @@ void stg_world_answer_poll(stg_world *w, size_t bytes_max)
         }
 }
 
+/* A partition may have gone since the poll, or have been assigned anew: the
+ * batch has the assignment of then, by which flow tells. */
 void stg_world_answer_polled(stg_world *w, const stg_world_event *e)
 {
     for (uint32_t p = 0; e->batches != NULL && p < w->partition_count; p++)
@@ -307,6 +322,8 @@ void stg_world_answer_polled(stg_world *w, const stg_world_event *e)
     stg_flow_read_end(w->flow, w->now);
 }
 
+/* Positions without messages at the end of the log: flow learns of the next
+ * position alone. */
 void stg_world_skip(stg_world *w, uint32_t partition, uint64_t count)
 {
     stg_world_partition *at = &w->partitions[partition];

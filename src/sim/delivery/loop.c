@@ -1,9 +1,9 @@
 #include "sim/delivery/internal.h"
 
 /* Time passes from event to event: a world handles the earliest that is ready,
- * asks flow what to do about it, and carries that out, until nothing is under way
- * or flow's own wake-up comes first. Two events of one instant happen in the
- * order in which they were made, so that a seed replays. */
+ * asks flow what to do about it, and carries that out, until nothing is under
+ * way or flow's own wake-up comes first. Two events of one instant happen in
+ * the order in which they were made, so that a seed replays. */
 
 enum { ACTIONS_MAX = 1000000, STEPS_MAX = 1000000, CHECK_EVERY = 64 };
 
@@ -48,6 +48,8 @@ static bool is_before(const stg_world_event *a, const stg_world_event *b)
     return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
+/* The earliest that is ready, by a search of all: there are few. A read that
+ * waits for messages may be older than others and not be ready. */
 static stg_world_event *take_first(stg_world *w, stg_ns until_at)
 {
     stg_world_event **first = NULL, *found;
@@ -65,6 +67,8 @@ static stg_world_event *take_first(stg_world *w, stg_ns until_at)
 
 /* -- what flow wants ------------------------------------------------------- */
 
+/* From the first notice of shedding or expiring on, the order of the lane has
+ * holes. */
 static void note_notice(stg_world *w, const stg_action *a)
 {
     if (a->tell.what == STG_TELL_SHEDDING || a->tell.what == STG_TELL_EXPIRING)
@@ -72,7 +76,8 @@ static void note_notice(stg_world *w, const stg_action *a)
     stg_world_trace_notice(w, a);
 }
 
-/* Wherever the lane began is durable, and flow says so once. */
+/* Wherever the lane began is durable, and flow says so once. Partitions that
+ * are not here have their cursors from other hubs. */
 static void note_added(stg_world *w, uint32_t lane)
 {
     stg_world_lane *l = w->lanes[lane];
@@ -145,6 +150,8 @@ static bool goes_on(const stg_world *w)
     return !w->is_stopped && !w->has_failed;
 }
 
+/* The check of flow is dear and is made every so many actions, and at the end.
+ * ACTIONS_MAX turns a flow that asks for ever into a failure. */
 void stg_world_act(stg_world *w)
 {
     stg_action a;
@@ -220,7 +227,8 @@ static void end_event(stg_world *w, bool is_end)
         stg_world_check_flow(w);
 }
 
-/* One event, or flow's own time. False: nothing is under way before then. */
+/* One event, or flow's own time. False: nothing is under way before then. Time
+ * never goes back: a read that waited for messages has a time in the past. */
 static bool step(stg_world *w, stg_ns until_at)
 {
     stg_ns wake_at, last_at = until_at;
@@ -249,6 +257,8 @@ static bool step(stg_world *w, stg_ns until_at)
     return true;
 }
 
+/* With STG_NEVER the clock stays at the last event: a world that is at rest has
+ * no later time. */
 void stg_world_run(stg_world *w, stg_ns until_at)
 {
     uint64_t steps = 0;

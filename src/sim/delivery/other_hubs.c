@@ -2,7 +2,16 @@
 
 /* What the other hubs of a group do to partitions that this one does not have:
  * they deliver, park and lose messages as they like, each in whole transactions
- * of the store, or in a store of their own that this hub never sees. */
+ * of the store, or in a store of their own that this hub never sees.
+ *
+ * With a shared store each change here is one of rows, dead letters and the
+ * counts of a cursor together, and the books must balance after it
+ * (settle_lane() checks). Stores of their own are known by the group's offset
+ * alone.
+ *
+ * There is no second flow: this is written by the rules of one (what is ordered
+ * blocks at a parked message, the base never goes back), and must follow them
+ * if they change. */
 
 static const stg_world_message *message(const stg_world *w, uint32_t p,
                                         uint64_t i)
@@ -20,7 +29,9 @@ static uint64_t position_of(const stg_world *w, uint32_t p, uint64_t i)
 
 /* -- one message ----------------------------------------------------------- */
 
-/* The other hub has the lane in the order that it likes. */
+/* Parks a message after one attempt that was answered 503. The other hub may
+ * have the lane in no order where this one has one: then its rows are holes in
+ * the order. */
 static void park(stg_world *w, uint32_t lane, const stg_world_message *m)
 {
     stg_world_lane *l = w->lanes[lane];
@@ -49,6 +60,7 @@ static void park(stg_world *w, uint32_t lane, const stg_world_message *m)
     l->has_shed |= l->o.order != STG_ORDER_NONE && !c->is_ordered;
 }
 
+/* r: its row, which ends with it; NULL: it was delivered at once. */
 static void deliver(stg_world *w, uint32_t lane, uint64_t i, stg_world_row *r)
 {
     stg_world_lane *l = w->lanes[lane];
@@ -64,6 +76,7 @@ static void deliver(stg_world *w, uint32_t lane, uint64_t i, stg_world_row *r)
     l->receipts[i].processed++;
 }
 
+/* What is too large is dead without an attempt. */
 static void refuse(stg_world *w, uint32_t lane, const stg_world_message *m)
 {
     const stg_failure too_large = {.outcome = stg_failed(STG_FAULT_TOO_LARGE)};
@@ -78,7 +91,10 @@ static void refuse(stg_world *w, uint32_t lane, const stg_world_message *m)
     c->dead++;
 }
 
-/* Returns whether the base may pass it. */
+/* Settles or parks one message, by chance. Returns whether the base may pass
+ * it: an ordered lane stands before its parked message. In such a lane only the
+ * last of the messages may be parked, and a row is always delivered, as it
+ * comes before all else. */
 static bool settle_one(stg_world *w, uint32_t lane, uint64_t i, bool is_last)
 {
     stg_world_lane *l = w->lanes[lane];
@@ -127,6 +143,7 @@ static void lose(stg_world *w, uint32_t lane, uint32_t p)
     c->c.dead += trimmed - c->c.base;
 }
 
+/* Settled positions below the base are no longer listed. */
 static void raise_base(stg_world_cursor *c, uint64_t base)
 {
     size_t count = 0;
@@ -138,6 +155,8 @@ static void raise_base(stg_world_cursor *c, uint64_t base)
     c->c.settled_count = count;
 }
 
+/* The order may change only while no first delivery is parked (replays do not
+ * count): rows of the other order would have to end first. */
 static void settle_lane(stg_world *w, uint32_t lane, uint32_t p, uint64_t count)
 {
     stg_world_cursor *c = &w->lanes[lane]->cursors[p];
@@ -175,6 +194,9 @@ static void pass_all(stg_world *w, uint32_t p, uint64_t count)
     at->group_at = stg_ns_max(at->group_at, position_of(w, p, i));
 }
 
+/* Nothing where this hub has the partition by right: it must be away, or
+ * fenced. What the others do raises `crashes`: they may repeat what was under
+ * way here. Each time counts as another claim, with a generation of its own. */
 void stg_world_settle_elsewhere(stg_world *w, uint32_t partition,
                                 uint64_t count)
 {
@@ -194,6 +216,7 @@ void stg_world_settle_elsewhere(stg_world *w, uint32_t partition,
             settle_lane(w, l, partition, count);
 }
 
+/* The hubs that have the other partitions remove the lane as well, at once. */
 void stg_world_forget_elsewhere(stg_world *w, uint32_t lane)
 {
     for (uint32_t p = 0; p < w->partition_count; p++) {

@@ -2,7 +2,15 @@
 
 /* Partitions of a world that come and go, as in a group of hubs: assigned,
  * revoked in order, or lost. The store knows a generation for each; a hub that
- * writes in the name of an older one is fenced. */
+ * writes in the name of an older one is fenced.
+ *
+ * There are two kinds of group. With a shared store, cursors and rows go with
+ * the partition, and each assignment raises the generation. With a store of its
+ * own (keeps_rows) a hub keeps its rows wherever the partition goes,
+ * generations stay, and it learns what others did from the group's offset.
+ *
+ * A partition is AWAY only when flow has answered REVOKED, or the hub began
+ * anew. Until then it is REVOKING, and cannot be assigned again. */
 
 bool stg_world_is_assigned(const stg_world *w, uint32_t partition)
 {
@@ -16,6 +24,7 @@ bool stg_world_is_away(const stg_world *w, uint32_t partition)
 
 /* -- assigned -------------------------------------------------------------- */
 
+/* The cursors that the store has of a partition, of all lanes. */
 static size_t gather(const stg_world *w, uint32_t p, stg_cursor *cursors)
 {
     size_t count = 0;
@@ -26,7 +35,10 @@ static size_t gather(const stg_world *w, uint32_t p, stg_cursor *cursors)
     return count;
 }
 
-/* A store that nobody else has refuses nothing: who claims it, had it. */
+/* Claims a partition in the store, and gives it to flow with its cursors. The
+ * claim is made only if flow takes it. A store that nobody else has refuses
+ * nothing: its generation stays. The floor keeps lanes from what others have
+ * committed. */
 static stg_status assign(stg_world *w, uint32_t p, bool is_rows_only)
 {
     stg_cursor *cursors =
@@ -58,6 +70,8 @@ uint64_t stg_world_begin_of(const stg_world *w, uint32_t partition,
                          : next;
 }
 
+/* With a shared store other hubs may have settled anything meanwhile: what this
+ * one knew is out of date. */
 static void note_begins(stg_world *w, uint32_t p)
 {
     for (uint32_t l = 0; l < w->lane_count; l++) {
@@ -72,6 +86,9 @@ static void note_begins(stg_world *w, uint32_t p)
     }
 }
 
+/* Flow may refuse a partition that is away for want of memory only. Then it
+ * stays away, and the world may try again. What the log has lost is said at
+ * once, before anything is read. */
 void stg_world_assign(stg_world *w, uint32_t partition)
 {
     stg_world_partition *at = &w->partitions[partition];
@@ -112,6 +129,8 @@ void stg_world_assign_rows(stg_world *w)
     }
 }
 
+/* After a restart. What was assigned before is assigned anew: it is set AWAY
+ * first, as stg_world_assign() takes nothing else. */
 void stg_world_assign_all(stg_world *w)
 {
     for (uint32_t p = 0; p < w->partition_count; p++)
@@ -142,6 +161,7 @@ void stg_world_revoke(stg_world *w, uint32_t partition, stg_ns drain)
     note_revoking(w, partition, false);
 }
 
+/* One that is being revoked in order may still be lost. */
 void stg_world_lose(stg_world *w, uint32_t partition)
 {
     if (stg_world_is_away(w, partition) || w->has_failed)
@@ -170,7 +190,7 @@ static bool is_any_removing(const stg_world *w)
     return false;
 }
 
-/* Of the partition nothing is under way but rows that stay. */
+/* Whether nothing of the partition is under way but rows that stay. */
 static bool is_at_rest(const stg_world *w, uint32_t p)
 {
     for (const stg_world_event *e = w->events; e != NULL; e = e->next)
@@ -182,6 +202,9 @@ static bool is_at_rest(const stg_world *w, uint32_t p)
     return true;
 }
 
+/* A partition that goes in order is committed up to its lowest cursor. That
+ * cannot be asked of one that was lost or fenced, that has no cursor, or while
+ * a lane is being removed, as its cursor holds back nothing any more. */
 void stg_world_note_revoked(stg_world *w, uint32_t partition)
 {
     stg_world_partition *at = &w->partitions[partition];
@@ -204,6 +227,8 @@ void stg_world_note_revoked(stg_world *w, uint32_t partition)
 
 /* -- commits and claims ---------------------------------------------------- */
 
+/* A commit passes no durable cursor (I2): what the log then trims would be lost
+ * to that lane. */
 void stg_world_note_commit(stg_world *w, const stg_action *a)
 {
     stg_world_partition *at = &w->partitions[a->partition];
@@ -231,6 +256,7 @@ void stg_world_note_commit(stg_world *w, const stg_action *a)
     at->group_at = stg_ns_max(at->group_at, a->position);
 }
 
+/* All claims are looked at: flow is told of each partition that it has lost. */
 bool stg_world_is_fenced(stg_world *w, const stg_group *g)
 {
     bool is_fenced = false;
@@ -255,6 +281,8 @@ void stg_world_fence(stg_world *w, uint32_t partition)
     w->crashes++;
 }
 
+/* The log loses messages that lanes may not have had: for all lanes some may be
+ * missing, and their order has holes. */
 void stg_world_expire(stg_world *w, uint32_t partition, uint64_t position)
 {
     if (position <= w->partitions[partition].trimmed || w->has_failed)

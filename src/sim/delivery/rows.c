@@ -4,7 +4,11 @@
 
 /* What the store of a world holds: parked rows, dead letters, cursors. A group
  * may come again after its answer was lost, and after a replay of what it made:
- * all changes are idempotent, and a replayed letter stays replayed. */
+ * all changes are idempotent, and a replayed letter stays replayed.
+ *
+ * Arrays have no order: what is deleted is replaced by the last one. A pointer
+ * to a row or letter is good until one is added or deleted, and a loop that
+ * deletes must look at the same place again, or go backwards. */
 
 /* -- parked rows ----------------------------------------------------------- */
 
@@ -33,6 +37,8 @@ stg_world_row *stg_world_add_row(stg_world *w)
     return &w->rows[w->row_count++];
 }
 
+/* Replaces the row, if it is there. The texts of a failure are lent for the
+ * call, and are not kept. */
 static void park(stg_world *w, const stg_change *c)
 {
     stg_world_row *r =
@@ -74,6 +80,7 @@ static bool is_letter_of(const stg_world *w, const stg_world_dead *d,
            d->life == w->lanes[c->lane]->life;
 }
 
+/* From the newest: what comes again was mostly written last. */
 static stg_world_dead *find_dead(stg_world *w, const stg_change *c)
 {
     for (size_t i = w->dead_count; i-- > 0;)
@@ -114,6 +121,8 @@ static stg_world_dead make_dead(const stg_world *w, const stg_change *c)
     return d;
 }
 
+/* A letter that is there is replaced, by one of its kind. One that was replayed
+ * since is not written again: it would be delivered, and dead as well. */
 void stg_world_put_dead(stg_world *w, const stg_change *c)
 {
     stg_world_dead *d = find_dead(w, c);
@@ -135,6 +144,7 @@ void stg_world_put_dead(stg_world *w, const stg_change *c)
     *d = make_dead(w, c);
 }
 
+/* Each parked row of the lane in the partition becomes a dead letter. */
 void stg_world_cancel_rows(stg_world *w, const stg_change *c)
 {
     for (size_t i = 0; i < w->row_count;) {
@@ -157,6 +167,7 @@ void stg_world_cancel_rows(stg_world *w, const stg_change *c)
 
 /* -- a group, as one transaction ------------------------------------------- */
 
+/* A row ends with its delivery, whether delivered or dead. */
 static void apply_change(stg_world *w, const stg_change *c)
 {
     stg_world_lane *l = w->lanes[c->lane];
@@ -197,6 +208,8 @@ static bool is_rising(const stg_cursor *c)
     return true;
 }
 
+/* Positions are copied, for a group is flow's. Checked against the rows only
+ * now, when all changes of the group have been made. */
 static void apply_cursor(stg_world *w, const stg_cursor *c)
 {
     stg_world_cursor *known = &w->lanes[c->lane]->cursors[c->partition];
@@ -226,6 +239,7 @@ static void apply_cursor(stg_world *w, const stg_cursor *c)
     stg_world_check_cursor(w, &known->c);
 }
 
+/* Changes first: a cursor counts the rows that they leave. */
 void stg_world_apply(stg_world *w, const stg_group *g)
 {
     for (size_t i = 0; i < g->change_count; i++)
@@ -248,7 +262,9 @@ bool stg_world_is_settled(const stg_world_cursor *c, uint64_t position)
 
 /* -- a replay -------------------------------------------------------------- */
 
-/* In one transaction with the cursor's counts. */
+/* A dead letter becomes a parked row that is due at once, in one transaction
+ * with the cursor's counts. A group that is under way was made before: what was
+ * replayed since is added to its cursor again (c->replayed). */
 static bool replay_one(stg_world *w, stg_world_dead *d)
 {
     stg_world_lane *l = w->lanes[d->lane];
@@ -289,6 +305,7 @@ static bool is_replayable(const stg_world *w, const stg_world_dead *d)
            !l->is_removing && !l->was_removed;
 }
 
+/* Backwards, as each replay moves the last letter into the place of its own. */
 uint32_t stg_world_replay(stg_world *w, uint32_t lane, uint32_t count)
 {
     uint32_t replayed = 0;

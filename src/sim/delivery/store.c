@@ -1,12 +1,18 @@
 #include "sim/delivery/internal.h"
 
-/* The store of a world at work: a group takes its time and may be refused, or its
- * answer lost; a fetch is asked for, looks at the rows some time later, and
- * answers after that, when they may be others. */
+/* The store of a world at work: a group takes its time and may be refused, or
+ * its answer lost; a fetch is asked for, looks at the rows some time later, and
+ * answers after that, when they may be others.
+ *
+ * A group is written when its answer comes, not when it is asked for: until
+ * then a crash may lose it whole, or write it unseen. The order of the answers
+ * in write_group() matters: a fenced group must not be written, whatever room
+ * there is. */
 
 /* -- a group --------------------------------------------------------------- */
 
-/* The next group knows of the replays that flow was told of. */
+/* The group is answered for good. The next one knows of the replays that flow
+ * was told of, so they are no longer added to the cursors. */
 static void forget_group(stg_world *w)
 {
     w->is_group_pending = false;
@@ -16,6 +22,8 @@ static void forget_group(stg_world *w)
             w->lanes[l]->cursors[p].replayed = 0;
 }
 
+/* What takes room: parked rows and single dead letters; rows that are replaced
+ * count as well. */
 static uint64_t count_rows(const stg_group *g)
 {
     uint64_t rows = 0;
@@ -57,6 +65,8 @@ static stg_stored write_group(stg_world *w)
     return STG_STORED;
 }
 
+/* After UNKNOWN flow sends the same group again, made before the replays since:
+ * they are still to be added. */
 void stg_world_end_store(stg_world *w)
 {
     stg_stored how = write_group(w);
@@ -67,6 +77,7 @@ void stg_world_end_store(stg_world *w)
     stg_flow_stored(w->flow, how, w->now);
 }
 
+/* By chance the group got there or not, and flow has no answer to it. */
 void stg_world_lose_store(stg_world *w)
 {
     if (w->group != NULL && stg_rng_upto(&w->rng, 1) == 1 &&
@@ -78,6 +89,8 @@ void stg_world_lose_store(stg_world *w)
 
 /* -- a fetch --------------------------------------------------------------- */
 
+/* Two delays: until the store looks, and from then until flow has the answer.
+ * Between them rows may be written, deleted or replayed. */
 void stg_world_fetch(stg_world *w, const stg_action *a)
 {
     stg_ns delay = w->fetch_delay == STG_NEVER
@@ -107,6 +120,7 @@ static stg_mark mark_of(const stg_world_row *r)
                       .replay = r->replay};
 }
 
+/* In the order of flow's marks, which says what a fetch goes on behind. */
 static bool is_below(const stg_world_row *a, const stg_world_row *b)
 {
     stg_mark one = mark_of(a), other = mark_of(b);
@@ -143,6 +157,7 @@ static void insert(stg_world_event *e, const stg_world_row *r)
     rows[at] = *r;
 }
 
+/* Copies the rows as they are now. is_all: no more stand behind them. */
 void stg_world_look_rows(stg_world *w, const stg_world_event *look)
 {
     stg_world_event *e = stg_world_post(w, STG_WORLD_ROWS, look->fetch.left);
@@ -187,6 +202,8 @@ static stg_parked_row make_parked(const stg_world *w, const stg_world_row *r,
                             .due_at = r->due_at};
 }
 
+/* Rows and bytes are gone after the call. A row may have ended since the look;
+ * flow has to know that. */
 void stg_world_answer_fetch(stg_world *w, const stg_world_event *e)
 {
     stg_parked_row *rows =

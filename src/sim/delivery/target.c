@@ -2,9 +2,14 @@
 
 #include <string.h>
 
-/* The targets of a world, and what they see of attempts. What a target has really
- * processed is counted when an attempt ends, also where the hub is told of a
- * fault: a crash in between loses the answer and not the message. */
+/* The targets of a world, and what they see of attempts. What a target has
+ * really processed is counted when an attempt ends, also where the hub is told
+ * of a fault: a crash in between loses the answer and not the message.
+ *
+ * A target is asked at the start of an attempt, and the hub hears the answer at
+ * its end. So a script goes on in the order of starts, whatever the order in
+ * which attempts end. A cancelled or timed out attempt changes what the hub
+ * hears, and never is_processed. */
 
 enum { SCRIPT_TOOK = 10 * STG_MS };
 
@@ -109,6 +114,7 @@ static bool read_answer(const char *text, size_t length, stg_world_answer *a)
     return true;
 }
 
+/* The last answer repeats. */
 static stg_world_answer answer_script(stg_world *w, uint32_t lane,
                                       uint64_t position, uint64_t attempt)
 {
@@ -174,7 +180,9 @@ stg_status stg_world_set_script(stg_world *w, uint32_t lane,
 
 /* -- an attempt ------------------------------------------------------------ */
 
-/* What the hub gets to know when the attempt has had its time. */
+/* What the hub gets to know when the attempt has had its time. One that was
+ * unsent waited for something of the hub's own: no timeout of the target, but
+ * cancelled. */
 static void time_out(stg_world_answer *a, stg_ns timeout)
 {
     bool is_unsent = a->outcome.unsent;
@@ -187,6 +195,8 @@ static void time_out(stg_world_answer *a, stg_ns timeout)
     a->outcome.unsent = is_unsent;
 }
 
+/* A message that was never published has failed the world (I11), and no attempt
+ * is made. */
 void stg_world_begin_attempt(stg_world *w, const stg_action *a)
 {
     const stg_message *m = a->start.message;
@@ -246,6 +256,9 @@ void stg_world_count_processed(stg_world *w, const stg_world_event *e)
         r->unknown += a->is_processed;
 }
 
+/* Flow decides, and the receipt notes what must hold from then on: the message
+ * is over, or was not tried at all (put back), or starts no earlier than it is
+ * due. */
 void stg_world_end_attempt(stg_world *w, stg_world_event *e)
 {
     stg_world_receipt *r = find_receipt(w, e);

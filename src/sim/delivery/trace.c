@@ -25,6 +25,7 @@ static const char *const notices[] = {
     [STG_TELL_LOST] = "lost",
 };
 
+/* Times are ms since the world began, right-aligned, cut and not rounded. */
 static stg_writer begin(const stg_world *w, char *line, uint32_t lane)
 {
     uint64_t ms = (w->now - w->origin_at) / STG_MS;
@@ -75,6 +76,8 @@ void stg_world_trace_removed(stg_world *w, uint32_t lane)
     end(w, &line);
 }
 
+/* Flow put the delivery back for a circuit or a gate. Such an attempt has no
+ * number in the trace and counts for no bound. */
 bool stg_world_is_put_back(const stg_verdict *v)
 {
     return v->decision.next == STG_WAIT &&

@@ -5,11 +5,16 @@
 
 #include <stagger/text.h>
 
-/* A world is made of what the others files act on: its own memory, and flow's,
- * which is counted and may fail on purpose; its settings; and its totals. */
+/* A world is made of what the other files act on: its own memory, and flow's,
+ * which is counted and may fail on purpose; its settings; and its totals.
+ *
+ * Memory has two sides. What fails for flow is a fault that it must bear; what
+ * fails for the world itself ends the test (stg_world_allocate()). Lanes and
+ * policies live until stg_world_free(), as flow keeps pointers to them. */
 
 /* -- memory ---------------------------------------------------------------- */
 
+/* size is never 0. */
 void *stg_world_allocate(stg_world *w, size_t count, size_t size)
 {
     void *bytes = NULL;
@@ -29,6 +34,8 @@ void stg_world_release(stg_world *w, void *bytes)
         w->hooks.memory.release(w->hooks.memory.ctx, bytes);
 }
 
+/* array: the address of a pointer of any type, read and written as bytes, since
+ * a void ** to it would break the aliasing rules. New room is zeroed. */
 bool stg_world_grow(stg_world *w, void *array, size_t *capacity, size_t count,
                     size_t size)
 {
@@ -63,6 +70,8 @@ void stg_world_fail_allocations(stg_world *w, uint32_t one_in)
 
 /* -- a world --------------------------------------------------------------- */
 
+/* The clock begins above 0, as an instant of 0 means none in receipts; it is
+ * far from the wall clock, so that a mix-up of the two shows. */
 stg_status stg_world_new(stg_world **world, const stg_world_hooks *hooks,
                          uint64_t seed)
 {
@@ -96,6 +105,8 @@ static void free_lane(stg_world *w, stg_world_lane *l)
     stg_world_release(w, l);
 }
 
+/* Flow goes first: its memory is counted, and what is left then is a leak
+ * (I6). */
 void stg_world_free(stg_world *w)
 {
     if (w == NULL)
@@ -122,6 +133,7 @@ void stg_world_free(stg_world *w)
 
 /* -- lanes ----------------------------------------------------------------- */
 
+/* Kept in the world's list also if it does not parse: the world frees it. */
 stg_policy *stg_world_make_policy(stg_world *w, const char *text,
                                   stg_error *err)
 {
@@ -137,6 +149,8 @@ stg_policy *stg_world_make_policy(stg_world *w, const char *text,
     return stg_policy_parse(p, text, err) == STG_OK ? p : NULL;
 }
 
+/* Receipts have the log's capacity from the start, as messages may have been
+ * published before. */
 stg_lane_options *stg_world_add_lane(stg_world *w, const char *policy)
 {
     stg_policy *p = stg_world_make_policy(w, policy, NULL);
@@ -316,6 +330,7 @@ stg_world_totals stg_world_sum(const stg_world *w)
                               .is_stopped = w->is_stopped};
 }
 
+/* Counts the dead letters of all lives of the lane. */
 stg_world_lane_totals stg_world_sum_lane(const stg_world *w, uint32_t lane)
 {
     const stg_world_lane *l = w->lanes[lane];
