@@ -84,6 +84,7 @@ static void print_policy(cell text, const stg_settings *s,
              strchr(policy, ' ') != NULL ? " ..." : "");
 }
 
+/* A name that is too long for its cell ends in dots. */
 static void fill(cell row[URL], const stg_settings *s,
                  const stg_target_settings *t)
 {
@@ -117,6 +118,8 @@ static void print_url(char *text, size_t size, const stg_target_settings *t)
              t->start == STG_TARGET_START_EARLIEST ? "  start earliest" : "");
 }
 
+/* Two passes, as the widths are those of all rows. The URL is the last column
+ * and is never cut. */
 static void print_targets(const stg_settings *s)
 {
     stg_grid grid = stg_grid_make(columns, COLUMNS);
@@ -256,6 +259,7 @@ static int read_option(void *ctx, int option)
     return 0;
 }
 
+/* --strict counts the warnings of policies, too, not only those of the file. */
 static int report(const check_options *o, stg_status status,
                   const stg_settings *s, const stg_diagnostics *c)
 {
@@ -271,6 +275,7 @@ static int report(const check_options *o, stg_status status,
     return o->is_strict && warnings > 0 ? EXIT_UNWISE : 0;
 }
 
+/* After a mistake s is NULL: there is no summary of half a file. */
 static int check(const check_options *o)
 {
     stg_diagnostics c = {.all = NULL};

@@ -139,7 +139,9 @@ static int refuse_command(const char *name)
     return STG_EXIT_USAGE;
 }
 
-/* argv[0] becomes "stagger COMMAND", which messages start with. */
+/* argv[0] becomes "stagger COMMAND", which messages start with. It points into
+ * this frame, which outlives the command. STG_HELPED is 0 to the shell, but not
+ * to a command, which must not go on after --help. */
 static int run_command(const char *name, int argc, char **argv)
 {
     for (size_t i = 0; i < COMMANDS; i++)

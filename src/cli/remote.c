@@ -82,6 +82,7 @@ bool stg_remote_is_named(const stg_remote_options *o)
            o->certificate_file != NULL || o->key_file != NULL;
 }
 
+/* The order: --hub, STAGGER_HUB, the hub's default address. */
 const char *stg_remote_url(const stg_remote_options *o)
 {
     const char *named = getenv("STAGGER_HUB");
@@ -211,6 +212,7 @@ static void explain_problem(stg_remote *r, const json_t *problem)
     }
 }
 
+/* Behind the hub's words, on a line of its own. */
 static void add_advice(stg_remote *r)
 {
     size_t size = strlen(r->why);
@@ -358,6 +360,8 @@ const char *stg_remote_why(const stg_remote *r)
     return r->why;
 }
 
+/* The first line is a complaint like others; the errors of a settings file
+ * follow as they are. */
 int stg_remote_complain(const stg_remote *r)
 {
     const char *at = r->why;

@@ -47,6 +47,8 @@ static json_t *ids_of(const dead_options *o)
     return ids;
 }
 
+/* The hub refuses a choice without a condition; "all" is sent only when no
+ * other condition is, which check() has made sure the user said. */
 static json_t *choice_of(const dead_options *o, bool is_dry_run)
 {
     json_t *c = json_object();
@@ -95,6 +97,7 @@ static void put_cell(const char *text, int width, bool is_last)
     fputs(is_last ? "\n" : "  ", stdout);
 }
 
+/* The hub's text is untrusted: every cell goes through stg_say(). */
 static void put_letter(const json_t *letter, int target, int rest, bool is_wide)
 {
     const char *detail = stg_json_text_of(letter, "detail");
@@ -197,8 +200,8 @@ static bool is_known(stg_remote *r, const char *target)
     return !is_none;
 }
 
-/* What was sent again may have been letters, and no messages: their bodies are
- * gone. */
+/* Both must be 0: letters that are replayed may have no messages left, if their
+ * bodies are gone. */
 static bool is_nothing(const json_t *answer)
 {
     return stg_json_count_of(answer, "letters") == 0 &&
@@ -277,6 +280,8 @@ static void complain(const json_t *state)
                              "as before");
 }
 
+/* stdout is flushed before the complaint goes to stderr, so that they appear in
+ * this order in one file. */
 static int tell_replay(stg_remote *r, const dead_options *o,
                        const json_t *state)
 {
@@ -316,6 +321,8 @@ static int finish_replay(stg_remote *r, const dead_options *o, json_t **state)
 
 /* -- first dry, then not --------------------------------------------------- */
 
+/* The condition is sent again, not the rows that the dry run showed: letters
+ * that came in between are changed, too. */
 static int carry_out(stg_remote *r, const change *c, const dead_options *o)
 {
     json_t *answer = NULL;

@@ -191,6 +191,9 @@ static int print_table(dead_rows *r, totals *sum)
     return rc;
 }
 
+/* JSON and CSV need no widths and are written in one pass. The first pass of
+ * the table and of the summary ignores --limit: the closing line counts all
+ * letters. */
 static int print(dead_rows *r)
 {
     const dead_options *o = r->o;
@@ -226,6 +229,8 @@ int dead_list(const dead_options *o)
 
 /* -- export ----------------------------------------------------------------- */
 
+/* A letter that does not fit memory is left out and the others are written; the
+ * export then fails at its end. */
 static void put_letter(void *ctx, const stg_letter *l)
 {
     stg_text line = {.size = 0};

@@ -67,7 +67,9 @@ static bool grow(dead_groups *g)
     return true;
 }
 
-/* That of a letter, which may be new. NULL: no memory. */
+/* The group of a letter, which may be new. NULL: no memory. The key joins the
+ * three texts with newlines. The pointer is valid until the next new group, as
+ * the array may move. */
 static dead_group *group_of(dead_groups *g, const stg_letter *l)
 {
     size_t size = strlen(dead_or_none(l->target)) +
@@ -317,6 +319,8 @@ static bool is_first(const sum *s)
     return strcmp(s->name, "dead") == 0;
 }
 
+/* "dead" first, then the largest count; the name only makes the order the same
+ * each time. */
 static int compare_sums(const void *a, const void *b)
 {
     const sum *x = a, *y = b;

@@ -87,6 +87,8 @@ static bool put_field(send_batch *b, const char *name, const char *value)
            (put_text(b, name) && put_string(b, span_of(value)));
 }
 
+/* Borrows a batch for its text only. The text ends with a 0, and the caller
+ * frees it. */
 bool stg_send_batch_fields(char **fields, const send_options *o)
 {
     send_batch b = {0};

@@ -67,6 +67,7 @@ static void write_kinds(const sink_tally *t, FILE *file, bool is_line)
     write_kind(file, is_line, "hang", t->hangs);
 }
 
+/* The rate is that of the time since the last line, not the mean of the run. */
 void stg_sink_tally_show(sink_tally *t, stg_ns now)
 {
     char number[NUMBER_MAX], rate[NUMBER_MAX];
@@ -135,6 +136,8 @@ void stg_sink_log_close(sink_log *l)
     l->file = -1;
 }
 
+/* The lines are dropped after an error; the server looks at `error` and
+ * ends. */
 void stg_sink_log_flush(sink_log *l)
 {
     size_t done = 0;
@@ -203,6 +206,8 @@ static void put_numbers(sink_log *l, const sink_receipt *r)
     put(l, numbers);
 }
 
+/* put() checks nothing: LINE_ROOM bounds a line, with four texts that are cut
+ * to SINK_TEXT_MAX. A new field needs room in it. */
 void stg_sink_log_add(sink_log *l, const sink_receipt *r)
 {
     char text[96];

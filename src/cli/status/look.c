@@ -32,7 +32,8 @@ static bool take_digits(const char **at, int count, char behind, int *number)
     return *(*at)++ == behind;
 }
 
-/* "2026-03-01T12:00:00.250Z", since 1970. 0: it is none. */
+/* "2026-03-01T12:00:00.250Z", since 1970. 0: it is none. Always UTC; what
+ * stands behind the fraction is not looked at. */
 static stg_ns read_time(const char *text)
 {
     struct tm at = {0};
@@ -64,6 +65,7 @@ static uint64_t count_or_none(const json_t *object, const char *key)
                : STATUS_NONE;
 }
 
+/* The bound keeps the product within 64 bits. */
 static uint64_t thousandths_or_none(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);

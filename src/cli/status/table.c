@@ -98,6 +98,7 @@ static const char *share_text(uint64_t thousandths, char text[8])
     return text;
 }
 
+/* In floating point: part * 1000 may not fit 64 bits. */
 static const char *part_text(uint64_t part, uint64_t whole, char text[8])
 {
     return share_text(whole == 0 || part > whole
@@ -262,7 +263,8 @@ static void put_source(sheet *s, const status_look *look)
                  : "");
 }
 
-/* "3 live, 1 circuit-open" of the rows from `from` on. */
+/* "3 live, 1 circuit-open" of the rows from `from` on. A state that is missing
+ * from this list is not counted. */
 static void count_states(const status_look *look, size_t from, char *text,
                          size_t size)
 {
@@ -428,7 +430,9 @@ static bool has_orphans(const status_look *look)
     return false;
 }
 
-/* How many rows there is room for, with a line for those that are left. */
+/* How many rows there is room for, with a line for those that are left. The
+ * table must not be higher than the screen: draw() moves the cursor up by its
+ * lines, and cannot go above the top. */
 static size_t room_for(const sheet *s, const status_look *look,
                        const char *notice)
 {
