@@ -166,6 +166,7 @@ static void (*const sources[])(const stg_settings *s, FILE *to) = {
     [STG_SOURCE_KAFKA] = print_kafka,
 };
 
+/* A database has no quota of ours. */
 static void print_ways(const stg_settings *s, FILE *to)
 {
     char kept[STG_DURATION_TEXT_MAX];
@@ -187,6 +188,8 @@ static void print_ways(const stg_settings *s, FILE *to)
                 s->alerts.receiver_count > 1 ? "s" : "");
 }
 
+/* By pointer: targets that say the same share one policy
+ * (config/settings.c). */
 static bool has_same_policy(const void *settings, size_t a, size_t b)
 {
     const stg_settings *s = settings;
@@ -298,6 +301,7 @@ static void print(int what)
         stg_settings_print_schema(stdout);
 }
 
+/* --docs, --manual and --schema need no file. */
 int stg_cli_check(int argc, char **argv)
 {
     check_options o = {.file = NULL};

@@ -1,5 +1,7 @@
 /* stagger pause, stagger resume, stagger reload: calls to a hub that runs, each
- * of which it answers when the change is stored or has taken effect. */
+ * of which it answers when the change is stored or has taken effect. Nothing is
+ * changed without a hub: it alone writes its store. So exit code 0 means that
+ * the change is there, and scripts need not wait. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

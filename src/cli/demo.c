@@ -299,6 +299,7 @@ static bool start_hub(demo *d)
     return true;
 }
 
+/* From a file and not from a pipe, so that the shown command can be typed. */
 static bool publish(demo *d)
 {
     const char *const words[] = {"send",    "--hub",        d->url,
@@ -382,6 +383,7 @@ static bool end_sinks(demo *d)
     return true;
 }
 
+/* After a signal the hub is ended as well, but nothing is said of it. */
 static bool end_hub(demo *d)
 {
     int code;
@@ -490,6 +492,8 @@ static int read_option(void *ctx, int option)
     return 0;
 }
 
+/* Signals are blocked and taken in nap(), so that children are always ended
+ * first. */
 int stg_cli_demo(int argc, char **argv)
 {
     demo d = {.down_socket = -1};

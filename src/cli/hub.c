@@ -42,8 +42,7 @@ static void on_signal(void *ctx, int signal)
     stg_hub_stop(r->hub);
 }
 
-/* The signals are the last handles of the loop: without them uv_run()
- * returns. */
+/* The signals keep the loop alive: only without them uv_run() returns. */
 static void on_end(void *ctx, const stg_hub_end *end)
 {
     running *r = ctx;

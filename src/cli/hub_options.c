@@ -66,6 +66,8 @@ static void add_row(table *t, stg_option row)
     t->rows[t->count++] = row;
 }
 
+/* An option of a setting is known by the setting's number, so that the table of
+ * settings is the only list of them. */
 static void make_table(table *t)
 {
     const stg_setting *s;
@@ -212,6 +214,7 @@ static int add_targets(const hub_options *o)
     return STG_EXIT_USAGE;
 }
 
+/* Warnings are kept for the log; mistakes end it here. */
 static int load(hub_options *o)
 {
     stg_diagnostics c = {.all = NULL};

@@ -71,6 +71,7 @@ void stg_options_point(const char *text, uint32_t column)
     fprintf(stderr, "%*s^\n", (int)(at - start) + (start > 0 ? 5 : 2), "");
 }
 
+/* The whole text must be the number: "5s" and "5 " are refused. */
 bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
                           uint32_t *number)
 {
@@ -287,6 +288,8 @@ static int refuse_subcommand(const stg_usage *u, const char *who,
                               stg_options_suggest(suggestion, word, names));
 }
 
+/* A usage with a default subcommand takes the first without being told; its
+ * number is 0. */
 static int take_subcommand(const stg_usage *u, const char *who,
                            stg_arguments *left)
 {

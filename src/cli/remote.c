@@ -171,6 +171,7 @@ stg_remote *stg_remote_open(const char *who, const stg_remote_options *o)
     return NULL;
 }
 
+/* The loop runs until the client's handles are closed. */
 void stg_remote_close(stg_remote *r)
 {
     if (r == NULL)
@@ -332,6 +333,8 @@ static bool call(stg_remote *r, const char *method, const char *path,
     return is_answered && read_answer(r, answer);
 }
 
+/* One attempt, no retries: a person waits, and a change must not be made twice.
+ * `why` is set beforehand, so that every failure has words. */
 bool stg_remote_call(stg_remote *r, const char *method, const char *path,
                      const json_t *body, json_t **answer)
 {
@@ -373,6 +376,7 @@ int stg_remote_complain(const stg_remote *r)
     return EXIT_REFUSED;
 }
 
+/* What does not fit is cut between characters, never within an escape. */
 const char *stg_remote_escape(const char *text, char *to, size_t size)
 {
     static const char plain[] =
@@ -397,6 +401,7 @@ const char *stg_json_text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
+/* What is missing, negative or no number is 0. */
 uint64_t stg_json_count_of(const json_t *object, const char *key)
 {
     json_int_t number = json_integer_value(json_object_get(object, key));

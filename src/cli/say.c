@@ -49,6 +49,8 @@ static char *form(char brief[FORMED], const char *format, va_list args)
     return text;
 }
 
+/* The whole is formed first and cleaned then, so that no argument can be
+ * forgotten. Without memory it is cut at FORMED. */
 void stg_say_args(FILE *to, const char *format, va_list args)
 {
     char brief[FORMED], *text = form(brief, format, args);
@@ -132,6 +134,7 @@ void stg_say_bytes(FILE *to, const char *at, size_t size)
         fwrite(at, 1, size, to);
 }
 
+/* JSON that is also safe on a terminal: what is invisible becomes an escape. */
 void stg_say_quoted(FILE *to, const char *at, size_t size)
 {
     char escape[STG_VISIBLE_ESCAPE_MAX] = "";

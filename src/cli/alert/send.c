@@ -117,6 +117,7 @@ static int run(const char *who, ground *g, const stg_alert_options *o,
     return stg_options_finish(who, g->are_all ? 0 : 1);
 }
 
+/* The ground is closed even if it was not opened as a whole. */
 static int send_all(const char *who, const stg_settings *s,
                     const char *receiver)
 {

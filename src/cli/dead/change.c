@@ -69,6 +69,8 @@ static json_t *choice_of(const dead_options *o, bool is_dry_run)
     return c;
 }
 
+/* The dry run and the change are the same request but for one field, so that
+ * both choose the same letters. */
 static bool call(stg_remote *r, const change *c, const dead_options *o,
                  bool is_dry_run, json_t **answer)
 {
@@ -116,6 +118,8 @@ static void put_letter(const json_t *letter, int target, int rest, bool is_wide)
         put_cell(detail[0] != '\0' ? detail : "-", rest - 23, true);
 }
 
+/* The hub sends some letters as a sample; the count is that of all. Below 100
+ * columns the detail is left out. */
 static void put_sample(const json_t *answer, uint64_t letters)
 {
     const json_t *sample = json_object_get(answer, "sample");
@@ -159,6 +163,7 @@ static void put_exceptions(const json_t *answer)
                forgotten, plural(forgotten));
 }
 
+/* Letters and messages differ where one row stands for many messages. */
 static void put_counts(const change *c, const json_t *answer, const char *end)
 {
     uint64_t letters = stg_json_count_of(answer, "letters");
@@ -305,6 +310,8 @@ static int tell_replay(stg_remote *r, const dead_options *o,
     return EXIT_NO;
 }
 
+/* The replay is the hub's: a command that is interrupted here does not stop
+ * it. */
 static int finish_replay(stg_remote *r, const dead_options *o, json_t **state)
 {
     if (!await(r, state)) {
@@ -342,6 +349,8 @@ static int carry_out(stg_remote *r, const change *c, const dead_options *o)
     return code;
 }
 
+/* The question has the number, so that a condition that chose too much is
+ * seen. */
 static bool ask(const change *c, const json_t *dry)
 {
     uint64_t messages = stg_json_count_of(dry, "messages");
@@ -406,6 +415,7 @@ static int check(const change *c, const dead_options *o)
     return STG_EXIT_USAGE;
 }
 
+/* With --yes there is no dry run. */
 static int run(const change *c, const dead_options *o)
 {
     int code = check(c, o);

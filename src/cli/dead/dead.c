@@ -171,6 +171,7 @@ static int read_state(dead_options *o)
                        stg_letter_states);
 }
 
+/* "90m" counts back from now, by the clock of this machine. */
 static int read_instant_option(const char *name, stg_ns *wall)
 {
     if (read_time(optarg, wall))
@@ -181,6 +182,7 @@ static int read_instant_option(const char *name, stg_ns *wall)
         "as 90m");
 }
 
+/* The last of --format, --json, --csv and --raw counts. */
 static int read_format(dead_options *o)
 {
     static const char *const formats[] = {"jsonl", "csv", NULL};

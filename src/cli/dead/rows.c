@@ -24,6 +24,8 @@ static int complain(const char *what)
     return STG_EXIT_USAGE;
 }
 
+/* Also after a dead_open() that failed half way: what was not opened is
+ * NULL. */
 void dead_close(dead_rows *r)
 {
     stg_sql_close(r->db);
@@ -47,6 +49,8 @@ static int complain_of_hub(const stg_remote *remote)
     return code;
 }
 
+/* The hub's failures travel as SQLITE_IOERR, so that callers need only one kind
+ * of code. */
 int dead_fail(const dead_rows *r, int rc)
 {
     stg_error err;
@@ -248,6 +252,7 @@ static void look_for_target(dead_rows *r)
     json_decref(answer);
 }
 
+/* Show asks for its one letter later; all others need the whole list. */
 static int open_hub(dead_rows *r)
 {
     int rc;
@@ -300,6 +305,7 @@ static stg_letter_value value_of(const json_t *letter, stg_letter_column c)
                               .span = {text, json_string_length(json)}};
 }
 
+/* The letter points into json, which must outlive it. */
 static stg_letter letter_of(const json_t *json, stg_letter_column end)
 {
     stg_letter l = {.id = 0};
@@ -409,6 +415,7 @@ const char *dead_text(const stg_letter *l, stg_letter_column column,
     return number;
 }
 
+/* RFC 4180: quotes are doubled, and lines end in CR LF. */
 void dead_put_csv(stg_span text, bool is_last)
 {
     bool is_quoted = false;

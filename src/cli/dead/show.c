@@ -77,6 +77,7 @@ static void put_cause(const stg_terminal *t, const stg_letter *l)
     put(t, "cause", line);
 }
 
+/* Times are left out where no attempt was made. */
 static void put_attempts(const stg_terminal *t, const stg_letter *l)
 {
     char number[DEAD_NUMBER_MAX];
@@ -126,6 +127,8 @@ static void put_hex(stg_span bytes)
     }
 }
 
+/* The size is that of the bytes, also where text is shown with marks
+ * replaced. */
 static void put_blob(const char *title, stg_span bytes)
 {
     printf("\n%s, %zu byte%s\n", title, bytes.size, bytes.size == 1 ? "" : "s");
@@ -185,6 +188,7 @@ static void put_gone(const stg_terminal *t, const stg_letter *l)
                     : "is not kept any more");
 }
 
+/* For people: --json has the same letter for programs. */
 static void put_all(dead_rows *r, const stg_letter *l)
 {
     stg_terminal t = stg_terminal_look();

@@ -109,6 +109,8 @@ static void keep(stg_arena *a, char **kept, const char *text)
         memcpy(*kept, text, size);
 }
 
+/* Without memory the sums would be wrong: is_short makes the whole command
+ * fail. Times are compared as texts, since all have the same form in UTC. */
 void dead_groups_add(dead_groups *g, const stg_letter *l)
 {
     const char *newest = stg_letter_newest(l);
@@ -173,6 +175,7 @@ static void print_cells(cells *c, const dead_group *g)
 
 /* -- JSON, CSV ------------------------------------------------------------- */
 
+/* Nothing to say is null, not an empty text. */
 static void put_json(stg_json *j, const dead_group *g)
 {
     cells text = {.at = {NULL}};
@@ -235,6 +238,8 @@ static void set_times(summary *s, int from, int size)
     stg_grid_widen(&s->table, COLUMN_LAST, (size_t)size);
 }
 
+/* Where the table is too wide the seconds of the times are left out first, then
+ * the year, and then target and cause are cut. */
 static void fit(summary *s, const dead_groups *g)
 {
     size_t widest[COLUMNS] = {0};
@@ -293,6 +298,7 @@ static void print_table(const dead_groups *g)
         put_row(&s, &g->at[i]);
 }
 
+/* JSON and CSV have no closing line: a program adds up by itself. */
 bool dead_summary(const dead_rows *r, dead_groups *g)
 {
     if (g->count > 0)

@@ -56,6 +56,7 @@ static stg_forecast_answer *add_fault(stg_answers *a, stg_outcome o,
     return row;
 }
 
+/* A fault that no policy can name has no row. */
 static void add_names(stg_answers *a)
 {
     for (unsigned i = STG_FAULT_NONE + 1; i < STG_FAULT_COUNT; i++) {
@@ -167,6 +168,8 @@ void stg_answers_list(stg_answers *answers, const stg_policy *p, bool is_in_hub)
     }
 }
 
+/* The most retries that one operation can have: faults that share a limit count
+ * once, and limits of different rules add up. */
 uint64_t stg_answers_retries_max(const stg_answers *answers)
 {
     uint64_t sum = 0;

@@ -112,6 +112,7 @@ static void show_row(const columns *c, uint32_t i)
     putchar('\n');
 }
 
+/* Of retries that were not listed, not of those that the deadline forbids. */
 static bool has_more(const stg_plan *plan)
 {
     const stg_forecast *f = &plan->forecast;
@@ -143,6 +144,8 @@ static void show_more(const columns *c)
     putchar('\n');
 }
 
+/* A column's own rows end with the first wait past its deadline. Runs of equal
+ * rows are shown by the first and the last, if they are longer than FEW. */
 static void show_waits(const columns *c)
 {
     enum { FEW = 3 };
@@ -190,6 +193,7 @@ static const char *write_time(stg_ns ns, char *words)
     return ns == STG_NEVER ? "no bound" : stg_time_text(ns, words);
 }
 
+/* Never more than the deadline: waits that would pass it are not made. */
 static const char *mean_waits(const stg_plan *plan, char *words)
 {
     const stg_forecast *f = &plan->forecast;
@@ -223,6 +227,7 @@ static const char *sustained_load(const stg_plan *plan, char *words)
     return stg_plan_thousandths(plan->forecast.sustained, words);
 }
 
+/* "it depends": a ratio follows the traffic, so that there is no number. */
 static const char *budget_rate(const stg_plan *plan, char *words)
 {
     bool is_none = plan->policy.budget.kind == STG_BUDGET_NONE;
@@ -305,6 +310,7 @@ typedef struct answers {
     uint16_t retries_max[ANSWERS_MAX];
 } answers;
 
+/* A policy of one attempt retries nothing, whatever its rules say. */
 static void ask(const columns *c, const stg_forecast_answer *row, answers *a)
 {
     int limited;
@@ -340,6 +346,8 @@ static uint16_t most_of(const answers *a)
     return most;
 }
 
+/* The callback of stg_answers_write(): whether the row belongs to the faults of
+ * one line. */
 static bool gets(const stg_forecast_answer *row, const void *ctx)
 {
     const answers *asked = ctx;
@@ -411,6 +419,8 @@ static void show_answers(const columns *c, const stg_terminal *t)
     }
 }
 
+/* One column at least, however narrow the terminal is, and as many as an
+ * answers row can hold at most. */
 void stg_plan_show_columns(const stg_plans *plans, const stg_terminal *t)
 {
     size_t fit = (size_t)(t->width - LABEL) / CELL;

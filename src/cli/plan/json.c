@@ -1,6 +1,10 @@
-/* The fields of `plan --json`. They are only ever added to, because programs read
- * them; null is unlimited, or never. Times are exact: milliseconds with as many
- * digits as they need. */
+/* The fields of `plan --json`. They are only ever added to, because programs
+ * read them; null is unlimited, or never. Times are exact: milliseconds with as
+ * many digits as they need.
+ *
+ * The trap is a 0 of the policy that means "none": it must become null, or 1
+ * for the probes of a breaker, as a program would take 0 for a limit of
+ * nothing. */
 #include "cli/json.h"
 #include "cli/plan/plan.h"
 #include "core/rule.h"
@@ -105,6 +109,7 @@ static void show_breaker(stg_json *j, const stg_policy *p)
     stg_json_close(j, '}');
 }
 
+/* What a hub waits for without counting has no limit, and says why. */
 static void show_fault(stg_json *j, const stg_forecast_answer *row)
 {
     stg_category category = stg_fault_about(row->outcome.fault)->category;
@@ -147,6 +152,8 @@ static void show_numbers(stg_json *j, const stg_plan *plan)
     stg_json_limit_thousandths(j, "retries_per_second_max", f->per_second);
 }
 
+/* arrivals_mean_100ms is there only with --clients, as without it there is no
+ * number. */
 static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
 {
     const stg_policy *p = &plan->policy;

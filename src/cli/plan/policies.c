@@ -173,6 +173,7 @@ static bool is_name(const char *word)
     return word[0] != '\0' && word[strcspn(word, " \t=,:")] == '\0';
 }
 
+/* Names of the file come before presets and texts. */
 static int read_text(stg_plans *plans, const char *word, const char *file,
                      const stg_plans *known)
 {
@@ -205,6 +206,7 @@ static void point_into(const char *text, const stg_error *err)
     stg_options_point(text, err->column);
 }
 
+/* STG_NOT_FOUND is the end of the file. */
 static int read_all(stg_plans *known, stg_policies *walk)
 {
     char name[STG_NAME_MAX];
@@ -241,6 +243,9 @@ static int read_file(stg_plans *known, const char *path)
     return code;
 }
 
+/* Without arguments all of the file are shown, or the default policy. A file
+ * with a mistake is refused as a whole, even if the name that is asked for
+ * stands before it. */
 int stg_plan_read(stg_plans *plans, const char *file, int count, char **words)
 {
     stg_policy standard = stg_policy_default();

@@ -64,6 +64,7 @@ static void show_row(const stg_plan *plan, const stg_forecast_wait *row,
     puts(is_late ? "*" : "");
 }
 
+/* Three forms by width; show_row() has the same three. */
 static void show_header(const stg_terminal *t)
 {
     const char *faint = stg_terminal_style(t, STG_STYLE_FAINT);
@@ -180,7 +181,8 @@ static void show_attempts(const stg_plan *plan, const stg_terminal *t)
     show_fact("attempts", text, t);
 }
 
-/* Why there is no bound on time. */
+/* Why there is no bound on time; of several reasons the first in this order is
+ * named. It must know all that find_time() in forecast.c has no bound for. */
 static const char *find_unbounded(const stg_plan *plan)
 {
     const stg_policy *p = &plan->policy;
@@ -231,6 +233,8 @@ static void show_time(const stg_plan *plan, const stg_terminal *t)
     show_fact("worst time", text, t);
 }
 
+/* The worst case is one operation that fails all the time. In the long run a
+ * budget may allow less, which is named only where it does. */
 static void show_load(const stg_plan *plan, const stg_terminal *t)
 {
     const stg_forecast *f = &plan->forecast;
@@ -260,6 +264,7 @@ static void show_load(const stg_plan *plan, const stg_terminal *t)
     show_fact("worst load", text, t);
 }
 
+/* The times above are the policy's own: what a server asks for comes on top. */
 static void show_server_delay(const stg_plan *plan, const stg_terminal *t)
 {
     const stg_policy *p = &plan->policy;
@@ -345,6 +350,8 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
         show_fact("nested", "repeats inside other operations, too", t);
 }
 
+/* The callback of stg_answers_write(): whether the row gets the answer that is
+ * being printed. */
 static bool gets(const stg_forecast_answer *row, const void *ctx)
 {
     uint16_t asked = *(const uint16_t *)ctx;

@@ -56,6 +56,8 @@ void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t)
     }
 }
 
+/* How many of the listed waits begin before the deadline in the shortest
+ * case. */
 uint32_t stg_plan_made(const stg_plan *plan)
 {
     const stg_forecast *f = &plan->forecast;
@@ -75,6 +77,7 @@ static bool is_same(const stg_forecast_wait *a, const stg_forecast_wait *b)
            stg_ns_sub(b->wait.mean, a->wait.mean) <= b->wait.mean / 50;
 }
 
+/* Waits that repeat at the end are one row, if they are more than FEW. */
 uint32_t stg_plan_listed(const stg_plan *plan)
 {
     enum { FEW = 3 };
@@ -86,6 +89,8 @@ uint32_t stg_plan_listed(const stg_plan *plan)
     return made - from > FEW ? from + 1 : made;
 }
 
+/* Faults that the library makes itself (category own) are shown only where they
+ * are retried. */
 bool stg_plan_is_shown(const stg_forecast_answer *row, uint16_t retries_max)
 {
     stg_category category = stg_fault_about(row->outcome.fault)->category;
@@ -93,6 +98,8 @@ bool stg_plan_is_shown(const stg_forecast_answer *row, uint16_t retries_max)
     return category != STG_CATEGORY_OWN || retries_max > 0;
 }
 
+/* Thousandths of clients in 100 ms of retry 1, as if the wait were uniform in
+ * its range. A range that is shorter than 100 ms has all of them. */
 uint64_t stg_plan_arrivals(const stg_plan *plan, uint32_t clients)
 {
     const stg_wait_range *first = &plan->forecast.waits[0].wait;
@@ -176,6 +183,7 @@ static void write_aws(stg_writer *w, const stg_budget_options *o)
     stg_write_text(w, "; successes give them back");
 }
 
+/* Retries stop at half of the tokens (gRPC's retryThrottling). */
 static void write_grpc(stg_writer *w, const stg_budget_options *o)
 {
     write_counted(w, 1000 * (uint64_t)o->capacity, "token", "tokens");
@@ -198,6 +206,8 @@ static void write_share(stg_writer *w, const stg_budget_options *o)
     stg_write_number(w, o->capacity);
 }
 
+/* The last words matter most: an empty budget makes a retry wait, or ends the
+ * operation. */
 const char *stg_plan_budget(const stg_policy *p, char *words)
 {
     stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);
@@ -229,6 +239,7 @@ const char *stg_plan_budget(const stg_policy *p, char *words)
     return words;
 }
 
+/* Two settings have this effect: a maximum of 0, and retry-after=ignore. */
 bool stg_plan_is_deaf(const stg_policy *p)
 {
     return p->retry_after_max == 0 || p->retry_after == STG_RETRY_AFTER_IGNORE;
@@ -296,6 +307,8 @@ const char *stg_plan_throttle(const stg_policy *p, char *words)
     return words;
 }
 
+/* The synchronous loop cannot send a second attempt beside the first, hence the
+ * last words. */
 const char *stg_plan_hedge(const stg_policy *p, char *words)
 {
     const stg_hedge_options *o = &p->hedge;
@@ -358,6 +371,8 @@ static void write_probes(stg_writer *w, const stg_breaker_options *o)
     stg_write_text(w, " good ones close it");
 }
 
+/* What an open breaker does depends on who uses the policy: in a hub messages
+ * wait, elsewhere the rules for circuit-open decide. */
 const char *stg_plan_breaker(const stg_plan *plan, char *words)
 {
     const stg_breaker_options *o = &plan->policy.breaker;

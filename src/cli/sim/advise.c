@@ -104,6 +104,7 @@ static int read_capacity(stg_question *q)
                : refuse("--capacity", "1 to 4000000 requests a second");
 }
 
+/* In tenths of a percent; the range is checked with the whole question. */
 static int read_load(stg_question *q)
 {
     stg_reader r = {optarg, optarg + strlen(optarg)};
@@ -175,6 +176,8 @@ typedef struct field {
     size_t count;
 } field;
 
+/* The policy may be changed for the simulated scale; the candidate keeps the
+ * one that is advised. */
 static void make_trial(stg_trial *trial, const stg_question *q,
                        stg_scenario scenario, const stg_candidate *c)
 {
@@ -352,6 +355,8 @@ static stg_status hold_first_round(stg_advice *a, field *f,
     return STG_OK;
 }
 
+/* The trials stay until the answer is shown: verdicts and charts point into
+ * them. */
 static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
                                   stg_error *err)
 {
@@ -407,6 +412,7 @@ static stg_status hold_rounds(stg_advice *a, stg_error *err)
 
 /* -- the command ----------------------------------------------------------- */
 
+/* A best policy that failed in some runs is shown, too, but ends with 1. */
 static int answer(stg_advice *a)
 {
     stg_error err;

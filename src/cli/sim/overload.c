@@ -152,7 +152,9 @@ static int read_option(void *ctx, int option)
     }
 }
 
-/* What was not said: with a sweep one policy is enough. */
+/* What was not said. Without a sweep three policies are compared, which differ
+ * in jitter and budget; with a sweep the jittered one alone, as the sweep makes
+ * the differences. */
 static int complete(stg_overload_ask *s)
 {
     size_t first = s->sweep_count > 0 ? 1 : 0;
@@ -165,6 +167,7 @@ static int complete(stg_overload_ask *s)
     return code;
 }
 
+/* STG_NEVER and 0 mean that stg_overload_settle() finds warmup and bin. */
 static stg_overload_ask *make_settings(void)
 {
     stg_overload_ask *s = calloc(1, sizeof *s);
@@ -181,6 +184,8 @@ static stg_overload_ask *make_settings(void)
     return s;
 }
 
+/* What was simulated until the interruption is shown; the exit code says that
+ * it is a part. */
 static int finish(const stg_overload_ask *s, const stg_trials *t)
 {
     int code = stg_overload_show(s, who, t);
@@ -223,6 +228,7 @@ static int run(stg_overload_ask *s, stg_trial *trials, size_t count)
     return code;
 }
 
+/* All mistakes, also of output paths, are found before the first run. */
 static int prepare_and_run(stg_overload_ask *s)
 {
     stg_trial *trials = NULL;

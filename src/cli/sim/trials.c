@@ -30,6 +30,8 @@ static const stg_trial *trial_of(const stg_trials *t, size_t number)
     return &t->all[number % t->count];
 }
 
+/* In operations. A closed load has one for each client in a think time and a
+ * millisecond. It is for the share on the terminal only. */
 double stg_trial_work(const stg_overload_options *o)
 {
     double rate = (double)o->load.rate / 1000;
@@ -69,6 +71,7 @@ static bool is_counted(const stg_trials *t, const stg_trial *trial,
     return trial->summary.runs == 0 && r->bin_count > 0;
 }
 
+/* After an error the others are still freed. */
 static stg_status add_up(batch *b)
 {
     const stg_trials *t = b->trials;
@@ -159,6 +162,7 @@ static stg_status refuse_size(const stg_trials *t, stg_error *err)
     return STG_INVALID;
 }
 
+/* stg_trials_close() is due in either case: all summaries are zeroed first. */
 stg_status stg_trials_run(stg_trials *t, stg_error *err)
 {
     unsigned threads = fit_threads(t);

@@ -56,6 +56,7 @@ static stg_ns read_time(const char *text)
     return seconds < 0 ? 0 : (stg_ns)seconds * STG_S + ns;
 }
 
+/* A field that is missing or null is not 0: the table shows "-". */
 static uint64_t count_or_none(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -84,6 +85,8 @@ static stg_ns time_or_none(const json_t *object, const char *key)
     return ms < 0 || ms > 1e15 ? STATUS_NONE : (stg_ns)(ms * 1e6 + 0.5);
 }
 
+/* Names come from a hub: they are cleaned once here, and widths count them as
+ * they are shown. */
 static void copy(char *to, size_t size, const char *text)
 {
     snprintf(to, size, "%s", text);
@@ -128,6 +131,7 @@ static void read_row(status_row *row, const json_t *target, stg_ns now)
 
 /* -- pages ----------------------------------------------------------------- */
 
+/* Rows point into the pages, so all pages are kept. */
 static bool take_page(status_look *look, stg_remote *r, char cursor[512])
 {
     char path[700];
@@ -223,6 +227,8 @@ static bool take(status_look *look, stg_remote *r)
     return take_pages(look, r) && read_rows(look);
 }
 
+/* `before` must be in order of name, as it is searched. On failure *look is
+ * empty, and needs no free. */
 bool status_look_take(status_look *look, stg_remote *r,
                       const status_look *before)
 {
@@ -327,6 +333,7 @@ static const char *when_text(const status_row *row, int width, char text[32])
     return text;
 }
 
+/* When both do not fit, the time goes before the name of the fault. */
 const char *status_fault(const status_row *row, int width,
                          char text[STATUS_FAULT_MAX])
 {

@@ -107,6 +107,7 @@ typedef struct settings {
 
 /* -- options --------------------------------------------------------------- */
 
+/* Rates are differences over the interval: below 10 ms they would be noise. */
 static int read_interval(settings *s, const char *text)
 {
     stg_reader r = {text, text + strlen(text)};
@@ -145,6 +146,8 @@ static int read_option(void *ctx, int option)
 
 /* -- tables ---------------------------------------------------------------- */
 
+/* A signal that does not end the process, such as a change of the window, must
+ * not shorten it. */
 static void pause_for(stg_ns time)
 {
     struct timespec rest = {(time_t)(time / STG_S), (long)(time % STG_S)};
@@ -264,6 +267,8 @@ static int run(const settings *s)
     return code;
 }
 
+/* On a terminal the table is refreshed unless --once or --json says otherwise;
+ * in a pipe one table is enough. */
 int stg_cli_status(int argc, char **argv)
 {
     settings s = {.interval = STG_S};

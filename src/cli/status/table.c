@@ -90,6 +90,7 @@ static const char *rate_text(uint64_t rate, char text[8])
     return text;
 }
 
+/* More than the whole is shown as unknown. */
 static const char *share_text(uint64_t thousandths, char text[8])
 {
     if (thousandths == STATUS_NONE || thousandths > 1000)
@@ -176,6 +177,7 @@ static uint64_t sum_delivered(const status_look *look)
     return sum;
 }
 
+/* The URL and all texts of the hub go through put_line(), which cleans them. */
 static void put_hub(sheet *s, const char *url, const status_look *look)
 {
     const json_t *store = part_of(look, "store");
@@ -341,6 +343,7 @@ static void put_heading(sheet *s)
     end_line(s);
 }
 
+/* The limit is what the hub found for the target, and changes by itself. */
 static const char *flight_text(const sheet *s, const status_row *row,
                                char text[24])
 {
@@ -486,6 +489,7 @@ static bool has_same_policy(const void *look, size_t a, size_t b)
     return strcmp(policy_of(look, a), policy_of(look, b)) == 0;
 }
 
+/* Targets of one policy are named together. */
 void status_policies_print(const status_look *look)
 {
     for (size_t i = 0; i < look->count; i++)

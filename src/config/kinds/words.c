@@ -13,6 +13,8 @@
 
 /* -- one of several -------------------------------------------------------- */
 
+/* What is stored is the place of the word in the list, which is the enum's
+ * number (config/table.c). */
 static bool read_word(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
@@ -182,6 +184,7 @@ const stg_kind stg_kind_method = {
 
 /* -- texts and files ------------------------------------------------------- */
 
+/* In bytes, not characters. */
 static bool read_text(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
