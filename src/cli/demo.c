@@ -299,7 +299,6 @@ static bool start_hub(demo *d)
     return true;
 }
 
-/* From a file and not from a pipe, so that the shown command can be typed. */
 static bool publish(demo *d)
 {
     const char *const words[] = {"send",    "--hub",        d->url,

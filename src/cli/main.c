@@ -178,6 +178,8 @@ static bool is_one_of(const char *word, const char *name, const char *letter)
     return strcmp(word, name) == 0 || strcmp(word, letter) == 0;
 }
 
+/* Without a word the help goes to stderr and the code is 2: in a script that is
+ * a mistake. */
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"--help", "--version", NULL};

@@ -333,8 +333,8 @@ static bool call(stg_remote *r, const char *method, const char *path,
     return is_answered && read_answer(r, answer);
 }
 
-/* One attempt, no retries: a person waits, and a change must not be made twice.
- * `why` is set beforehand, so that every failure has words. */
+/* One attempt: what a change did that got no answer is not known here, so it is
+ * not sent again. `why` is set beforehand, so that every failure has words. */
 bool stg_remote_call(stg_remote *r, const char *method, const char *path,
                      const json_t *body, json_t **answer)
 {

@@ -126,7 +126,6 @@ static int restore(const store_options *o)
     return 0;
 }
 
-/* Called for each flaw as it is found: a check of a large store takes long. */
 static void print_flaw(void *ctx, const char *words)
 {
     const char *path = ctx;

@@ -182,7 +182,6 @@ static int read_instant_option(const char *name, stg_ns *wall)
         "as 90m");
 }
 
-/* The last of --format, --json, --csv and --raw counts. */
 static int read_format(dead_options *o)
 {
     static const char *const formats[] = {"jsonl", "csv", NULL};

@@ -203,6 +203,7 @@ static const char *mean_waits(const stg_plan *plan, char *words)
     return write_time(stg_ns_min(mean, plan->policy.deadline), words);
 }
 
+/* Waits only: worst_time() has the attempts as well. */
 static const char *worst_waits(const stg_plan *plan, char *words)
 {
     return write_time(
@@ -237,6 +238,7 @@ static const char *budget_rate(const stg_plan *plan, char *words)
     return stg_plan_thousandths(plan->forecast.per_second, words);
 }
 
+/* The most that the policy lets a server ask for. */
 static const char *server_delay(const stg_plan *plan, char *words)
 {
     stg_ns most = plan->policy.retry_after_max;
@@ -258,6 +260,7 @@ static void show_label(const char *label, const stg_terminal *t)
            label, stg_terminal_style(t, STG_STYLE_PLAIN));
 }
 
+/* "back in 100 ms" needs --clients, as it is a number of them. */
 static void show_totals(const columns *c, const stg_terminal *t)
 {
     static const struct {
@@ -357,6 +360,7 @@ static bool gets(const stg_forecast_answer *row, const void *ctx)
     return is_equal(&own, asked) && stg_plan_is_shown(row, most_of(&own));
 }
 
+/* A row that no fault would be shown in is left out. */
 static void show_answers_row(const stg_answers *all, const answers *a,
                              const stg_terminal *t)
 {

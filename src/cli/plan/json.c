@@ -136,6 +136,7 @@ static void show_warning(stg_json *j, const stg_warning *w)
     stg_json_close(j, '}');
 }
 
+/* waits has the listed rows only; waits_truncated says that there are more. */
 static void show_numbers(stg_json *j, const stg_plan *plan)
 {
     const stg_forecast *f = &plan->forecast;

@@ -149,6 +149,7 @@ static int read_options(settings *s, int argc, char **argv,
     return 0;
 }
 
+/* One policy has a table at length; several have columns to compare. */
 static void show(const settings *s, const stg_plans *plans,
                  const stg_terminal *t)
 {

@@ -194,6 +194,7 @@ static void include(const stg_plan *plan, stg_axis *axis)
     }
 }
 
+/* A range of one column is a point. */
 static void show_bar(const stg_axis *axis, const stg_wait_range *wait,
                      const pens *pen)
 {

@@ -168,6 +168,8 @@ static int refuse_name(const char *word, const char *file,
     return STG_EXIT_USAGE;
 }
 
+/* Such a word cannot be the text of a policy either, once it is neither preset
+ * nor growth. */
 static bool is_name(const char *word)
 {
     return word[0] != '\0' && word[strcspn(word, " \t=,:")] == '\0';
@@ -195,6 +197,7 @@ static int read_text(stg_plans *plans, const char *word, const char *file,
 
 /* -- the file */
 
+/* The error's line and column count in the file. */
 static void point_into(const char *text, const stg_error *err)
 {
     for (uint32_t line = 1; line < err->line; line++) {

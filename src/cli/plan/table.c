@@ -203,6 +203,8 @@ static const char *find_unbounded(const stg_plan *plan)
     return "the waits have no bound";
 }
 
+/* The longest from the first attempt to the last failure; what bounds it is
+ * named. */
 static void show_time(const stg_plan *plan, const stg_terminal *t)
 {
     const stg_policy *p = &plan->policy;
@@ -308,6 +310,8 @@ static void show_arrivals(const stg_plan *plan, uint32_t clients,
     show_fact("clients", text, t);
 }
 
+/* What does not apply to the policy is left out. The breaker always stands
+ * there, since its absence matters. */
 static void show_facts(const stg_plan *plan, uint32_t clients,
                        const stg_terminal *t)
 {

@@ -36,6 +36,7 @@ void stg_plan_show_warning(const stg_warning *w, const char *before,
     stg_terminal_wrap(t, 11, "      fix: ", STG_STYLE_GOOD, fix);
 }
 
+/* With several policies each warning begins with the number of its own. */
 void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t)
 {
     char before[24] = "  ";
@@ -121,6 +122,7 @@ const char *stg_plan_thousandths(uint64_t number, char *words)
     return words;
 }
 
+/* May return a literal and leave words as it was. */
 const char *stg_plan_answer(uint16_t retries_max, char *words)
 {
     if (retries_max == STG_PLAN_WAITED)
@@ -194,6 +196,8 @@ static void write_grpc(stg_writer *w, const stg_budget_options *o)
     stg_write_text(w, " or fewer");
 }
 
+/* The ratio is stored in thousandths; 100 times that is percent in
+ * thousandths. */
 static void write_share(stg_writer *w, const stg_budget_options *o)
 {
     stg_write_text(w, "retries at once, and waiting, at most ");
@@ -360,6 +364,7 @@ static void write_connects(stg_writer *w, const stg_breaker_options *o)
                                        : " of category connect");
 }
 
+/* 0 is the breaker's own single probe, which needs no words. */
 static void write_probes(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->probes == 0)

@@ -387,6 +387,7 @@ static stg_outcome attempt(run *r, const stg_loop *l, int *code)
     return outcome;
 }
 
+/* A success at the first attempt says nothing: the output is the command's. */
 static void finish(const run *r, stg_loop *l)
 {
     bool is_at_once =
@@ -430,6 +431,8 @@ static stg_retry find_around(stg_policy *repeats)
     return around;
 }
 
+/* The code is that of the last attempt, as if the command had been run alone. A
+ * signal that came in a wait replaces it. */
 static int run_command(run *r)
 {
     stg_policy repeats;

@@ -283,6 +283,8 @@ static bool step(publisher *p)
 
 /* -- the end --------------------------------------------------------------- */
 
+/* The client and its endpoint have handles of their own in this loop, which
+ * they close themselves. */
 static void close_handle(uv_handle_t *handle, void *ctx)
 {
     publisher *p = ctx;
@@ -309,6 +311,8 @@ static void go_on(publisher *p)
     stg_client_close(p->client, NULL, NULL);
 }
 
+/* Requests under way are cancelled, not waited for: the same --id makes it safe
+ * to send them again. */
 static void on_signal(uv_signal_t *signal, int number)
 {
     publisher *p = signal->data;
@@ -377,6 +381,8 @@ static void send_lines(publisher *p)
     go_on(p);
 }
 
+/* One request and nothing to read: is_stopping lets go_on() end it when it has
+ * reported. */
 static void send_whole(publisher *p)
 {
     send_post *post = p->free[--p->free_count];

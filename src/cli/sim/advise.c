@@ -146,6 +146,8 @@ static int read_option(void *ctx, int option)
     }
 }
 
+/* Without --processes each client is a process of its own, with a budget and a
+ * breaker of its own. */
 static int read_options(stg_advice *a, int argc, char **argv)
 {
     stg_arguments none;
@@ -215,6 +217,7 @@ static stg_status try_out(const stg_advice *a, stg_trials *t,
     return stg_trials_run(t, err);
 }
 
+/* May be called twice, and before anything was tried. */
 static void end(stg_trials *t)
 {
     if (t->all != NULL)
@@ -285,6 +288,8 @@ static void prefer_none(stg_advice *a)
     a->finalists[0] = none;
 }
 
+/* Family 0 is that of candidates without relatives: it never counts as
+ * taken. */
 static bool has_family(const stg_advice *a, uint32_t family)
 {
     for (size_t i = 0; i < a->count; i++)
@@ -334,6 +339,7 @@ static void keep_part(stg_advice *a, const stg_advised *all, size_t count)
             a->finalists[a->count++] = all[i];
 }
 
+/* One run each: it only has to choose ten of some sixty. */
 static stg_status hold_first_round(stg_advice *a, field *f,
                                    stg_sim_progress *progress, stg_error *err)
 {
@@ -380,6 +386,8 @@ static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
     return status;
 }
 
+/* The first two candidates are those for comparison (stg_candidate_make). The
+ * total of the work is an upper bound: there may be fewer finalists. */
 static stg_status hold_rounds(stg_advice *a, stg_error *err)
 {
     field *f = calloc(1, sizeof *f);

@@ -58,6 +58,8 @@ static bool retrace(stg_chart_set *charts, const stg_study *study,
     return is_ok;
 }
 
+/* `last` is a group of cells of one number of clients. One policy with too many
+ * calls leaves the whole chart out. */
 static bool draw_traces(stg_chart_set *charts, const stg_study *study,
                         const stg_study_cell *last, size_t policies,
                         const char *note)

@@ -125,6 +125,8 @@ static int read_setting(stg_overload_ask *s, size_t row)
     return STG_EXIT_USAGE;
 }
 
+/* Values are only split here: whether a key or a value exists is known when
+ * trials are made (sweep.c). */
 static int read_sweep(stg_overload_ask *s)
 {
     if (s->sweep_count == STG_SWEEPS_MAX) {
@@ -134,6 +136,7 @@ static int read_sweep(stg_overload_ask *s)
     return stg_sweep_read(&s->sweeps[s->sweep_count++], who, optarg);
 }
 
+/* Options of the model have no value in the table and come as row numbers. */
 static int read_option(void *ctx, int option)
 {
     stg_overload_ask *s = ctx;

@@ -99,6 +99,7 @@ static bool is_policy(const stg_error *err)
     return err->column > 1 || strstr(err->text, "as the first word") == NULL;
 }
 
+/* Rows and charts tell policies by name only. */
 static bool has_name(const stg_sim_policies *p, const char *name)
 {
     for (size_t i = 0; i < p->count; i++)
@@ -212,6 +213,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Available, not free: the system gives up its caches. */
 static uint64_t read_system(void)
 {
     uint64_t kib = read_number("/proc/meminfo", "MemAvailable:");

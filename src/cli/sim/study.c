@@ -247,6 +247,7 @@ static bool make_runs(stg_study *s)
     return true;
 }
 
+/* A run that was stopped, or never begun, is left out of the results. */
 static bool has_ended(const stg_contention_run *run)
 {
     return run->end != STG_END_NONE && run->end != STG_END_STOPPED;

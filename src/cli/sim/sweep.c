@@ -143,6 +143,7 @@ static int set(stg_trial *trial, const char *key, const char *value,
     return STG_EXIT_USAGE;
 }
 
+/* A name that is too long is cut. */
 static void add_name(stg_trial *trial, const char *between, const char *key,
                      const char *value)
 {
@@ -209,6 +210,8 @@ static int make(stg_trial *trial, const stg_sim_policies *policies,
     return STG_EXIT_USAGE;
 }
 
+/* Trials of one policy stand together. The caller frees *trials in either
+ * case. */
 int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
                       const stg_sim_policies *policies,
                       const stg_overload_options *options, const char *who,

@@ -117,6 +117,7 @@ static stg_status do_all(stg_trials *t, unsigned threads)
 
 /* -- what it takes */
 
+/* All threads may be in the largest trial at once. */
 static uint64_t largest_run(const stg_trials *t)
 {
     uint64_t most = 0;

@@ -99,6 +99,7 @@ static void write_count(FILE *file, const char *name, uint64_t count)
     fprintf(file, "%-14s %s\n", name, group_digits(count, number));
 }
 
+/* `messages` counts different ones, also those that were forgotten since. */
 void stg_sink_tally_sum(sink_tally *t, uint64_t messages, FILE *file)
 {
     write_count(file, "receipts", t->receipts);
@@ -196,6 +197,7 @@ static void put_digest(sink_log *l, const unsigned char *digest)
     }
 }
 
+/* A status is a number in the JSON, reset and hang are words. */
 static void put_numbers(sink_log *l, const sink_receipt *r)
 {
     bool is_word = r->answered[0] > '9';

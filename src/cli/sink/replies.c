@@ -128,6 +128,7 @@ const char *stg_sink_replies_read(sink_replies *r, const char *text,
     return sum > 0 ? NULL : "all the weights are 0";
 }
 
+/* A header's value with an end of line in it would begin another header. */
 static bool is_visible(const char *text)
 {
     for (; *text != '\0'; text++)
@@ -231,6 +232,8 @@ const sink_reply *stg_sink_replies_choose(sink_replies *r, uint64_t attempt,
     return &r->list[i];
 }
 
+/* The date is looked at for each answer, and written again once a second at
+ * most. */
 const sink_answer *stg_sink_replies_answer(sink_replies *r,
                                            const sink_reply *reply,
                                            bool is_closing)

@@ -210,6 +210,9 @@ static void respond(stg_inbound *in)
 
 /* -- what the server calls ------------------------------------------------- */
 
+/* The digest is made for the connection and used again for each of its
+ * requests. Without memory for it the request is received all the same, and
+ * logged with a digest of zeros. */
 static void begin(stg_inbound *in)
 {
     caller *c = caller_of(in);
@@ -334,6 +337,8 @@ static void tell_address(const sink *s)
 
 /* -- open ------------------------------------------------------------------ */
 
+/* Each connection is a file; a failure is not told, as the usual limit may be
+ * enough. */
 static void allow_many_files(void)
 {
     struct rlimit files;
@@ -415,6 +420,8 @@ stg_status stg_sink_server_open(sink *s, stg_error *err)
 
 /* -- run ------------------------------------------------------------------- */
 
+/* The live line is for a terminal: in a log it would be one line without an
+ * end. */
 static bool is_shown(const sink *s)
 {
     return !s->o->is_quiet && isatty(STDERR_FILENO) == 1;
@@ -427,6 +434,8 @@ static void show(uv_timer_t *timer)
     stg_sink_tally_show(&s->tally, stg_deadlines_now());
 }
 
+/* A log that cannot be written ends the run, since a test that reads it would
+ * draw wrong conclusions. */
 stg_status stg_sink_server_run(sink *s, stg_error *err)
 {
     bool shows = is_shown(s);

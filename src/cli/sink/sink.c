@@ -129,6 +129,7 @@ static int read_after(sink *s)
     return wrong == NULL ? 0 : refuse("retry-after", optarg, wrong);
 }
 
+/* Only checks and notes: what needs several options is done in run(). */
 static int read_option(void *ctx, int option)
 {
     sink *s = ctx;
@@ -221,6 +222,8 @@ static int serve(sink *s)
     return code;
 }
 
+/* The log is opened before the port, so that nothing is received that could not
+ * be logged. */
 static int run(sink *s)
 {
     int error = stg_sink_log_open(&s->log, s->o->log), code;

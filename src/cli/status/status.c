@@ -107,7 +107,6 @@ typedef struct settings {
 
 /* -- options --------------------------------------------------------------- */
 
-/* Rates are differences over the interval: below 10 ms they would be noise. */
 static int read_interval(settings *s, const char *text)
 {
     stg_reader r = {text, text + strlen(text)};
@@ -146,8 +145,6 @@ static int read_option(void *ctx, int option)
 
 /* -- tables ---------------------------------------------------------------- */
 
-/* A signal that does not end the process, such as a change of the window, must
- * not shorten it. */
 static void pause_for(stg_ns time)
 {
     struct timespec rest = {(time_t)(time / STG_S), (long)(time % STG_S)};
