@@ -109,7 +109,7 @@ static const char *known_by(const status_row *row)
     return *by != '\0' ? by : row->is_known ? "settings" : "store";
 }
 
-/* Names and URLs are never cut: the list is read by scripts, too. */
+/* Names and URLs are never cut, so that the list can be read by a program. */
 static void print_table(const status_look *look)
 {
     static const stg_grid_column columns[] = {

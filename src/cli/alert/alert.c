@@ -64,8 +64,7 @@ void stg_alert_print(const char *name, const char *type, bool is_sent,
 
 /* -- by the hub ------------------------------------------------------------ */
 
-/* Returns whether all accepted it. A hub without receivers has an empty list,
- * which counts as well. */
+/* Returns whether all accepted it; of an empty list, all did. */
 static bool print_receivers(const json_t *answer)
 {
     const json_t *receivers = json_object_get(answer, "receivers"), *receiver;

@@ -24,6 +24,8 @@ uint16_t stg_answers_ask(const stg_policy *p, const stg_forecast_answer *row,
     return stg_policy_retries(p, &row->outcome, limited);
 }
 
+/* In a hub these are no attempts: the breaker is open, or this machine was short
+ * of something. The delivery waits, whatever the rules say. */
 bool stg_answers_is_uncounted(const stg_policy *p,
                               const stg_forecast_answer *row)
 {
@@ -229,6 +231,7 @@ size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
 
 /* -- exit codes ------------------------------------------------------------- */
 
+/* A rule on any fault is one on exit codes, too. */
 bool stg_exit_rule_stands(const stg_policy *p)
 {
     for (uint32_t i = 0; i < p->rule_count; i++) {

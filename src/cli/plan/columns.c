@@ -102,6 +102,7 @@ static bool is_repetition(const columns *c, uint32_t i)
     return true;
 }
 
+/* Blanks are gathered in `gap`, so that no line ends in them. */
 static void show_row(const columns *c, uint32_t i)
 {
     int gap = LABEL - NUMBER;

@@ -27,6 +27,7 @@ static void show_wait(stg_json *j, const stg_forecast_wait *row)
     stg_json_close(j, '}');
 }
 
+/* Each kind has its own fields; those of other kinds are left out, not null. */
 static void show_budget(stg_json *j, const stg_policy *p)
 {
     static const char *const kinds[] = {

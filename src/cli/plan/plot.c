@@ -36,6 +36,7 @@ static stg_ns step_at(size_t i)
     return scale[i / COUNTS].unit * scale[i / COUNTS].counts[i % COUNTS];
 }
 
+/* 0 is never the least: a logarithmic axis has a place of its own for it. */
 void stg_axis_include(stg_axis *axis, stg_ns ns)
 {
     if (ns > axis->most)

@@ -85,6 +85,7 @@ static void show_header(const stg_terminal *t)
     }
 }
 
+/* `first` is past the deadline even with the shortest waits. */
 static void show_never(const stg_plan *plan, uint64_t first)
 {
     char deadline[STG_NS_TEXT_MAX];
@@ -118,6 +119,7 @@ static void show_end(const stg_plan *plan, uint32_t listed, notes *n,
         show_never(plan, last + 1);
 }
 
+/* 65536 is DRAWS of forecast.c. */
 static void show_notes(const stg_plan *plan, const notes *n)
 {
     char deadline[STG_NS_TEXT_MAX];

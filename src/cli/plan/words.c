@@ -279,6 +279,7 @@ const char *stg_plan_rate(const stg_policy *p, char *words)
     return words;
 }
 
+/* A wait of 0 means that who finds no place is given up at once. */
 const char *stg_plan_bulkhead(const stg_policy *p, char *words)
 {
     const stg_bulkhead_options *o = &p->bulkhead;

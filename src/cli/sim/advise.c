@@ -241,6 +241,7 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->candidate.name, b->candidate.name);
 }
 
+/* all[i].trials points into t, which has to outlive it. */
 static void evaluate(const stg_advice *a, const stg_trials *t, stg_advised *all,
                      size_t count, const stg_scenario *scenarios,
                      size_t scenario_count)

@@ -299,6 +299,7 @@ static void say_lead(const stg_advice *a, const char *text, stg_text_buffer *p)
 
 /* -- the table ------------------------------------------------------------- */
 
+/* Below 0: some run did not recover. */
 static stg_cell time_cell(double ms)
 {
     return ms < 0 ? (stg_cell){.kind = STG_CELL_NONE} : stg_cell_number(ms);

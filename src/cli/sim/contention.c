@@ -113,6 +113,8 @@ static bool read_range(stg_study_options *s, stg_reader *r)
     return true;
 }
 
+/* Replaces the list, so that the last --clients counts, and the default
+ * none. */
 static int read_clients(stg_study_options *s, const char *text)
 {
     stg_reader rest = {text, text + strlen(text)};

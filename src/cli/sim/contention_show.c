@@ -121,6 +121,8 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
     return count;
 }
 
+/* An interrupted study without a whole group has no charts, which is no
+ * failure. */
 static bool draw(stg_chart_set *charts, const stg_study *study,
                  const char *note)
 {

@@ -52,6 +52,7 @@ int stg_sim_option(stg_sim_output *o, stg_sim_run *run, const char *who,
     }
 }
 
+/* Callers ask before they draw charts. */
 bool stg_sim_output_has_pictures(const stg_sim_output *o)
 {
     return o->html != NULL || o->svg != NULL;

@@ -57,6 +57,8 @@ static void say_lead(const stg_trials *t, const stg_overload_case *cases,
     stg_text_buffer_put(lead, ".");
 }
 
+/* Series are formed for --json only, and charts only if a page or pictures are
+ * asked for. */
 static int show(const stg_overload_ask *ask, const char *who,
                 const stg_trials *t, const stg_overload_case *cases,
                 size_t count)

@@ -28,6 +28,7 @@ typedef struct work {
 
 /* -- what it takes */
 
+/* The policy is borrowed from the study's options. */
 static stg_contention_options options_of(const stg_study *s,
                                          const stg_study_cell *cell)
 {
@@ -282,6 +283,7 @@ out:
     return STG_IO;
 }
 
+/* Also after a stg_study_run() that failed half way. */
 void stg_study_close(stg_study *s)
 {
     for (size_t i = 0; s->cells != NULL && i < s->count; i++) {

@@ -42,6 +42,8 @@ double stg_trial_work(const stg_overload_options *o)
     return rate * ((double)o->end_at / 1e9);
 }
 
+/* Called from several threads: each writes only to its own place of the
+ * results. */
 static void do_run(void *ctx, size_t number, unsigned worker)
 {
     batch *b = ctx;
@@ -131,6 +133,7 @@ static uint64_t largest_run(const stg_trials *t)
     return most;
 }
 
+/* They exist all the time, whereas results of runs go after each batch. */
 static uint64_t all_summaries(const stg_trials *t)
 {
     uint64_t sum = 0;

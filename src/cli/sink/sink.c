@@ -129,7 +129,8 @@ static int read_after(sink *s)
     return wrong == NULL ? 0 : refuse("retry-after", optarg, wrong);
 }
 
-/* Only checks and notes: what needs several options is done in run(). */
+/* Only checks and notes: what needs several options is done in run(). 'q' is
+ * the last, as getopt gives nothing that the table does not have. */
 static int read_option(void *ctx, int option)
 {
     sink *s = ctx;

@@ -161,6 +161,7 @@ static bool take_pages(status_look *look, stg_remote *r)
     return true;
 }
 
+/* Also the order that bsearch() expects in find_rates(). */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const status_row *)a)->name, ((const status_row *)b)->name);
@@ -171,6 +172,7 @@ static const json_t *targets_of(const status_look *look, size_t page)
     return json_object_get(json_array_get(look->pages, page), "targets");
 }
 
+/* Room for one more, since calloc() of none may be NULL. */
 static bool read_rows(status_look *look)
 {
     size_t pages = json_array_size(look->pages), count = 0;
@@ -219,6 +221,8 @@ static void read_times(status_look *look)
                           read_time(stg_json_text_of(look->hub, "started_at")));
 }
 
+/* The status comes first, as its clock is what the instants of the rows are
+ * compared with. */
 static bool take(status_look *look, stg_remote *r)
 {
     if (!stg_remote_call(r, "GET", "/v1/status", NULL, &look->hub))
@@ -242,6 +246,7 @@ bool status_look_take(status_look *look, stg_remote *r,
     return true;
 }
 
+/* May be called twice, and for one that is all zeros. */
 void status_look_free(status_look *look)
 {
     json_decref(look->hub);

@@ -46,6 +46,8 @@ const char *status_count(uint64_t number, char text[8])
     return text;
 }
 
+/* A larger unit begins late (100 min, 48 h), so that a whole number of it still
+ * says enough. */
 const char *status_time(stg_ns time, status_form form, char text[8])
 {
     static const struct {
@@ -379,6 +381,7 @@ static void put_fault(const sheet *s, const status_row *row)
            status_fault(row, s->cause, text), style(s, STG_STYLE_PLAIN));
 }
 
+/* A live target with a fault in the last minute is coloured as a warning. */
 static void put_row(sheet *s, const status_row *row)
 {
     bool is_well = strcmp(row->state, "live") == 0 && !status_is_failing(row);
