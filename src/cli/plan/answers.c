@@ -24,8 +24,8 @@ uint16_t stg_answers_ask(const stg_policy *p, const stg_forecast_answer *row,
     return stg_policy_retries(p, &row->outcome, limited);
 }
 
-/* In a hub these are no attempts: the breaker is open, or this machine was short
- * of something. The delivery waits, whatever the rules say. */
+/* In a hub these are no attempts: the breaker is open, or this machine was
+ * short of something. The delivery waits, whatever the rules say. */
 bool stg_answers_is_uncounted(const stg_policy *p,
                               const stg_forecast_answer *row)
 {
@@ -36,6 +36,8 @@ bool stg_answers_is_uncounted(const stg_policy *p,
     return stg_fault_about(fault)->category == STG_CATEGORY_LOCAL;
 }
 
+/* There is no check for room: the assertion above is the bound, and a new kind
+ * of row has to be counted in it. */
 static stg_forecast_answer *add(stg_answers *a, stg_outcome o, const char *name)
 {
     stg_forecast_answer *row = &a->rows[a->count++];
@@ -152,6 +154,7 @@ static void sort(stg_answers *a)
     }
 }
 
+/* The rest of a family comes last, since it is a code that no row has yet. */
 void stg_answers_list(stg_answers *answers, const stg_policy *p, bool is_in_hub)
 {
     answers->count = 0;
@@ -205,6 +208,7 @@ static bool takes_family(const stg_answers *a, stg_family family,
     return true;
 }
 
+/* A family all of whose rows are taken is written by its name, once. */
 size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
                          const void *ctx, char *text, size_t size)
 {

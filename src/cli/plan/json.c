@@ -10,6 +10,7 @@
 #include "core/rule.h"
 #include "core/text_internal.h"
 
+/* wait_mean_estimated is there only where it is true. */
 static void show_wait(stg_json *j, const stg_forecast_wait *row)
 {
     stg_json_open_row(j, NULL);

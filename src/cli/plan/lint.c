@@ -14,6 +14,8 @@
 
 enum { MANY_ATTEMPTS = 10 };
 
+/* Never NULL: when the list is full the warning goes to the spare place behind
+ * it, and is not counted. */
 stg_warning *stg_lint_add(stg_lint *lint, const char *code, const char *format,
                           ...)
 {

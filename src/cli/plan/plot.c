@@ -156,6 +156,8 @@ static void mark_log(const stg_axis *axis, bool *ticks, char *labels)
         }
 }
 
+/* labels has a byte more than the axis is wide. The label of 0 goes first, so
+ * that it is always there. */
 void stg_axis_mark(const stg_axis *axis, bool *ticks, char *labels)
 {
     stg_ns step = find_step(axis);

@@ -138,6 +138,8 @@ static bool is_preset(const char *word)
     return false;
 }
 
+/* Of growths, presets and names of the file together, so that the nearest of
+ * all is named. */
 static void hint_name(const char *word, const stg_plans *known)
 {
     stg_suggestion s = stg_suggestion_begin(word, strlen(word));

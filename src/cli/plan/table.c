@@ -397,6 +397,7 @@ static void show_answers(const stg_plan *plan, const stg_terminal *t)
         show_fact("in run", "exit codes are retried, too, but 126 and 127", t);
 }
 
+/* Only the first plan: several are shown in columns. */
 void stg_plan_show_table(const stg_plans *plans, const stg_terminal *t)
 {
     const stg_plan *plan = &plans->at[0];

@@ -90,6 +90,7 @@ static int read_time(const char *option, stg_ns *ns)
     return refuse(option, "a time, such as 30s");
 }
 
+/* In thousandths of a request a second; the unit may be left out. */
 static int read_capacity(stg_question *q)
 {
     stg_reader r = {optarg, optarg + strlen(optarg)};

@@ -231,7 +231,9 @@ static void say_others(const stg_advice *a, stg_text_buffer *p)
     }
 }
 
-/* What runs the best one through a scenario, as it was done here. */
+/* What runs the best one through a scenario, as it was done here. Errors and
+ * trigger are written as they are in stg_scenario_options(), and must follow
+ * it. */
 static void say_command(const stg_advice *a, stg_text_buffer *p)
 {
     const stg_question *q = &a->question;
