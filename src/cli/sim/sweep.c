@@ -143,7 +143,6 @@ static int set(stg_trial *trial, const char *key, const char *value,
     return STG_EXIT_USAGE;
 }
 
-/* A name that is too long is cut. */
 static void add_name(stg_trial *trial, const char *between, const char *key,
                      const char *value)
 {

@@ -184,7 +184,6 @@ const stg_kind stg_kind_method = {
 
 /* -- texts and files ------------------------------------------------------- */
 
-/* In bytes, not characters. */
 static bool read_text(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
