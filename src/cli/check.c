@@ -84,6 +84,7 @@ static void print_policy(cell text, const stg_settings *s,
              strchr(policy, ' ') != NULL ? " ..." : "");
 }
 
+/* A name that is too long for its cell ends in dots. */
 static void fill(cell row[URL], const stg_settings *s,
                  const stg_target_settings *t)
 {
@@ -117,6 +118,8 @@ static void print_url(char *text, size_t size, const stg_target_settings *t)
              t->start == STG_TARGET_START_EARLIEST ? "  start earliest" : "");
 }
 
+/* Two passes, as the widths are those of all rows. The URL is the last column
+ * and is never cut. */
 static void print_targets(const stg_settings *s)
 {
     stg_grid grid = stg_grid_make(columns, COLUMNS);
@@ -163,6 +166,7 @@ static void (*const sources[])(const stg_settings *s, FILE *to) = {
     [STG_SOURCE_KAFKA] = print_kafka,
 };
 
+/* A database has no quota of ours. */
 static void print_ways(const stg_settings *s, FILE *to)
 {
     char kept[STG_DURATION_TEXT_MAX];
@@ -184,6 +188,8 @@ static void print_ways(const stg_settings *s, FILE *to)
                 s->alerts.receiver_count > 1 ? "s" : "");
 }
 
+/* By pointer: targets that say the same share one policy
+ * (config/settings.c). */
 static bool has_same_policy(const void *settings, size_t a, size_t b)
 {
     const stg_settings *s = settings;
@@ -256,6 +262,7 @@ static int read_option(void *ctx, int option)
     return 0;
 }
 
+/* --strict counts the warnings of policies, too, not only those of the file. */
 static int report(const check_options *o, stg_status status,
                   const stg_settings *s, const stg_diagnostics *c)
 {
@@ -271,6 +278,7 @@ static int report(const check_options *o, stg_status status,
     return o->is_strict && warnings > 0 ? EXIT_UNWISE : 0;
 }
 
+/* After a mistake s is NULL: there is no summary of half a file. */
 static int check(const check_options *o)
 {
     stg_diagnostics c = {.all = NULL};
@@ -293,6 +301,7 @@ static void print(int what)
         stg_settings_print_schema(stdout);
 }
 
+/* --docs, --manual and --schema need no file. */
 int stg_cli_check(int argc, char **argv)
 {
     check_options o = {.file = NULL};

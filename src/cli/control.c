@@ -1,5 +1,7 @@
 /* stagger pause, stagger resume, stagger reload: calls to a hub that runs, each
- * of which it answers when the change is stored or has taken effect. */
+ * of which it answers when the change is stored or has taken effect. Nothing is
+ * changed without a hub: it alone writes its store. So exit code 0 means that
+ * the change is there, and scripts need not wait. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -47,7 +49,8 @@ static const stg_usage resume_usage = {
     .arguments_max = INT_MAX,
 };
 
-/* All of them are tried; the code is that of the last that failed. */
+/* All of them are tried; the code is that of the last that failed. Each call is
+ * answered when its change is stored. */
 static int change(const char *action, stg_remote *r, const stg_arguments *names)
 {
     char name[256], path[300];
@@ -126,6 +129,8 @@ static void print_warnings(const char *who, const json_t *answer)
                                  json_string_value(json_array_get(all, i)));
 }
 
+/* A refused reload changes nothing; the hub's errors are printed, a line
+ * each. */
 static int reload(const char *who, stg_remote *r)
 {
     json_t *answer = NULL;

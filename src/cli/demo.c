@@ -276,6 +276,8 @@ static bool find_down(demo *d)
     return true;
 }
 
+/* Port 0: the system chooses one, and the hub's first line of log says
+ * which. */
 static bool start_hub(demo *d)
 {
     const char *words[WORDS_MAX] = {"hub",     "--listen", "127.0.0.1:0",
@@ -336,6 +338,7 @@ static bool is_over(demo *d)
     return ended == SINKS + 1;
 }
 
+/* Bounded: a demo that hangs would tell nothing. */
 static bool await_end(demo *d)
 {
     for (int waited = 0; waited < PATIENCE_MS; waited += LOOK_MS) {
@@ -362,6 +365,7 @@ static void show_rest(const demo *d, const char *output, const char *with)
         fclose(file);
 }
 
+/* After a signal the sinks are ended without a word. */
 static bool end_sinks(demo *d)
 {
     for (int i = 0; i < SINKS; i++) {
@@ -378,6 +382,7 @@ static bool end_sinks(demo *d)
     return true;
 }
 
+/* After a signal the hub is ended as well, but nothing is said of it. */
 static bool end_hub(demo *d)
 {
     int code;
@@ -425,6 +430,8 @@ static bool act(demo *d)
 
 /* -- beginning and end ----------------------------------------------------- */
 
+/* The demo makes files only, and no folders; hidden ones would stay, and the
+ * directory with them. */
 static void remove_directory(const demo *d)
 {
     DIR *folder = opendir(d->directory);
@@ -439,6 +446,8 @@ static void remove_directory(const demo *d)
     (void)rmdir(d->directory);
 }
 
+/* The store and all outputs are in a new directory of the demo, so it cannot
+ * touch the store of a real hub. */
 static bool make_directory(demo *d)
 {
     const char *parent = getenv("TMPDIR");
@@ -482,6 +491,8 @@ static int read_option(void *ctx, int option)
     return 0;
 }
 
+/* Signals are blocked and taken in nap(), so that children are always ended
+ * first. */
 int stg_cli_demo(int argc, char **argv)
 {
     demo d = {.down_socket = -1};

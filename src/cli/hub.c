@@ -42,6 +42,7 @@ static void on_signal(void *ctx, int signal)
     stg_hub_stop(r->hub);
 }
 
+/* The signals keep the loop alive: only without them uv_run() returns. */
 static void on_end(void *ctx, const stg_hub_end *end)
 {
     running *r = ctx;
@@ -82,6 +83,8 @@ static void tell_unwise(const hub_options *o, stg_log *log)
     }
 }
 
+/* An open hub owns the settings. Where it was not opened they are still ours,
+ * and the loop runs once more so that the handles can close. */
 static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
 {
     running r = {.hub = NULL};
@@ -129,6 +132,8 @@ static stg_log *open_log(const stg_log_settings *s)
     return stg_log_new(&l);
 }
 
+/* A peer that closes its connection must not end the process: SIGPIPE is
+ * ignored before the first socket exists. */
 int stg_cli_hub(int argc, char **argv)
 {
     uv_loop_t loop;

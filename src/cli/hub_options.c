@@ -66,6 +66,8 @@ static void add_row(table *t, stg_option row)
     t->rows[t->count++] = row;
 }
 
+/* An option of a setting is known by the setting's number, so that the table of
+ * settings is the only list of them. */
 static void make_table(table *t)
 {
     const stg_setting *s;
@@ -92,6 +94,8 @@ static int fail(const char *words)
     return STG_EXIT_USAGE;
 }
 
+/* Options are only noted while they are read: -c may stand behind them, and the
+ * file must be loaded before they can override it. */
 static int note_flag(hub_options *o, const stg_setting *s, const char *text)
 {
     hub_flag *flags = realloc(o->flags, (o->flag_count + 1) * sizeof *flags);
@@ -145,6 +149,8 @@ static int refuse(const hub_flag *f, const char *words)
     return STG_EXIT_USAGE;
 }
 
+/* Only to point into the text: the policy itself is read with the other
+ * values. */
 static int check_policy(const hub_flag *f)
 {
     stg_policy policy;
@@ -208,6 +214,7 @@ static int add_targets(const hub_options *o)
     return STG_EXIT_USAGE;
 }
 
+/* Warnings are kept for the log; mistakes end it here. */
 static int load(hub_options *o)
 {
     stg_diagnostics c = {.all = NULL};
@@ -266,6 +273,8 @@ static int check(const stg_settings *s)
     return 0;
 }
 
+/* The order is the rule: file or defaults, store and level, options, targets,
+ * which copy the defaults; and at last the checks that need all of it. */
 static int make_settings(hub_options *o)
 {
     int code = o->file != NULL ? load(o) : 0;
@@ -291,6 +300,8 @@ static int make_settings(hub_options *o)
     return check(o->settings);
 }
 
+/* The table of options is needed only while they are read; the texts that
+ * settings keep are in argv. */
 int stg_hub_options_read(hub_options *o, int argc, char **argv)
 {
     table *t = calloc(1, sizeof *t);

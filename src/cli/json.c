@@ -1,6 +1,7 @@
 /* JSON as a stream: nothing is built in memory, so that a million dead letters
  * take as much as one. The caller keeps the order: an object or a list that is
- * opened is closed. */
+ * opened is closed. `row_depth` is the depth at which a row began; inside it
+ * all is on one line. */
 #include "cli/json.h"
 
 #include <inttypes.h>
@@ -28,6 +29,8 @@ static void new_line(const stg_json *j)
         fprintf(out(j), "\n%*s", 2 * j->depth, "");
 }
 
+/* The comma is written before the next item, since only then it is known that
+ * there is one. */
 static void begin_item(stg_json *j, const char *key)
 {
     if (j->has_items)
@@ -56,6 +59,7 @@ void stg_json_open_row(stg_json *j, const char *key)
         j->row_depth = j->depth;
 }
 
+/* The end of the outermost value also ends the line. */
 void stg_json_close(stg_json *j, char bracket)
 {
     bool is_in_row = j->row_depth > 0;
@@ -115,6 +119,7 @@ void stg_json_thousandths(stg_json *j, const char *key, uint64_t number)
     put_decimal(j, number, 1000, 3);
 }
 
+/* No limit is null: 2^64 - 1 would lose its last digits in a double. */
 void stg_json_limit(stg_json *j, const char *key, uint64_t number)
 {
     if (number == UINT64_MAX)
@@ -131,6 +136,7 @@ void stg_json_limit_thousandths(stg_json *j, const char *key, uint64_t number)
         stg_json_thousandths(j, key, number);
 }
 
+/* Exact, with up to six decimals; never is null. */
 void stg_json_ms(stg_json *j, const char *key, stg_ns ns)
 {
     if (ns == STG_NEVER) {

@@ -139,7 +139,9 @@ static int refuse_command(const char *name)
     return STG_EXIT_USAGE;
 }
 
-/* argv[0] becomes "stagger COMMAND", which messages start with. */
+/* argv[0] becomes "stagger COMMAND", which messages start with. It points into
+ * this frame, which outlives the command. STG_HELPED is 0 to the shell, but not
+ * to a command, which must not go on after --help. */
 static int run_command(const char *name, int argc, char **argv)
 {
     for (size_t i = 0; i < COMMANDS; i++)
@@ -176,6 +178,8 @@ static bool is_one_of(const char *word, const char *name, const char *letter)
     return strcmp(word, name) == 0 || strcmp(word, letter) == 0;
 }
 
+/* Without a word the help goes to stderr and the code is 2: in a script that is
+ * a mistake. */
 int main(int argc, char **argv)
 {
     static const char *const names[] = {"--help", "--version", NULL};

@@ -49,6 +49,7 @@ int stg_options_refuse(const char *who, const char *format, ...)
     return see_help(who);
 }
 
+/* Of a long text a window of 72 bytes is shown, with the mistake in it. */
 void stg_options_point(const char *text, uint32_t column)
 {
     enum { SHOWN = 72, BEFORE = 48 };
@@ -70,6 +71,7 @@ void stg_options_point(const char *text, uint32_t column)
     fprintf(stderr, "%*s^\n", (int)(at - start) + (start > 0 ? 5 : 2), "");
 }
 
+/* The whole text must be the number: "5s" and "5 " are refused. */
 bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
                           uint32_t *number)
 {
@@ -193,6 +195,9 @@ static int argument_of(const stg_option *o)
                         : no_argument;
 }
 
+/* Headings have no option but count as rows, so that a row's number is its
+ * place in the table. '+' makes getopt stop at the first word: what follows is
+ * the command of `stagger run`. */
 static void make_parser(parser *p, const stg_usage *u)
 {
     const stg_option *o = u->options;
@@ -236,6 +241,8 @@ static size_t find_row(const parser *p, const stg_option *options, int found)
     return row;
 }
 
+/* What the command's reader gets: the value of the row, or its letter, or its
+ * number. */
 static int value_of(const stg_option *options, size_t row)
 {
     const stg_option *o = &options[row];
@@ -281,6 +288,8 @@ static int refuse_subcommand(const stg_usage *u, const char *who,
                               stg_options_suggest(suggestion, word, names));
 }
 
+/* A usage with a default subcommand takes the first without being told; its
+ * number is 0. */
 static int take_subcommand(const stg_usage *u, const char *who,
                            stg_arguments *left)
 {
@@ -474,6 +483,8 @@ void stg_options_print(const stg_usage *u)
     fputs(u->tail, stdout);
 }
 
+/* Output that could not be written (a full disk, a closed pipe) must not end
+ * with 0: a script would take half a list for all of it. */
 int stg_options_finish(const char *who, int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

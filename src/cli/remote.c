@@ -82,6 +82,7 @@ bool stg_remote_is_named(const stg_remote_options *o)
            o->certificate_file != NULL || o->key_file != NULL;
 }
 
+/* The order: --hub, STAGGER_HUB, the hub's default address. */
 const char *stg_remote_url(const stg_remote_options *o)
 {
     const char *named = getenv("STAGGER_HUB");
@@ -170,6 +171,7 @@ stg_remote *stg_remote_open(const char *who, const stg_remote_options *o)
     return NULL;
 }
 
+/* The loop runs until the client's handles are closed. */
 void stg_remote_close(stg_remote *r)
 {
     if (r == NULL)
@@ -211,6 +213,7 @@ static void explain_problem(stg_remote *r, const json_t *problem)
     }
 }
 
+/* Behind the hub's words, on a line of its own. */
 static void add_advice(stg_remote *r)
 {
     size_t size = strlen(r->why);
@@ -330,6 +333,8 @@ static bool call(stg_remote *r, const char *method, const char *path,
     return is_answered && read_answer(r, answer);
 }
 
+/* One attempt: what a change did that got no answer is not known here, so it is
+ * not sent again. `why` is set beforehand, so that every failure has words. */
 bool stg_remote_call(stg_remote *r, const char *method, const char *path,
                      const json_t *body, json_t **answer)
 {
@@ -358,6 +363,8 @@ const char *stg_remote_why(const stg_remote *r)
     return r->why;
 }
 
+/* The first line is a complaint like others; the errors of a settings file
+ * follow as they are. */
 int stg_remote_complain(const stg_remote *r)
 {
     const char *at = r->why;
@@ -369,6 +376,7 @@ int stg_remote_complain(const stg_remote *r)
     return EXIT_REFUSED;
 }
 
+/* What does not fit is cut between characters, never within an escape. */
 const char *stg_remote_escape(const char *text, char *to, size_t size)
 {
     static const char plain[] =
@@ -393,6 +401,7 @@ const char *stg_json_text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
+/* What is missing, negative or no number is 0. */
 uint64_t stg_json_count_of(const json_t *object, const char *key)
 {
     json_int_t number = json_integer_value(json_object_get(object, key));

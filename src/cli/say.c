@@ -11,6 +11,8 @@
 
 enum { FORMED = 1024 };
 
+/* The CR of a CR LF is left out without a mark; a lone CR, which would let a
+ * text overwrite the line, becomes '?'. */
 void stg_say_text(FILE *to, const char *at, size_t size, stg_visible_in in)
 {
     for (size_t i = 0; i < size;) {
@@ -47,6 +49,8 @@ static char *form(char brief[FORMED], const char *format, va_list args)
     return text;
 }
 
+/* The whole is formed first and cleaned then, so that no argument can be
+ * forgotten. Without memory it is cut at FORMED. */
 void stg_say_args(FILE *to, const char *format, va_list args)
 {
     char brief[FORMED], *text = form(brief, format, args);
@@ -90,6 +94,8 @@ static void say_word(FILE *to, const char *at, size_t size)
                 at + size - (size - marks < 3 ? size - marks : 3));
 }
 
+/* For complaints, which may quote a whole argument or URL: words above 120
+ * bytes and lines above 1500 are shortened. */
 void stg_say_brief_args(FILE *to, const char *format, va_list args)
 {
     enum { LINE_MAX_SHOWN = 1500 };
@@ -119,6 +125,7 @@ void stg_say(FILE *to, const char *format, ...)
     va_end(args);
 }
 
+/* Only a terminal is protected: a file gets the bytes as they are. */
 void stg_say_bytes(FILE *to, const char *at, size_t size)
 {
     if (isatty(fileno(to)) == 1)
@@ -127,6 +134,7 @@ void stg_say_bytes(FILE *to, const char *at, size_t size)
         fwrite(at, 1, size, to);
 }
 
+/* JSON that is also safe on a terminal: what is invisible becomes an escape. */
 void stg_say_quoted(FILE *to, const char *at, size_t size)
 {
     char escape[STG_VISIBLE_ESCAPE_MAX] = "";
@@ -147,6 +155,8 @@ void stg_say_quoted(FILE *to, const char *at, size_t size)
     fputc('"', to);
 }
 
+/* Returns 0 for all but the first of those that are the same, so that a caller
+ * who skips 0 shows each group once. */
 size_t stg_count_same(size_t i, size_t count,
                       bool (*is_same)(const void *all, size_t a, size_t b),
                       const void *all)
@@ -174,6 +184,8 @@ void stg_say_policy(FILE *to, const char *target, const char *policy,
     stg_say(to, ":\n  %s\n", policy);
 }
 
+/* Full jitter of fixed or listed waits surprises people: `base=10s` waits 5 s
+ * in the mean. */
 const char *stg_say_jitter(const stg_policy *p,
                            char words[STG_JITTER_WORDS_MAX])
 {

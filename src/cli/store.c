@@ -105,6 +105,8 @@ static int backup(const store_options *o)
     return 0;
 }
 
+/* A restored store gets a new epoch, which ids of messages begin with: ids that
+ * were given out after the backup are not given out again. */
 static int restore(const store_options *o)
 {
     stg_restored done;
@@ -231,6 +233,8 @@ int stg_cli_store(int argc, char **argv)
 
 /* -- where it is ------------------------------------------------------------ */
 
+/* The order is the same for every command: option, environment,
+ * ./stagger.db. */
 const char *stg_store_path(const char *given)
 {
     const char *path = given != NULL ? given : getenv("STAGGER_STORE");
@@ -238,6 +242,8 @@ const char *stg_store_path(const char *given)
     return path != NULL && *path != '\0' ? path : "./stagger.db";
 }
 
+/* Only the option is refused: the environment of a process is not shown to
+ * other users. */
 bool stg_store_path_check(const char *command, const char *given)
 {
     if (given == NULL || !stg_from_has_password(given))
@@ -249,6 +255,8 @@ bool stg_store_path_check(const char *command, const char *given)
     return false;
 }
 
+/* Before SQLite sees the path: its message would not say that no such file
+ * exists. */
 bool stg_store_path_look(const char *command, const char *path)
 {
     struct stat status;

@@ -26,6 +26,8 @@ static void make_path(char path[PATH_SIZE], const char *name, const char *query)
 
 /* -- values ---------------------------------------------------------------- */
 
+/* Whole numbers of JSON only: a zero in front, a sign or a point makes it a
+ * text. 18 digits always fit. */
 static bool is_number(const char *text)
 {
     size_t digits = strspn(text, "0123456789");
@@ -54,6 +56,7 @@ static json_t *read_plain(const char *text)
 
 /* -- a file ---------------------------------------------------------------- */
 
+/* Quotes in the file keep a text a text, as in a settings file. */
 static json_t *from_node(const stg_yaml_node *n)
 {
     json_t *list;
@@ -221,6 +224,8 @@ int target_change_show(const target_change *c, const char *name)
                               c->is_json || settings != NULL ? 0 : EXIT_NO);
 }
 
+/* A file is all of the settings (PUT), words are a part of them (PATCH), and
+ * the dry run is the same call with a query. */
 int target_change_write(const target_change *c, bool is_new,
                         const stg_arguments *left)
 {
@@ -285,6 +290,8 @@ static bool ask(const char *name, uint64_t waiting)
     return stg_confirm(question);
 }
 
+/* The number that is asked about is of the look before: messages that came
+ * since are cancelled, too, and counted in the answer. */
 static int remove_one(const target_change *c, const char *name)
 {
     char path[PATH_SIZE];
@@ -310,6 +317,7 @@ static int remove_one(const target_change *c, const char *name)
     return 0;
 }
 
+/* All of them are tried; the code is that of the last that failed. */
 int target_change_remove(const target_change *c, const stg_arguments *left)
 {
     int code = 0;

@@ -109,6 +109,7 @@ static const char *known_by(const status_row *row)
     return *by != '\0' ? by : row->is_known ? "settings" : "store";
 }
 
+/* Names and URLs are never cut, so that the list can be read by a program. */
 static void print_table(const status_look *look)
 {
     static const stg_grid_column columns[] = {
@@ -193,6 +194,7 @@ static int confirm(stg_remote *r, const char *name, const char *path)
     return is_sure ? 0 : EXIT_NO;
 }
 
+/* With --yes nothing is looked at first: the hub alone decides. */
 static int forget_one(const settings *s, stg_remote *r, const char *name)
 {
     char escaped[256], path[300];
@@ -214,6 +216,7 @@ static int forget_one(const settings *s, stg_remote *r, const char *name)
     return 0;
 }
 
+/* All of them are tried; the code is that of the last that failed. */
 static int forget(const settings *s, stg_remote *r, char **names, int count)
 {
     int code = 0;

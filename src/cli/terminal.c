@@ -20,6 +20,9 @@
 
 enum { NARROWEST = 40, USUAL = 80, WIDEST = 1000 };
 
+/* COLUMNS comes first, so that a width can be asked for, also in a pipe. Below
+ * 40 columns tables would hold nothing; what is wider than the terminal
+ * wraps. */
 static int find_width(void)
 {
     const char *columns = getenv("COLUMNS");
@@ -61,6 +64,8 @@ const char *stg_terminal_style(const stg_terminal *t, stg_style style)
     return t->is_colour ? codes[style] : "";
 }
 
+/* The blank before the unit becomes STG_HELD, which wrapping does not break and
+ * put_piece() prints as a blank. */
 const char *stg_terminal_time(stg_ns ns, char text[STG_NS_TEXT_MAX])
 {
     char *blank;
@@ -114,6 +119,7 @@ static size_t room_of(const stg_terminal *t, size_t indent)
     return width > indent + LEAST ? width - indent : LEAST;
 }
 
+/* A label that is longer than the indent shortens the first line only. */
 void stg_terminal_wrap(const stg_terminal *t, int indent, const char *label,
                        stg_style style, const char *text)
 {
@@ -185,6 +191,8 @@ bool stg_confirm_can(void)
     return isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
 }
 
+/* The question goes to stderr, so that it is seen when stdout is a file.
+ * Anything but y or yes is a no, also the end of the input. */
 bool stg_confirm(const char *question)
 {
     char answer[16];
@@ -211,6 +219,7 @@ stg_grid stg_grid_make(const stg_grid_column *columns, int count)
                       .count = count};
 }
 
+/* A column that is never widened has width 0 and is not shown. */
 void stg_grid_widen(stg_grid *t, int c, size_t widest)
 {
     size_t title = strlen(t->columns[c].title);
@@ -218,6 +227,8 @@ void stg_grid_widen(stg_grid *t, int c, size_t widest)
     t->widths[c] = (int)(widest > title ? widest : title);
 }
 
+/* By how much a row is wider than the terminal, with two blanks between
+ * columns. A pipe has no width unless COLUMNS gives one. */
 int stg_grid_over(const stg_grid *t)
 {
     int width = 0;
@@ -229,6 +240,8 @@ int stg_grid_over(const stg_grid *t)
                : 0;
 }
 
+/* Takes what is over from one column, down to its least; a column of less than
+ * six is left out. Called for several columns in turn, the first gives most. */
 void stg_grid_cut(stg_grid *t, int c)
 {
     enum { NOTHING = 6 };

@@ -1,4 +1,12 @@
-/* stagger token: makes the tokens that a hub knows people and programs by. */
+/* stagger token: makes the tokens that a hub knows people and programs by.
+ *
+ * The file gets a line with a hash, the terminal gets the token, once. The line
+ * is on the disk before the token is printed, so that no token is handed out
+ * that the hub will not know. The other order of failures is harmless: a line
+ * whose token nobody has seen opens nothing.
+ *
+ * The trap is the end of the file. An editor may have left the last line
+ * without its end; a line that is appended to it would spoil both tokens. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -78,6 +86,7 @@ static bool ends_with_a_line(int fd, off_t size)
     return size == 0 || (pread(fd, &last, 1, size - 1) == 1 && last == '\n');
 }
 
+/* A short write, as on a full disk, is a failure: part of a line may stay. */
 static bool write_line(int fd, const char *line)
 {
     size_t size = strlen(line);
@@ -85,7 +94,9 @@ static bool write_line(int fd, const char *line)
     return write(fd, line, size) == (ssize_t)size && fsync(fd) == 0;
 }
 
-/* Behind what is there, which others can append to at the same time. */
+/* Others can append at the same time: the lock covers the look at the last byte
+ * and both writes. The mode is checked although open() asks for 600, as the
+ * file may be older. */
 static int append(int fd, const char *path, const char *line)
 {
     struct stat about;
@@ -115,6 +126,7 @@ static int append_to(const char *path, const char *line)
 
 /* -- the command ----------------------------------------------------------- */
 
+/* Every path after the token was made wipes it from the stack. */
 static int make(const token_options *o)
 {
     char token[STG_TOKEN_TEXT_MAX], line[STG_TOKEN_LINE_MAX];
@@ -133,7 +145,8 @@ static int make(const token_options *o)
     return code;
 }
 
-/* The first of them that is none. */
+/* Suggests a name for the first role that is close to a known one; a role that
+ * is one of the three suggests nothing. */
 static int refuse_role(const char *roles)
 {
     static const char *const names[] = {"publish", "view", "operate", NULL};

@@ -10,6 +10,7 @@
 
 #include "base/visible.h"
 
+/* Linear: there are STG_DIAGNOSTICS_MAX at most. */
 static bool is_known(const stg_diagnostics *c, stg_file_place place,
                      const char *text)
 {
@@ -144,6 +145,8 @@ void stg_diagnostic_print(const stg_diagnostic *one, const char *file, FILE *to)
     fputs(one->text, to);
 }
 
+/* Without memory some texts are missing, which is said: the count of mistakes
+ * is right all the same. */
 void stg_diagnostics_print(const stg_diagnostics *c, const char *file, FILE *to)
 {
     for (size_t i = 0; i < c->count; i++) {

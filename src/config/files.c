@@ -67,6 +67,7 @@ static int open_secret(stg_loading *l, stg_file_place place, const char *name,
     return -1;
 }
 
+/* Only looks: the file is read by whoever needs it, when it does. */
 bool stg_load_check_secret(stg_loading *l, stg_file_place place,
                            const char *name, const char *path)
 {
@@ -257,6 +258,7 @@ static bool is_new(stg_loading *l, const char *path)
            l->files.count > before;
 }
 
+/* Only the first certificate of a bundle is looked at. */
 static void check_ca(stg_loading *l, stg_file_place place, const char *name,
                      const char *path)
 {
@@ -296,7 +298,8 @@ static void check_files(stg_loading *l, const named *c, const named *k)
     EVP_PKEY_free(key);
 }
 
-/* Both, or neither. */
+/* Both, or neither. A pair that many targets name is looked at once, by its
+ * key. */
 static void check_pair(stg_loading *l, const named *c, const named *k)
 {
     const named *one = c->path != NULL ? c : k, *other = one == c ? k : c;

@@ -34,6 +34,7 @@ static bool are_letters(stg_span text)
     return text.size > 0;
 }
 
+/* Port 0 is refused: it is no address to connect to. */
 static bool is_port(stg_span text)
 {
     unsigned port = 0;
@@ -143,6 +144,7 @@ static stg_status read_group(stg_settings *s, stg_span text,
     return k->group != NULL ? STG_OK : STG_IO;
 }
 
+/* Kept before it is judged, because the parser needs its end. */
 static stg_status read_start(stg_settings *s, stg_span text,
                              stg_kafka_settings *k, stg_error *err)
 {
@@ -222,6 +224,8 @@ static stg_status read_url(stg_settings *s, const char *text, stg_error *err)
     return status;
 }
 
+/* "kafka" alone leaves brokers and topics to the file; whether they are there
+ * is checked with all settings. */
 stg_status stg_from_read(stg_settings *s, const char *text, stg_error *err)
 {
     stg_source_kind source;
@@ -248,6 +252,7 @@ stg_status stg_from_read(stg_settings *s, const char *text, stg_error *err)
 
 /* -- the store ------------------------------------------------------------- */
 
+/* Both spellings that libpq takes. */
 bool stg_from_is_postgres(const char *store)
 {
     return strncmp(store, "postgres://", 11) == 0 ||

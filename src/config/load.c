@@ -183,6 +183,8 @@ static void read_hub(stg_loading *l, const stg_yaml_node *top)
     stg_validate(l);
 }
 
+/* What only loading needs. The places of the hub's settings stay, since a
+ * reload and the command ask for them. */
 static void end(stg_loading *l)
 {
     for (size_t i = 0; l->targets != NULL && i < l->s->target_count; i++)

@@ -109,6 +109,7 @@ static void refuse_key(stg_loading *l, stg_setting_in in, const char *prefix,
 
 /* -- values ---------------------------------------------------------------- */
 
+/* For "found", in words that need no YAML. */
 const char *stg_load_kind(const stg_yaml_node *n)
 {
     return n->kind == STG_NODE_MAP ? "a map"
@@ -155,6 +156,8 @@ static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
     return false;
 }
 
+/* The text is kept before it is read, since the setting points to it. A path is
+ * kept relative to the settings file, and that path is what is checked. */
 static void load_scalar(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *n, void *base)
 {
@@ -192,6 +195,8 @@ static void load_value(stg_loading *l, const stg_setting *s,
 
 /* -- maps ----------------------------------------------------------------- */
 
+/* l->places tells what is being read: the defaults have a table of their
+ * own. */
 static void load_key(stg_loading *l, const stg_setting *s,
                      const stg_yaml_node *key, const stg_yaml_node *value,
                      void *base)

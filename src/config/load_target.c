@@ -121,6 +121,8 @@ static bool begin(stg_loading *l, const stg_settings *base)
            l->targets != NULL;
 }
 
+/* Without a policy of its own the target gets the preset for many targets by
+ * name, so that its policy does not depend on how many there are. */
 static void read_map(stg_loading *l, const stg_yaml_node *top)
 {
     stg_target_settings *t = stg_settings_add_target(l->s);
@@ -158,6 +160,8 @@ static void read_target(stg_loading *l, const stg_settings *base,
         end(l);
 }
 
+/* Pointers are found before the tree is freed, as places are compared with
+ * those of its nodes. */
 stg_status stg_settings_load_target(const char *text, size_t size,
                                     const stg_settings *base, stg_settings **s,
                                     stg_diagnostics *c)

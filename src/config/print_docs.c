@@ -116,6 +116,7 @@ static void print_cell(FILE *to, const char *text)
     }
 }
 
+/* NULL is an empty cell. */
 static void print_code(FILE *to, const char *text)
 {
     if (text == NULL) {
@@ -127,6 +128,7 @@ static void print_code(FILE *to, const char *text)
     fputs("` ", to);
 }
 
+/* A section has no value of its own, only a sentence. */
 static void print_row(FILE *to, const stg_setting *s)
 {
     char expected[STG_EXPECTED_MAX];
@@ -188,6 +190,8 @@ static bool has_words(const stg_setting *s)
     return s->kind == &stg_kind_word && s->flag[strlen(s->flag) - 1] != '-';
 }
 
+/* The sentence is that of the file, with the default behind it, or before it
+ * where shells look for words. */
 const char *stg_settings_flag_text(const stg_setting *s,
                                    char text[STG_FLAG_TEXT_MAX])
 {
@@ -271,6 +275,8 @@ static void print_text(FILE *to, const char *text)
     fputc('\n', to);
 }
 
+/* A first word of one letter, as in "a time", begins the sentence in upper
+ * case; a word of the setting itself is left as it is written. */
 static void print_value(FILE *to, const stg_setting *s)
 {
     char expected[STG_EXPECTED_MAX], text[STG_EXPECTED_MAX + 160];
@@ -303,6 +309,7 @@ static void print_setting(FILE *to, const stg_setting *s)
     }
 }
 
+/* In the order of the table, which keeps a section's settings behind it. */
 static void print_list(FILE *to, const char *title, stg_setting_in in)
 {
     const stg_setting *s;

@@ -25,6 +25,8 @@ json_t *stg_schema_number(uint64_t least, uint64_t most)
                      (json_int_t)least, "maximum", (json_int_t)most);
 }
 
+/* YAML gives a number or true where a text was meant; the hub takes both as
+ * texts. */
 json_t *stg_schema_scalar(void)
 {
     return json_pack("{s[sss]}", "type", "string", "number", "boolean");
@@ -62,6 +64,7 @@ json_t *stg_schema_reference(const char *name)
     return json_pack("{ss}", "$ref", path);
 }
 
+/* Nested by path: what begins with "store." and has no further dot. */
 json_t *stg_schema_section(const stg_setting *s)
 {
     char prefix[128];
@@ -95,6 +98,8 @@ static json_t *property_of(const stg_setting *s)
     return property;
 }
 
+/* `defaults` has the settings of a target, without those that each target must
+ * have for itself (is_own). */
 static json_t *object_of(stg_setting_in in, const char *prefix, bool is_default)
 {
     json_t *properties = json_object(), *needed = json_array();

@@ -111,6 +111,8 @@ static stg_target_settings default_target(void)
     };
 }
 
+/* The defaults of the modules are taken, not repeated, so that the hub and the
+ * library agree. What the table prints as a default must be the same. */
 static void set_defaults(stg_settings *s)
 {
     stg_store_options store = stg_store_options_default("stagger.db");
@@ -192,6 +194,7 @@ stg_target_settings *stg_settings_add_target(stg_settings *s)
 
 /* -- what others are told -------------------------------------------------- */
 
+/* The filter's ctx is t itself, which must outlive the lane. */
 stg_lane_options stg_settings_lane(const stg_target_settings *t)
 {
     stg_lane_options l = stg_lane_options_default(t->policy);
@@ -219,6 +222,7 @@ static stg_status refuse_memory(stg_error *err)
 
 /* -- names ----------------------------------------------------------------- */
 
+/* A target without a name gets one that is made of its URL. */
 static stg_status name_target(stg_settings *s, stg_target_settings *t,
                               stg_error *err)
 {
@@ -240,6 +244,7 @@ static stg_status name_target(stg_settings *s, stg_target_settings *t,
         ". _ -");
 }
 
+/* Names made of URLs count, too: two targets of one URL need names. */
 static stg_status check_unique(stg_text_table *names, const stg_settings *s,
                                size_t i, stg_error *err)
 {
@@ -355,6 +360,8 @@ stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
                           listens);
 }
 
+/* Only addresses can be judged here: what a name resolves to is checked when
+ * the hub connects. */
 stg_status stg_settings_check_egress(const stg_settings *s, const stg_url *url,
                                      stg_error *err)
 {

@@ -266,6 +266,8 @@ static stg_file_place flaw_place(const stg_loading *l, const char *path)
     return stg_load_hub_place(l, whole);
 }
 
+/* Names that are made of URLs are there already; a target without one has no
+ * URL to make it of. */
 static bool has_target(const stg_settings *s, const char *name)
 {
     for (size_t i = 0; i < s->target_count; i++)

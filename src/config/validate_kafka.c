@@ -10,6 +10,7 @@
 #include "config/loading.h"
 #include "kafka/topic.h"
 
+/* Line 0 is a setting that the file does not have. */
 static bool is_written(const stg_loading *l, const char *path)
 {
     return stg_load_hub_place(l, path).line > 0;
@@ -87,6 +88,8 @@ static void check_other(stg_loading *l)
                      "kafka`");
 }
 
+/* With `mode: partitions` Kafka shares out the work: a count would have no
+ * effect, which is refused rather than ignored. */
 static void check_shard(stg_loading *l)
 {
     const stg_shard_settings *s = &l->s->shard;
@@ -105,6 +108,8 @@ static void check_shard(stg_loading *l)
                      s->index, s->count, s->count);
 }
 
+/* The hub's own list may have patterns: a name is in it if one of them
+ * matches. */
 static bool has_topic(const stg_texts *topics, const char *topic)
 {
     for (size_t i = 0; i < topics->count; i++)
@@ -176,6 +181,8 @@ static void check_session(stg_loading *l)
                  session, heartbeat);
 }
 
+/* Called with values that may not have been read; defaults stand in their
+ * place. */
 void stg_validate_kafka(stg_loading *l)
 {
     if (l->s->source != STG_SOURCE_KAFKA) {

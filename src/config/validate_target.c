@@ -23,6 +23,8 @@ static stg_file_place place_of(const stg_loading *l, size_t target,
     return stg_load_target_place(l, target, path);
 }
 
+/* In the target or in the defaults: a value that nobody wrote is ours, and is
+ * not warned of. */
 static bool is_written(const stg_loading *l, size_t target, const char *path)
 {
     size_t number =
@@ -31,6 +33,7 @@ static bool is_written(const stg_loading *l, size_t target, const char *path)
     return l->targets[target][number].line > 0 || l->defaults[number].line > 0;
 }
 
+/* To the second, or above an hour to the minute: this is for people. */
 static const char *print_time(stg_ns time, char text[STG_DURATION_TEXT_MAX])
 {
     if (time > STG_HOUR)
@@ -225,6 +228,8 @@ static bool is_private(const stg_url *url)
     return false;
 }
 
+/* A header from a file counts whatever its name is: that is where secrets
+ * are. */
 static bool is_credential(const stg_header_setting *h)
 {
     return h->file != NULL || strcasecmp(h->name, "Authorization") == 0 ||
@@ -356,6 +361,7 @@ static void check_shed(stg_loading *l, size_t target)
             print_time(l->s->store.retention, text));
 }
 
+/* Valid in HTTP, so it is only a warning. */
 static void check_method(stg_loading *l, size_t target)
 {
     const char *method = l->s->targets[target].method;

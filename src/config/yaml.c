@@ -38,6 +38,7 @@ static bool read_all(FILE *file, char **text, size_t *size)
     return true;
 }
 
+/* The caller frees text in either case. */
 static bool read_text(const char *path, char **text, size_t *size,
                       stg_diagnostics *c)
 {
@@ -63,6 +64,7 @@ static bool read_text(const char *path, char **text, size_t *size,
     return is_read && error == 0 && *size <= SIZE_MAX_READ;
 }
 
+/* The byte is printed as a number: it may be what breaks a terminal. */
 static void complain(stg_diagnostics *c, stg_file_place at, unsigned char byte)
 {
     if (byte >= 0x80)
@@ -75,6 +77,7 @@ static void complain(stg_diagnostics *c, stg_file_place at, unsigned char byte)
                      byte);
 }
 
+/* A zero byte counts as well: it would end the text early. */
 static bool is_control(char c)
 {
     return ((unsigned char)c < ' ' && c != '\t' && c != '\n' && c != '\r') ||
@@ -102,6 +105,8 @@ static bool check_text(const char *text, size_t size, stg_diagnostics *c)
     return true;
 }
 
+/* Where a colon is missing, a key may hold a whole line with a secret in it:
+ * what is shown ends at the first byte that is not usual in a key. */
 const char *stg_yaml_key_shown(const char *key, char shown[STG_KEY_SHOWN_MAX])
 {
     enum { LONGEST = STG_KEY_SHOWN_MAX - 4 };
@@ -122,6 +127,7 @@ const char *stg_yaml_key_shown(const char *key, char shown[STG_KEY_SHOWN_MAX])
 
 /* -- memory ---------------------------------------------------------------- */
 
+/* Zeroed; freed with the tree, so no mistake has to free parts of it. */
 void *stg_yaml_keep(stg_yaml *y, size_t size)
 {
     stg_yaml_chunk *c = calloc(1, sizeof *c + size);
@@ -252,6 +258,9 @@ static stg_yaml *make(const char *text, size_t size, stg_diagnostics *c)
     return y;
 }
 
+/* The text is checked before libyaml sees it, so marks can be turned into
+ * columns without an error. NULL: complained, and *yaml may still have to be
+ * freed. */
 const stg_yaml_node *stg_yaml_parse(stg_yaml **yaml, const char *text,
                                     size_t size, stg_diagnostics *c)
 {

@@ -23,6 +23,7 @@ static const char *keep_text(stg_yaml *y, const void *text, size_t size)
 
 /* -- nodes ----------------------------------------------------------------- */
 
+/* The place is that of the event, so it must be made before the next one. */
 static stg_yaml_node *add_node(stg_yaml *y, stg_node_kind kind)
 {
     stg_yaml_node *n = stg_yaml_keep(y, sizeof *n);
@@ -55,6 +56,8 @@ static void refuse_tag(stg_yaml *y, const yaml_char_t *tag)
                      (const char *)tag);
 }
 
+/* A later anchor of the same name hides the earlier one, as YAML has it: the
+ * newest is first in the list. */
 static stg_yaml_anchor *add_anchor(stg_yaml *y, const yaml_char_t *name)
 {
     stg_yaml_anchor *a = name != NULL ? stg_yaml_keep(y, sizeof *a) : NULL;
@@ -69,6 +72,8 @@ static stg_yaml_anchor *add_anchor(stg_yaml *y, const yaml_char_t *name)
     return a;
 }
 
+/* The node is shared, not copied; its weight is counted again, for the loader
+ * will go through it again. */
 static stg_yaml_node *read_alias(stg_yaml *y)
 {
     const char *name = (const char *)y->event.data.alias.anchor;
@@ -108,6 +113,7 @@ static void note_text_place(const stg_yaml *y, stg_yaml_node *n)
         to->column - from->column == count_characters(n->text) + 2 * quote;
 }
 
+/* A zero in a text (\0 in quotes) would end it for every user of it. */
 static stg_yaml_node *read_scalar(stg_yaml *y)
 {
     yaml_scalar_style_t style = y->event.data.scalar.style;
@@ -135,6 +141,8 @@ typedef struct parts {
     size_t count, room;
 } parts;
 
+/* Parts are gathered in an array that grows, and copied into kept memory once
+ * their number is known. */
 static bool add_part(stg_yaml *y, parts *p, stg_yaml_node *n)
 {
     if (p->count == p->room) {
@@ -170,6 +178,8 @@ static stg_yaml_node *finish(stg_yaml *y, stg_yaml_node *n, parts *p,
     return is_read ? n : NULL;
 }
 
+/* A part that is NULL was complained of, and ends the reading: events would no
+ * longer match. */
 static stg_yaml_node *read_list(stg_yaml *y, unsigned depth)
 {
     stg_yaml_node *n = add_node(y, STG_NODE_LIST), *part;
@@ -215,6 +225,8 @@ static bool is_key(stg_yaml *y, stg_text_table *seen, const parts *all,
     return false;
 }
 
+/* A key that cannot be used is left out together with its value, and reading
+ * goes on, so that the other mistakes are told, too. */
 static stg_yaml_node *read_map(stg_yaml *y, unsigned depth)
 {
     stg_yaml_node *n = add_node(y, STG_NODE_MAP), *key, *value;

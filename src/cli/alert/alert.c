@@ -53,6 +53,8 @@ typedef struct choice {
     stg_remote_options remote;
 } choice;
 
+/* Both ways print the same line, so that scripts need not know which was
+ * used. */
 void stg_alert_print(const char *name, const char *type, bool is_sent,
                      const char *detail)
 {
@@ -62,6 +64,7 @@ void stg_alert_print(const char *name, const char *type, bool is_sent,
 
 /* -- by the hub ------------------------------------------------------------ */
 
+/* Returns whether all accepted it; of an empty list, all did. */
 static bool print_receivers(const json_t *answer)
 {
     const json_t *receivers = json_object_get(answer, "receivers"), *receiver;
@@ -123,6 +126,8 @@ static int read_option(void *ctx, int option)
     return 0;
 }
 
+/* The two ways test different things: by the hub, its network and its settings
+ * as they are loaded; from here, the file as it is now. */
 int stg_cli_alert(int argc, char **argv)
 {
     choice c = {.file = NULL};

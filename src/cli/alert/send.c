@@ -1,4 +1,7 @@
-/* A test of the receivers of a settings file, without a hub. */
+/* A test of the receivers of a settings file, without a hub. The trial is that
+ * of the hub (alerts/trial.h), on a loop, a client and a mailer of our own, and
+ * under the file's `egress`. So what a receiver answers here is what it would
+ * answer to a hub on this machine. */
 #include "cli/alert/alert.h"
 
 #include <stdio.h>
@@ -22,6 +25,7 @@ static int complain_memory(const char *who)
     return 1;
 }
 
+/* Called once, from the loop, when each receiver has answered or failed. */
 static void print(void *ctx, const stg_alert_result *results, size_t count)
 {
     ground *g = ctx;
@@ -62,6 +66,8 @@ static void nothing(void *ctx)
     (void)ctx;
 }
 
+/* Also after an open_ground() that failed half way: what was not made is
+ * NULL. */
 static void close_ground(ground *g)
 {
     if (g->world.client != NULL)
@@ -88,6 +94,7 @@ static void refuse_receiver(const char *who, const stg_alert_options *o,
                          receiver, suggestion);
 }
 
+/* Not found means two things: the receiver that was named, or any at all. */
 static int run(const char *who, ground *g, const stg_alert_options *o,
                const char *receiver)
 {
@@ -110,6 +117,7 @@ static int run(const char *who, ground *g, const stg_alert_options *o,
     return stg_options_finish(who, g->are_all ? 0 : 1);
 }
 
+/* The ground is closed even if it was not opened as a whole. */
 static int send_all(const char *who, const stg_settings *s,
                     const char *receiver)
 {
@@ -124,6 +132,7 @@ static int send_all(const char *who, const stg_settings *s,
     return code;
 }
 
+/* The settings live until the trial has ended: the options are part of them. */
 int stg_alert_send(const char *who, const char *file, const char *receiver)
 {
     stg_diagnostics c = {.all = NULL};

@@ -47,6 +47,8 @@ static json_t *ids_of(const dead_options *o)
     return ids;
 }
 
+/* The hub refuses a choice without a condition; "all" is sent only when no
+ * other condition is, which check() has made sure the user said. */
 static json_t *choice_of(const dead_options *o, bool is_dry_run)
 {
     json_t *c = json_object();
@@ -67,6 +69,8 @@ static json_t *choice_of(const dead_options *o, bool is_dry_run)
     return c;
 }
 
+/* The dry run and the change are the same request but for one field, so that
+ * both choose the same letters. */
 static bool call(stg_remote *r, const change *c, const dead_options *o,
                  bool is_dry_run, json_t **answer)
 {
@@ -95,6 +99,7 @@ static void put_cell(const char *text, int width, bool is_last)
     fputs(is_last ? "\n" : "  ", stdout);
 }
 
+/* The hub's text is untrusted: every cell goes through stg_say(). */
 static void put_letter(const json_t *letter, int target, int rest, bool is_wide)
 {
     const char *detail = stg_json_text_of(letter, "detail");
@@ -113,6 +118,8 @@ static void put_letter(const json_t *letter, int target, int rest, bool is_wide)
         put_cell(detail[0] != '\0' ? detail : "-", rest - 23, true);
 }
 
+/* The hub sends some letters as a sample; the count is that of all. Below 100
+ * columns the detail is left out. */
 static void put_sample(const json_t *answer, uint64_t letters)
 {
     const json_t *sample = json_object_get(answer, "sample");
@@ -156,6 +163,7 @@ static void put_exceptions(const json_t *answer)
                forgotten, plural(forgotten));
 }
 
+/* Letters and messages differ where one row stands for many messages. */
 static void put_counts(const change *c, const json_t *answer, const char *end)
 {
     uint64_t letters = stg_json_count_of(answer, "letters");
@@ -197,8 +205,8 @@ static bool is_known(stg_remote *r, const char *target)
     return !is_none;
 }
 
-/* What was sent again may have been letters, and no messages: their bodies are
- * gone. */
+/* Both must be 0: letters that are replayed may have no messages left, if their
+ * bodies are gone. */
 static bool is_nothing(const json_t *answer)
 {
     return stg_json_count_of(answer, "letters") == 0 &&
@@ -277,6 +285,8 @@ static void complain(const json_t *state)
                              "as before");
 }
 
+/* stdout is flushed before the complaint goes to stderr, so that they appear in
+ * this order in one file. */
 static int tell_replay(stg_remote *r, const dead_options *o,
                        const json_t *state)
 {
@@ -300,6 +310,8 @@ static int tell_replay(stg_remote *r, const dead_options *o,
     return EXIT_NO;
 }
 
+/* The replay is the hub's: a command that is interrupted here does not stop
+ * it. */
 static int finish_replay(stg_remote *r, const dead_options *o, json_t **state)
 {
     if (!await(r, state)) {
@@ -316,6 +328,8 @@ static int finish_replay(stg_remote *r, const dead_options *o, json_t **state)
 
 /* -- first dry, then not --------------------------------------------------- */
 
+/* The condition is sent again, not the rows that the dry run showed: letters
+ * that came in between are changed, too. */
 static int carry_out(stg_remote *r, const change *c, const dead_options *o)
 {
     json_t *answer = NULL;
@@ -335,6 +349,8 @@ static int carry_out(stg_remote *r, const change *c, const dead_options *o)
     return code;
 }
 
+/* The question has the number, so that a condition that chose too much is
+ * seen. */
 static bool ask(const change *c, const json_t *dry)
 {
     uint64_t messages = stg_json_count_of(dry, "messages");
@@ -399,6 +415,7 @@ static int check(const change *c, const dead_options *o)
     return STG_EXIT_USAGE;
 }
 
+/* With --yes there is no dry run. */
 static int run(const change *c, const dead_options *o)
 {
     int code = check(c, o);

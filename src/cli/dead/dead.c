@@ -161,6 +161,7 @@ static int refuse_word(const char *option, const char *word,
     return refuse(option, word, text);
 }
 
+/* The strings of options stay in argv: the filter only points to them. */
 static int read_state(dead_options *o)
 {
     o->filter.state = optarg;
@@ -170,6 +171,7 @@ static int read_state(dead_options *o)
                        stg_letter_states);
 }
 
+/* "90m" counts back from now, by the clock of this machine. */
 static int read_instant_option(const char *name, stg_ns *wall)
 {
     if (read_time(optarg, wall))
@@ -215,6 +217,8 @@ static int read_ids(dead_options *o, const char *text)
     }
 }
 
+/* Nine digits at most, so that the number cannot overflow; 0 is refused as it
+ * would mean all. */
 static int read_limit(dead_options *o)
 {
     size_t length = strlen(optarg);
@@ -226,6 +230,8 @@ static int read_limit(dead_options *o)
                : refuse("--limit=", optarg, "expected a number from 1");
 }
 
+/* A word is either a cause (HTTP_503, 5xx) or a category (A, connect); the
+ * filter has one of both. */
 static int read_cause(dead_options *o)
 {
     char near[STG_CAUSE_MAX], expected[STG_CAUSE_MAX + 80];
@@ -306,6 +312,7 @@ static int check_source(const dead_options *o)
     return stg_store_path_check(who, o->store) ? 0 : STG_EXIT_USAGE;
 }
 
+/* 0 passes here and is answered as an id that no letter has. */
 static int take_id(dead_options *o, const stg_arguments *words)
 {
     if (words->count == 0)

@@ -13,6 +13,7 @@
 
 /* -- JSON, CSV ------------------------------------------------------------- */
 
+/* The light columns only; payloads are what export is for. */
 static void list_json(void *ctx, const stg_letter *l)
 {
     stg_json *j = ctx;
@@ -105,6 +106,8 @@ typedef struct cells {
     const char *at[COLUMNS];
 } cells;
 
+/* The count is shown only for bulk letters, so that the column can be left out
+ * where there are none. */
 static void print_cells(cells *c, const stg_letter *l)
 {
     snprintf(c->time, sizeof c->time, "%.19s", dead_or_none(l->created_at));
@@ -191,6 +194,9 @@ static int print_table(dead_rows *r, totals *sum)
     return rc;
 }
 
+/* JSON and CSV need no widths and are written in one pass. The first pass of
+ * the table and of the summary ignores --limit: the closing line counts all
+ * letters. */
 static int print(dead_rows *r)
 {
     const dead_options *o = r->o;
@@ -226,6 +232,8 @@ int dead_list(const dead_options *o)
 
 /* -- export ----------------------------------------------------------------- */
 
+/* A letter that does not fit memory is left out and the others are written; the
+ * export then fails at its end. */
 static void put_letter(void *ctx, const stg_letter *l)
 {
     stg_text line = {.size = 0};
@@ -256,6 +264,7 @@ static void put_blob(stg_span bytes, bool is_last, bool *is_short)
     dead_put_csv((stg_span){encoding, strlen(encoding)}, is_last);
 }
 
+/* Must give as many columns as put_titles(): bytes have two. */
 static void put_csv(void *ctx, const stg_letter *l)
 {
     for (stg_letter_column c = 0; c < STG_LETTER_COLUMNS; c++) {

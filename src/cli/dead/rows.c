@@ -24,6 +24,8 @@ static int complain(const char *what)
     return STG_EXIT_USAGE;
 }
 
+/* Also after a dead_open() that failed half way: what was not opened is
+ * NULL. */
 void dead_close(dead_rows *r)
 {
     stg_sql_close(r->db);
@@ -37,6 +39,7 @@ void dead_close(dead_rows *r)
     free(r->name);
 }
 
+/* Status 0 means that nobody answered: only then --store can help. */
 static int complain_of_hub(const stg_remote *remote)
 {
     int code = stg_remote_complain(remote);
@@ -46,6 +49,8 @@ static int complain_of_hub(const stg_remote *remote)
     return code;
 }
 
+/* The hub's failures travel as SQLITE_IOERR, so that callers need only one kind
+ * of code. */
 int dead_fail(const dead_rows *r, int rc)
 {
     stg_error err;
@@ -62,8 +67,9 @@ int dead_fail(const dead_rows *r, int rc)
 
 enum { PAGE = 100 };
 
-/* Nobody else has it open, and we may not make the files that sharing it takes:
- * then it does not change. */
+/* SQLite needs to make files beside a database to share it (WAL). Where that is
+ * not permitted and no WAL exists, nobody has the store open, and it can be
+ * read as immutable. The path is escaped because it becomes a URI. */
 static int open_unshared(stg_db **db, const char *path)
 {
     static const char unshared[] = "?immutable=1";
@@ -84,6 +90,8 @@ static int open_unshared(stg_db **db, const char *path)
     return rc;
 }
 
+/* Without memory the answer is the safe one: immutable is wrong while a hub
+ * writes. */
 static bool has_wal(const char *path)
 {
     size_t size = strlen(path) + 5;
@@ -197,6 +205,8 @@ static void add_time(char *path, const char *name, stg_ns time)
         add_option(path, name, stg_sql_time(time, text));
 }
 
+/* Asks for pages of 1000 letters. Where the values are too long the path is
+ * cut, not overrun. */
 static void make_path(char *path, const dead_options *o, const char *cursor)
 {
     snprintf(path, PATH_ROOM, "/v1/dead-letters?limit=1000");
@@ -208,6 +218,8 @@ static void make_path(char *path, const dead_options *o, const char *cursor)
     add_option(path, "cursor", cursor);
 }
 
+/* All pages are held in memory before the first is printed: the hub gives the
+ * newest first, and a list without a limit starts with the oldest. */
 static int ask_for_all(dead_rows *r)
 {
     char path[PATH_ROOM], cursor[32] = "";
@@ -240,6 +252,7 @@ static void look_for_target(dead_rows *r)
     json_decref(answer);
 }
 
+/* Show asks for its one letter later; all others need the whole list. */
 static int open_hub(dead_rows *r)
 {
     int rc;
@@ -292,6 +305,7 @@ static stg_letter_value value_of(const json_t *letter, stg_letter_column c)
                               .span = {text, json_string_length(json)}};
 }
 
+/* The letter points into json, which must outlive it. */
 static stg_letter letter_of(const json_t *json, stg_letter_column end)
 {
     stg_letter l = {.id = 0};
@@ -317,6 +331,8 @@ static int ask_for_one(dead_rows *r, uint64_t id, stg_letter *l)
     return SQLITE_OK;
 }
 
+/* Whole letters are asked for one by one, with their payloads. One that is gone
+ * since the list was read is left out. */
 static int read_hub(dead_rows *r, uint64_t limit, bool is_whole,
                     dead_each *each, void *ctx)
 {
@@ -365,6 +381,8 @@ int dead_read_one(dead_rows *r, uint64_t id, stg_letter *l)
     return rc;
 }
 
+/* The hub's answer has no word for an empty queue: there the first position is
+ * the next. */
 bool dead_first_kept(dead_rows *r, uint64_t *position)
 {
     json_t *answer = NULL;
@@ -397,6 +415,7 @@ const char *dead_text(const stg_letter *l, stg_letter_column column,
     return number;
 }
 
+/* RFC 4180: quotes are doubled, and lines end in CR LF. */
 void dead_put_csv(stg_span text, bool is_last)
 {
     bool is_quoted = false;

@@ -18,6 +18,7 @@
 
 enum { INDENT = 16, TEXT = 2048 };
 
+/* A bulk dead letter: one row for all messages between two positions. */
 static bool is_range(const stg_letter *l)
 {
     return l->last_position > 0;
@@ -59,6 +60,7 @@ static void put_decision(const stg_terminal *t, const stg_letter *l)
     put(t, "given up", line);
 }
 
+/* A category is one of the letters A to D; any other is shown without words. */
 static void put_cause(const stg_terminal *t, const stg_letter *l)
 {
     static const char *const categories[] = {
@@ -75,6 +77,7 @@ static void put_cause(const stg_terminal *t, const stg_letter *l)
     put(t, "cause", line);
 }
 
+/* Times are left out where no attempt was made. */
 static void put_attempts(const stg_terminal *t, const stg_letter *l)
 {
     char number[DEAD_NUMBER_MAX];
@@ -124,6 +127,8 @@ static void put_hex(stg_span bytes)
     }
 }
 
+/* The size is that of the bytes, also where text is shown with marks
+ * replaced. */
 static void put_blob(const char *title, stg_span bytes)
 {
     printf("\n%s, %zu byte%s\n", title, bytes.size, bytes.size == 1 ? "" : "s");
@@ -183,6 +188,7 @@ static void put_gone(const stg_terminal *t, const stg_letter *l)
                     : "is not kept any more");
 }
 
+/* For people: --json has the same letter for programs. */
 static void put_all(dead_rows *r, const stg_letter *l)
 {
     stg_terminal t = stg_terminal_look();
@@ -221,6 +227,7 @@ static void put_all(dead_rows *r, const stg_letter *l)
         put_blob("Payload", l->payload);
 }
 
+/* The bytes as they are, unless stdout is a terminal. */
 static int put_raw(const dead_options *o, const stg_letter *l)
 {
     stg_span payload = l->payload;
@@ -254,6 +261,7 @@ static int put_json(const stg_letter *l)
     return is_short ? STG_EXIT_USAGE : 0;
 }
 
+/* A number beyond 64 bits becomes the largest one, which no letter has. */
 static int show(dead_rows *r, const dead_options *o)
 {
     stg_letter l;

@@ -67,7 +67,9 @@ static bool grow(dead_groups *g)
     return true;
 }
 
-/* That of a letter, which may be new. NULL: no memory. */
+/* The group of a letter, which may be new. NULL: no memory. The key joins the
+ * three texts with newlines. The pointer is valid until the next new group, as
+ * the array may move. */
 static dead_group *group_of(dead_groups *g, const stg_letter *l)
 {
     size_t size = strlen(dead_or_none(l->target)) +
@@ -107,6 +109,8 @@ static void keep(stg_arena *a, char **kept, const char *text)
         memcpy(*kept, text, size);
 }
 
+/* Without memory the sums would be wrong: is_short makes the whole command
+ * fail. Times are compared as texts, since all have the same form in UTC. */
 void dead_groups_add(dead_groups *g, const stg_letter *l)
 {
     const char *newest = stg_letter_newest(l);
@@ -171,6 +175,7 @@ static void print_cells(cells *c, const dead_group *g)
 
 /* -- JSON, CSV ------------------------------------------------------------- */
 
+/* Nothing to say is null, not an empty text. */
 static void put_json(stg_json *j, const dead_group *g)
 {
     cells text = {.at = {NULL}};
@@ -233,6 +238,8 @@ static void set_times(summary *s, int from, int size)
     stg_grid_widen(&s->table, COLUMN_LAST, (size_t)size);
 }
 
+/* Where the table is too wide the seconds of the times are left out first, then
+ * the year, and then target and cause are cut. */
 static void fit(summary *s, const dead_groups *g)
 {
     size_t widest[COLUMNS] = {0};
@@ -291,6 +298,7 @@ static void print_table(const dead_groups *g)
         put_row(&s, &g->at[i]);
 }
 
+/* JSON and CSV have no closing line: a program adds up by itself. */
 bool dead_summary(const dead_rows *r, dead_groups *g)
 {
     if (g->count > 0)
@@ -317,6 +325,8 @@ static bool is_first(const sum *s)
     return strcmp(s->name, "dead") == 0;
 }
 
+/* "dead" first, then the largest count; the name only makes the order the same
+ * each time. */
 static int compare_sums(const void *a, const void *b)
 {
     const sum *x = a, *y = b;

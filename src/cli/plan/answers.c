@@ -24,6 +24,8 @@ uint16_t stg_answers_ask(const stg_policy *p, const stg_forecast_answer *row,
     return stg_policy_retries(p, &row->outcome, limited);
 }
 
+/* In a hub these are no attempts: the breaker is open, or this machine was
+ * short of something. The delivery waits, whatever the rules say. */
 bool stg_answers_is_uncounted(const stg_policy *p,
                               const stg_forecast_answer *row)
 {
@@ -34,6 +36,8 @@ bool stg_answers_is_uncounted(const stg_policy *p,
     return stg_fault_about(fault)->category == STG_CATEGORY_LOCAL;
 }
 
+/* There is no check for room: the assertion above is the bound, and a new kind
+ * of row has to be counted in it. */
 static stg_forecast_answer *add(stg_answers *a, stg_outcome o, const char *name)
 {
     stg_forecast_answer *row = &a->rows[a->count++];
@@ -56,6 +60,7 @@ static stg_forecast_answer *add_fault(stg_answers *a, stg_outcome o,
     return row;
 }
 
+/* A fault that no policy can name has no row. */
 static void add_names(stg_answers *a)
 {
     for (unsigned i = STG_FAULT_NONE + 1; i < STG_FAULT_COUNT; i++) {
@@ -149,6 +154,7 @@ static void sort(stg_answers *a)
     }
 }
 
+/* The rest of a family comes last, since it is a code that no row has yet. */
 void stg_answers_list(stg_answers *answers, const stg_policy *p, bool is_in_hub)
 {
     answers->count = 0;
@@ -167,6 +173,8 @@ void stg_answers_list(stg_answers *answers, const stg_policy *p, bool is_in_hub)
     }
 }
 
+/* The most retries that one operation can have: faults that share a limit count
+ * once, and limits of different rules add up. */
 uint64_t stg_answers_retries_max(const stg_answers *answers)
 {
     uint64_t sum = 0;
@@ -200,6 +208,7 @@ static bool takes_family(const stg_answers *a, stg_family family,
     return true;
 }
 
+/* A family all of whose rows are taken is written by its name, once. */
 size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
                          const void *ctx, char *text, size_t size)
 {
@@ -226,6 +235,7 @@ size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
 
 /* -- exit codes ------------------------------------------------------------- */
 
+/* A rule on any fault is one on exit codes, too. */
 bool stg_exit_rule_stands(const stg_policy *p)
 {
     for (uint32_t i = 0; i < p->rule_count; i++) {

@@ -102,6 +102,7 @@ static bool is_repetition(const columns *c, uint32_t i)
     return true;
 }
 
+/* Blanks are gathered in `gap`, so that no line ends in them. */
 static void show_row(const columns *c, uint32_t i)
 {
     int gap = LABEL - NUMBER;
@@ -112,6 +113,7 @@ static void show_row(const columns *c, uint32_t i)
     putchar('\n');
 }
 
+/* Of retries that were not listed, not of those that the deadline forbids. */
 static bool has_more(const stg_plan *plan)
 {
     const stg_forecast *f = &plan->forecast;
@@ -143,6 +145,8 @@ static void show_more(const columns *c)
     putchar('\n');
 }
 
+/* A column's own rows end with the first wait past its deadline. Runs of equal
+ * rows are shown by the first and the last, if they are longer than FEW. */
 static void show_waits(const columns *c)
 {
     enum { FEW = 3 };
@@ -190,6 +194,7 @@ static const char *write_time(stg_ns ns, char *words)
     return ns == STG_NEVER ? "no bound" : stg_time_text(ns, words);
 }
 
+/* Never more than the deadline: waits that would pass it are not made. */
 static const char *mean_waits(const stg_plan *plan, char *words)
 {
     const stg_forecast *f = &plan->forecast;
@@ -199,6 +204,7 @@ static const char *mean_waits(const stg_plan *plan, char *words)
     return write_time(stg_ns_min(mean, plan->policy.deadline), words);
 }
 
+/* Waits only: worst_time() has the attempts as well. */
 static const char *worst_waits(const stg_plan *plan, char *words)
 {
     return write_time(
@@ -223,6 +229,7 @@ static const char *sustained_load(const stg_plan *plan, char *words)
     return stg_plan_thousandths(plan->forecast.sustained, words);
 }
 
+/* "it depends": a ratio follows the traffic, so that there is no number. */
 static const char *budget_rate(const stg_plan *plan, char *words)
 {
     bool is_none = plan->policy.budget.kind == STG_BUDGET_NONE;
@@ -232,6 +239,7 @@ static const char *budget_rate(const stg_plan *plan, char *words)
     return stg_plan_thousandths(plan->forecast.per_second, words);
 }
 
+/* The most that the policy lets a server ask for. */
 static const char *server_delay(const stg_plan *plan, char *words)
 {
     stg_ns most = plan->policy.retry_after_max;
@@ -253,6 +261,7 @@ static void show_label(const char *label, const stg_terminal *t)
            label, stg_terminal_style(t, STG_STYLE_PLAIN));
 }
 
+/* "back in 100 ms" needs --clients, as it is a number of them. */
 static void show_totals(const columns *c, const stg_terminal *t)
 {
     static const struct {
@@ -305,6 +314,7 @@ typedef struct answers {
     uint16_t retries_max[ANSWERS_MAX];
 } answers;
 
+/* A policy of one attempt retries nothing, whatever its rules say. */
 static void ask(const columns *c, const stg_forecast_answer *row, answers *a)
 {
     int limited;
@@ -340,6 +350,8 @@ static uint16_t most_of(const answers *a)
     return most;
 }
 
+/* The callback of stg_answers_write(): whether the row belongs to the faults of
+ * one line. */
 static bool gets(const stg_forecast_answer *row, const void *ctx)
 {
     const answers *asked = ctx;
@@ -349,6 +361,7 @@ static bool gets(const stg_forecast_answer *row, const void *ctx)
     return is_equal(&own, asked) && stg_plan_is_shown(row, most_of(&own));
 }
 
+/* A row that no fault would be shown in is left out. */
 static void show_answers_row(const stg_answers *all, const answers *a,
                              const stg_terminal *t)
 {
@@ -411,6 +424,8 @@ static void show_answers(const columns *c, const stg_terminal *t)
     }
 }
 
+/* One column at least, however narrow the terminal is, and as many as an
+ * answers row can hold at most. */
 void stg_plan_show_columns(const stg_plans *plans, const stg_terminal *t)
 {
     size_t fit = (size_t)(t->width - LABEL) / CELL;

@@ -430,6 +430,7 @@ static stg_ns polly_mean(const stg_backoff *b, uint32_t n)
     return high + low / DRAWS;
 }
 
+/* A base of 0 makes all waits 0, which is exact. */
 static void fill_polly(stg_forecast *f, const stg_backoff *b)
 {
     for (uint32_t i = 0; i < f->wait_count; i++) {
@@ -474,6 +475,9 @@ static bool can_reset(const stg_policy *p)
            p->reset_after <= stg_ns_min(p->attempt_timeout, p->deadline);
 }
 
+/* The longest that one attempt with its hedges can take: each hedge begins a
+ * delay later. A percentile has no number here, so the timeout stands for
+ * it. */
 stg_ns stg_forecast_round(const stg_policy *p)
 {
     const stg_hedge_options *o = &p->hedge;
@@ -562,6 +566,8 @@ static void widen(stg_forecast *f, const stg_policy *p, stg_ns base,
     f->time_total_most = stg_ns_max(f->time_total_most, g.time_total_most);
 }
 
+/* The listed waits are those of the usual base; only the bounds take the others
+ * in. */
 void stg_forecast_make(stg_forecast *f, const stg_policy *p, uint64_t rules_max)
 {
     make(f, p, rules_max);

@@ -1,11 +1,16 @@
-/* The fields of `plan --json`. They are only ever added to, because programs read
- * them; null is unlimited, or never. Times are exact: milliseconds with as many
- * digits as they need. */
+/* The fields of `plan --json`. They are only ever added to, because programs
+ * read them; null is unlimited, or never. Times are exact: milliseconds with as
+ * many digits as they need.
+ *
+ * The trap is a 0 of the policy that means "none": it must become null, or 1
+ * for the probes of a breaker, as a program would take 0 for a limit of
+ * nothing. */
 #include "cli/json.h"
 #include "cli/plan/plan.h"
 #include "core/rule.h"
 #include "core/text_internal.h"
 
+/* wait_mean_estimated is there only where it is true. */
 static void show_wait(stg_json *j, const stg_forecast_wait *row)
 {
     stg_json_open_row(j, NULL);
@@ -23,6 +28,7 @@ static void show_wait(stg_json *j, const stg_forecast_wait *row)
     stg_json_close(j, '}');
 }
 
+/* Each kind has its own fields; those of other kinds are left out, not null. */
 static void show_budget(stg_json *j, const stg_policy *p)
 {
     static const char *const kinds[] = {
@@ -105,6 +111,7 @@ static void show_breaker(stg_json *j, const stg_policy *p)
     stg_json_close(j, '}');
 }
 
+/* What a hub waits for without counting has no limit, and says why. */
 static void show_fault(stg_json *j, const stg_forecast_answer *row)
 {
     stg_category category = stg_fault_about(row->outcome.fault)->category;
@@ -131,6 +138,7 @@ static void show_warning(stg_json *j, const stg_warning *w)
     stg_json_close(j, '}');
 }
 
+/* waits has the listed rows only; waits_truncated says that there are more. */
 static void show_numbers(stg_json *j, const stg_plan *plan)
 {
     const stg_forecast *f = &plan->forecast;
@@ -147,6 +155,8 @@ static void show_numbers(stg_json *j, const stg_plan *plan)
     stg_json_limit_thousandths(j, "retries_per_second_max", f->per_second);
 }
 
+/* arrivals_mean_100ms is there only with --clients, as without it there is no
+ * number. */
 static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
 {
     const stg_policy *p = &plan->policy;

@@ -14,6 +14,8 @@
 
 enum { MANY_ATTEMPTS = 10 };
 
+/* Never NULL: when the list is full the warning goes to the spare place behind
+ * it, and is not counted. */
 stg_warning *stg_lint_add(stg_lint *lint, const char *code, const char *format,
                           ...)
 {
@@ -50,6 +52,7 @@ static stg_ns unit_of(stg_ns ns)
     return 1;
 }
 
+/* For the texts of fixes: 31234 ms becomes 32 s. */
 static stg_ns round_up(stg_ns ns)
 {
     stg_ns unit = unit_of(ns);
@@ -57,6 +60,7 @@ static stg_ns round_up(stg_ns ns)
     return stg_ns_mul(ns / unit + (ns % unit != 0), unit);
 }
 
+/* Attempts alone do not make a retry: some rule must allow one. */
 static bool is_retried(const stg_lint_facts *facts)
 {
     return facts->policy->attempts_max > 1 &&

@@ -7,6 +7,7 @@
 #include "core/rule.h"
 #include "core/writer.h"
 
+/* Not with attempts=1, which says itself that nothing is to be retried. */
 static void check_nothing(stg_lint *lint, const stg_lint_facts *facts)
 {
     uint64_t attempts = facts->policy->attempts_max;

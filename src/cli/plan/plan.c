@@ -129,6 +129,8 @@ static int read_option(void *ctx, int option)
     }
 }
 
+/* --target is the policy as a hub applies it, so it cannot be mixed with
+ * policies that are not a hub's. */
 static int read_options(settings *s, int argc, char **argv,
                         stg_arguments *words)
 {
@@ -147,6 +149,7 @@ static int read_options(settings *s, int argc, char **argv,
     return 0;
 }
 
+/* One policy has a table at length; several have columns to compare. */
 static void show(const settings *s, const stg_plans *plans,
                  const stg_terminal *t)
 {
@@ -160,6 +163,7 @@ static void show(const settings *s, const stg_plans *plans,
         stg_plan_show_table(plans, t);
 }
 
+/* In this order: the forecast needs the answers, the lint needs both. */
 void stg_plan_work_out(stg_plan *plan, uint32_t clients)
 {
     stg_lint_facts facts = {
@@ -177,6 +181,7 @@ void stg_plan_work_out(stg_plan *plan, uint32_t clients)
     stg_lint_check(&plan->lint, &facts);
 }
 
+/* plans may be partly filled after a mistake, and is freed in either case. */
 static int make(const settings *s, const stg_arguments *words)
 {
     const stg_terminal t = stg_terminal_look();
@@ -200,6 +205,7 @@ static int make(const settings *s, const stg_arguments *words)
     return code;
 }
 
+/* argc bounds how many --target there can be. */
 int stg_cli_plan(int argc, char **argv)
 {
     settings s = {.targets = calloc((size_t)argc + 1, sizeof(char *))};

@@ -36,6 +36,7 @@ static stg_ns step_at(size_t i)
     return scale[i / COUNTS].unit * scale[i / COUNTS].counts[i % COUNTS];
 }
 
+/* 0 is never the least: a logarithmic axis has a place of its own for it. */
 void stg_axis_include(stg_axis *axis, stg_ns ns)
 {
     if (ns > axis->most)
@@ -44,6 +45,7 @@ void stg_axis_include(stg_axis *axis, stg_ns ns)
         axis->least = ns;
 }
 
+/* Logarithmic when the least would be in the first 50th of a linear axis. */
 void stg_axis_settle(stg_axis *axis)
 {
     enum { LINEAR = 50 }; // on 60 columns the least is still off the edge
@@ -70,6 +72,8 @@ static uint64_t log2_of(uint64_t x)
     return log;
 }
 
+/* Rounded to the nearest column. Times are shortened to 48 bits first, so that
+ * the product with the width fits 64. */
 int stg_axis_place(const stg_axis *axis, stg_ns ns)
 {
     uint64_t last = (uint64_t)axis->width - 1, start = 0, part, all;
@@ -138,6 +142,8 @@ static int rank_of(unsigned count)
     return count == 1 ? 1 : 2;
 }
 
+/* The most important steps go first, because a label that would touch another
+ * is left out. */
 static void mark_log(const stg_axis *axis, bool *ticks, char *labels)
 {
     for (int rank = 0; rank <= 2; rank++)
@@ -150,6 +156,8 @@ static void mark_log(const stg_axis *axis, bool *ticks, char *labels)
         }
 }
 
+/* labels has a byte more than the axis is wide. The label of 0 goes first, so
+ * that it is always there. */
 void stg_axis_mark(const stg_axis *axis, bool *ticks, char *labels)
 {
     stg_ns step = find_step(axis);
@@ -177,6 +185,7 @@ typedef struct pens {
 static const pens ascii = {"[", "=", "o", "]", "o", "-", "+"};
 static const pens utf8 = {"├", "─", "●", "┤", "●", "─", "┴"};
 
+/* All plots share one axis, so that they can be compared by eye. */
 static void include(const stg_plan *plan, stg_axis *axis)
 {
     for (uint32_t i = 0; i < stg_plan_listed(plan); i++) {
@@ -188,6 +197,7 @@ static void include(const stg_plan *plan, stg_axis *axis)
     }
 }
 
+/* A range of one column is a point. */
 static void show_bar(const stg_axis *axis, const stg_wait_range *wait,
                      const pens *pen)
 {
@@ -220,6 +230,8 @@ static void show_axis(const stg_axis *axis, const pens *pen,
            stg_terminal_style(t, STG_STYLE_PLAIN));
 }
 
+/* What the rows leave out: how many more, and from which retry on the deadline
+ * forbids them. */
 static void show_rest(const stg_plan *plan, uint32_t shown)
 {
     const stg_forecast *f = &plan->forecast;

@@ -138,6 +138,8 @@ static bool is_preset(const char *word)
     return false;
 }
 
+/* Of growths, presets and names of the file together, so that the nearest of
+ * all is named. */
 static void hint_name(const char *word, const stg_plans *known)
 {
     stg_suggestion s = stg_suggestion_begin(word, strlen(word));
@@ -168,11 +170,14 @@ static int refuse_name(const char *word, const char *file,
     return STG_EXIT_USAGE;
 }
 
+/* Such a word cannot be the text of a policy either, once it is neither preset
+ * nor growth. */
 static bool is_name(const char *word)
 {
     return word[0] != '\0' && word[strcspn(word, " \t=,:")] == '\0';
 }
 
+/* Names of the file come before presets and texts. */
 static int read_text(stg_plans *plans, const char *word, const char *file,
                      const stg_plans *known)
 {
@@ -194,6 +199,7 @@ static int read_text(stg_plans *plans, const char *word, const char *file,
 
 /* -- the file */
 
+/* The error's line and column count in the file. */
 static void point_into(const char *text, const stg_error *err)
 {
     for (uint32_t line = 1; line < err->line; line++) {
@@ -205,6 +211,7 @@ static void point_into(const char *text, const stg_error *err)
     stg_options_point(text, err->column);
 }
 
+/* STG_NOT_FOUND is the end of the file. */
 static int read_all(stg_plans *known, stg_policies *walk)
 {
     char name[STG_NAME_MAX];
@@ -241,6 +248,9 @@ static int read_file(stg_plans *known, const char *path)
     return code;
 }
 
+/* Without arguments all of the file are shown, or the default policy. A file
+ * with a mistake is refused as a whole, even if the name that is asked for
+ * stands before it. */
 int stg_plan_read(stg_plans *plans, const char *file, int count, char **words)
 {
     stg_policy standard = stg_policy_default();

@@ -64,6 +64,7 @@ static void show_row(const stg_plan *plan, const stg_forecast_wait *row,
     puts(is_late ? "*" : "");
 }
 
+/* Three forms by width; show_row() has the same three. */
 static void show_header(const stg_terminal *t)
 {
     const char *faint = stg_terminal_style(t, STG_STYLE_FAINT);
@@ -84,6 +85,7 @@ static void show_header(const stg_terminal *t)
     }
 }
 
+/* `first` is past the deadline even with the shortest waits. */
 static void show_never(const stg_plan *plan, uint64_t first)
 {
     char deadline[STG_NS_TEXT_MAX];
@@ -117,6 +119,7 @@ static void show_end(const stg_plan *plan, uint32_t listed, notes *n,
         show_never(plan, last + 1);
 }
 
+/* 65536 is DRAWS of forecast.c. */
 static void show_notes(const stg_plan *plan, const notes *n)
 {
     char deadline[STG_NS_TEXT_MAX];
@@ -180,7 +183,8 @@ static void show_attempts(const stg_plan *plan, const stg_terminal *t)
     show_fact("attempts", text, t);
 }
 
-/* Why there is no bound on time. */
+/* Why there is no bound on time; of several reasons the first in this order is
+ * named. It must know all that find_time() in forecast.c has no bound for. */
 static const char *find_unbounded(const stg_plan *plan)
 {
     const stg_policy *p = &plan->policy;
@@ -201,6 +205,8 @@ static const char *find_unbounded(const stg_plan *plan)
     return "the waits have no bound";
 }
 
+/* The longest from the first attempt to the last failure; what bounds it is
+ * named. */
 static void show_time(const stg_plan *plan, const stg_terminal *t)
 {
     const stg_policy *p = &plan->policy;
@@ -231,6 +237,8 @@ static void show_time(const stg_plan *plan, const stg_terminal *t)
     show_fact("worst time", text, t);
 }
 
+/* The worst case is one operation that fails all the time. In the long run a
+ * budget may allow less, which is named only where it does. */
 static void show_load(const stg_plan *plan, const stg_terminal *t)
 {
     const stg_forecast *f = &plan->forecast;
@@ -260,6 +268,7 @@ static void show_load(const stg_plan *plan, const stg_terminal *t)
     show_fact("worst load", text, t);
 }
 
+/* The times above are the policy's own: what a server asks for comes on top. */
 static void show_server_delay(const stg_plan *plan, const stg_terminal *t)
 {
     const stg_policy *p = &plan->policy;
@@ -303,6 +312,8 @@ static void show_arrivals(const stg_plan *plan, uint32_t clients,
     show_fact("clients", text, t);
 }
 
+/* What does not apply to the policy is left out. The breaker always stands
+ * there, since its absence matters. */
 static void show_facts(const stg_plan *plan, uint32_t clients,
                        const stg_terminal *t)
 {
@@ -345,6 +356,8 @@ static void show_facts(const stg_plan *plan, uint32_t clients,
         show_fact("nested", "repeats inside other operations, too", t);
 }
 
+/* The callback of stg_answers_write(): whether the row gets the answer that is
+ * being printed. */
 static bool gets(const stg_forecast_answer *row, const void *ctx)
 {
     uint16_t asked = *(const uint16_t *)ctx;
@@ -384,6 +397,7 @@ static void show_answers(const stg_plan *plan, const stg_terminal *t)
         show_fact("in run", "exit codes are retried, too, but 126 and 127", t);
 }
 
+/* Only the first plan: several are shown in columns. */
 void stg_plan_show_table(const stg_plans *plans, const stg_terminal *t)
 {
     const stg_plan *plan = &plans->at[0];

@@ -32,6 +32,8 @@ static int refuse(const stg_settings *s, const char *config, const char *name)
     return STG_EXIT_USAGE;
 }
 
+/* The policy that take() gets is that of the settings: it must copy what it
+ * keeps, since they are freed here. A file with any mistake has no plan. */
 int stg_plan_targets_walk(const char *config, const char *const *names,
                           size_t count, stg_plan_take *take, void *ctx)
 {

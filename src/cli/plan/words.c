@@ -36,6 +36,7 @@ void stg_plan_show_warning(const stg_warning *w, const char *before,
     stg_terminal_wrap(t, 11, "      fix: ", STG_STYLE_GOOD, fix);
 }
 
+/* With several policies each warning begins with the number of its own. */
 void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t)
 {
     char before[24] = "  ";
@@ -56,6 +57,8 @@ void stg_plan_show_warnings(const stg_plans *plans, const stg_terminal *t)
     }
 }
 
+/* How many of the listed waits begin before the deadline in the shortest
+ * case. */
 uint32_t stg_plan_made(const stg_plan *plan)
 {
     const stg_forecast *f = &plan->forecast;
@@ -75,6 +78,7 @@ static bool is_same(const stg_forecast_wait *a, const stg_forecast_wait *b)
            stg_ns_sub(b->wait.mean, a->wait.mean) <= b->wait.mean / 50;
 }
 
+/* Waits that repeat at the end are one row, if they are more than FEW. */
 uint32_t stg_plan_listed(const stg_plan *plan)
 {
     enum { FEW = 3 };
@@ -86,6 +90,8 @@ uint32_t stg_plan_listed(const stg_plan *plan)
     return made - from > FEW ? from + 1 : made;
 }
 
+/* Faults that the library makes itself (category own) are shown only where they
+ * are retried. */
 bool stg_plan_is_shown(const stg_forecast_answer *row, uint16_t retries_max)
 {
     stg_category category = stg_fault_about(row->outcome.fault)->category;
@@ -93,6 +99,8 @@ bool stg_plan_is_shown(const stg_forecast_answer *row, uint16_t retries_max)
     return category != STG_CATEGORY_OWN || retries_max > 0;
 }
 
+/* Thousandths of clients in 100 ms of retry 1, as if the wait were uniform in
+ * its range. A range that is shorter than 100 ms has all of them. */
 uint64_t stg_plan_arrivals(const stg_plan *plan, uint32_t clients)
 {
     const stg_wait_range *first = &plan->forecast.waits[0].wait;
@@ -114,6 +122,7 @@ const char *stg_plan_thousandths(uint64_t number, char *words)
     return words;
 }
 
+/* May return a literal and leave words as it was. */
 const char *stg_plan_answer(uint16_t retries_max, char *words)
 {
     if (retries_max == STG_PLAN_WAITED)
@@ -176,6 +185,7 @@ static void write_aws(stg_writer *w, const stg_budget_options *o)
     stg_write_text(w, "; successes give them back");
 }
 
+/* Retries stop at half of the tokens (gRPC's retryThrottling). */
 static void write_grpc(stg_writer *w, const stg_budget_options *o)
 {
     write_counted(w, 1000 * (uint64_t)o->capacity, "token", "tokens");
@@ -186,6 +196,8 @@ static void write_grpc(stg_writer *w, const stg_budget_options *o)
     stg_write_text(w, " or fewer");
 }
 
+/* The ratio is stored in thousandths; 100 times that is percent in
+ * thousandths. */
 static void write_share(stg_writer *w, const stg_budget_options *o)
 {
     stg_write_text(w, "retries at once, and waiting, at most ");
@@ -198,6 +210,8 @@ static void write_share(stg_writer *w, const stg_budget_options *o)
     stg_write_number(w, o->capacity);
 }
 
+/* The last words matter most: an empty budget makes a retry wait, or ends the
+ * operation. */
 const char *stg_plan_budget(const stg_policy *p, char *words)
 {
     stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);
@@ -229,6 +243,7 @@ const char *stg_plan_budget(const stg_policy *p, char *words)
     return words;
 }
 
+/* Two settings have this effect: a maximum of 0, and retry-after=ignore. */
 bool stg_plan_is_deaf(const stg_policy *p)
 {
     return p->retry_after_max == 0 || p->retry_after == STG_RETRY_AFTER_IGNORE;
@@ -264,6 +279,7 @@ const char *stg_plan_rate(const stg_policy *p, char *words)
     return words;
 }
 
+/* A wait of 0 means that who finds no place is given up at once. */
 const char *stg_plan_bulkhead(const stg_policy *p, char *words)
 {
     const stg_bulkhead_options *o = &p->bulkhead;
@@ -296,6 +312,8 @@ const char *stg_plan_throttle(const stg_policy *p, char *words)
     return words;
 }
 
+/* The synchronous loop cannot send a second attempt beside the first, hence the
+ * last words. */
 const char *stg_plan_hedge(const stg_policy *p, char *words)
 {
     const stg_hedge_options *o = &p->hedge;
@@ -347,6 +365,7 @@ static void write_connects(stg_writer *w, const stg_breaker_options *o)
                                        : " of category connect");
 }
 
+/* 0 is the breaker's own single probe, which needs no words. */
 static void write_probes(stg_writer *w, const stg_breaker_options *o)
 {
     if (o->probes == 0)
@@ -358,6 +377,8 @@ static void write_probes(stg_writer *w, const stg_breaker_options *o)
     stg_write_text(w, " good ones close it");
 }
 
+/* What an open breaker does depends on who uses the policy: in a hub messages
+ * wait, elsewhere the rules for circuit-open decide. */
 const char *stg_plan_breaker(const stg_plan *plan, char *words)
 {
     const stg_breaker_options *o = &plan->policy.breaker;

@@ -179,6 +179,8 @@ static stg_status find_policy(const run *r, stg_policy *policy, stg_error *err)
     return status;
 }
 
+/* The default policy knows nothing of exit codes: a rule that retries them is
+ * added, unless the text has one. */
 static int read_policy(run *r)
 {
     stg_error err;
@@ -304,6 +306,8 @@ static void tell(run *r, const stg_event *e)
         tell_wait(r, e);
 }
 
+/* An event may come without an outcome: tell_json() then still has the cause of
+ * the last failure. */
 static void on_event(void *ctx, const stg_event *e)
 {
     run *r = ctx;
@@ -321,6 +325,8 @@ static stg_ns now(void *ctx)
     return stg_env_system()->now(NULL);
 }
 
+/* A signal in a wait ends the run with 128 + its number; during an attempt the
+ * command gets it and its exit code counts. */
 static bool sleep_until(void *ctx, stg_ns until_at, const stg_cancel *cancel)
 {
     run *r = ctx;
@@ -333,6 +339,8 @@ static bool sleep_until(void *ctx, stg_ns until_at, const stg_cancel *cancel)
     return false;
 }
 
+/* A command can see which attempt it is, and a `stagger run` inside it finds
+ * out that it is repeated (find_around). */
 static void set_environment(const run *r, uint32_t attempt)
 {
     char number[24];
@@ -354,7 +362,8 @@ static void tell_not_started(const char *command, int error)
             stderr);
 }
 
-/* Runs the command once; *code is what this process would exit with. */
+/* Runs the command once; *code is what this process would exit with. --on makes
+ * codes permanent that it does not list, also that of a timeout. */
 static stg_outcome attempt(run *r, const stg_loop *l, int *code)
 {
     stg_ns timeout = stg_loop_timeout(l);
@@ -378,6 +387,7 @@ static stg_outcome attempt(run *r, const stg_loop *l, int *code)
     return outcome;
 }
 
+/* A success at the first attempt says nothing: the output is the command's. */
 static void finish(const run *r, stg_loop *l)
 {
     bool is_at_once =
@@ -421,6 +431,8 @@ static stg_retry find_around(stg_policy *repeats)
     return around;
 }
 
+/* The code is that of the last attempt, as if the command had been run alone. A
+ * signal that came in a wait replaces it. */
 static int run_command(run *r)
 {
     stg_policy repeats;

@@ -87,6 +87,8 @@ static bool put_field(send_batch *b, const char *name, const char *value)
            (put_text(b, name) && put_string(b, span_of(value)));
 }
 
+/* Borrows a batch for its text only. The text ends with a 0, and the caller
+ * frees it. */
 bool stg_send_batch_fields(char **fields, const send_options *o)
 {
     send_batch b = {0};
@@ -101,6 +103,7 @@ bool stg_send_batch_fields(char **fields, const send_options *o)
     return false;
 }
 
+/* Opens the object; every line begins with its key. */
 static bool put_key(send_batch *b, const send_options *o, uint64_t number)
 {
     char key[SEND_ID_MAX + 24];
@@ -157,6 +160,8 @@ static bool put_object(send_batch *b, const send_options *o, stg_span line,
            put(b, line.at + 1, line.size - 1) && put_text(b, "\n");
 }
 
+/* The first line always fits, however long it is. A line that was added in part
+ * is cut off again, so the batch stays valid. */
 send_added stg_send_batch_add(send_batch *b, const send_options *o,
                               const char *fields, stg_span line,
                               uint64_t number, const char **why)

@@ -13,6 +13,8 @@ enum { ANSWER_MAX = 1024 * 1024 };
 
 /* -- the endpoint ---------------------------------------------------------- */
 
+/* The paths of the API stand behind the URL, so a hub behind a proxy may have a
+ * path of its own, but no query. */
 static stg_status write_url(char url[URL_MAX], const send_options *o,
                             stg_error *err)
 {
@@ -32,6 +34,9 @@ static stg_status write_url(char url[URL_MAX], const send_options *o,
     return STG_INVALID;
 }
 
+/* Batches have one content type for all requests; that of a whole message is
+ * among the headers of the request. As many idle connections are kept as there
+ * may be posts in flight, so that none is closed between two batches. */
 static stg_status open_with(stg_endpoint **endpoint, stg_client *c,
                             const send_options *o, const char *url,
                             const char *token, stg_error *err)
@@ -106,6 +111,7 @@ static void write_keep(stg_writer *w, const send_options *o)
     stg_write_text(w, o->header_count > 0 ? "\r\n" : "");
 }
 
+/* Called twice, first to measure: it must write the same both times. */
 static void write_headers(stg_writer *w, const send_options *o)
 {
     write_own(w, "Idempotency-Key", o->id);

@@ -10,6 +10,7 @@
 
 enum { READ_MAX = 256 * 1024 };
 
+/* Opens a FIFO as it does a file: open() waits until somebody writes to it. */
 int stg_send_input_open(send_input *in, const char *path)
 {
     struct stat about;
@@ -35,6 +36,7 @@ void stg_send_input_close(send_input *in)
         close(in->file);
 }
 
+/* An error of poll() counts as ready: the read that follows reports it. */
 bool stg_send_input_is_ready(const send_input *in)
 {
     struct pollfd p = {.fd = in->file, .events = POLLIN};
@@ -42,7 +44,10 @@ bool stg_send_input_is_ready(const send_input *in)
     return in->is_regular || poll(&p, 1, 0) != 0;
 }
 
-/* Room for one more read behind what is there, which moves to the front. */
+/* Room for one more read behind what is there, which moves to the front: a span
+ * that was lent is void after it. The limit is checked only when the buffer has
+ * to grow, which doubles it, so a line of nearly twice SEND_INPUT_MAX can
+ * pass. */
 static int make_room(send_input *in)
 {
     char *grown;
@@ -65,6 +70,8 @@ static int make_room(send_input *in)
     return 0;
 }
 
+/* EAGAIN, of a descriptor that somebody else made non-blocking, reads nothing
+ * and is no error. */
 int stg_send_input_fill(send_input *in)
 {
     int error = make_room(in);
@@ -82,6 +89,8 @@ int stg_send_input_fill(send_input *in)
     return 0;
 }
 
+/* `searched` keeps a long line from being searched again from its start at each
+ * read. Only at the end of the input is a line complete without a newline. */
 bool stg_send_input_line(send_input *in, stg_span *line)
 {
     char *end = NULL, *start = in->bytes + in->at;
@@ -105,6 +114,8 @@ bool stg_send_input_line(send_input *in, stg_span *line)
     return true;
 }
 
+/* Works once, for the line that was given out last, and before the next
+ * fill. */
 void stg_send_input_return(send_input *in)
 {
     in->at = in->searched = in->given;

@@ -113,6 +113,8 @@ static void on_reply(void *ctx, const stg_reply *reply)
     finish(p);
 }
 
+/* An attempt without memory fails as any other does, and the policy decides
+ * about the next. */
 static void on_start(stg_uv *op, uint32_t attempt)
 {
     send_post *p = op->data;

@@ -30,7 +30,9 @@ static void write_bar(const send_progress *p)
     fprintf(stderr, "[%s] %3" PRIu64 " %%  ", bar, bytes * 100 / p->total);
 }
 
-/* What is left goes as fast as what went. */
+/* The bytes that are left take as long as those that went. The bytes are
+ * counted in thousands, which keeps the product small. Above 99 hours nothing
+ * is shown. */
 static void write_left(const send_progress *p, stg_ns took)
 {
     uint64_t left = p->total > p->bytes ? p->total - p->bytes : 0;
@@ -45,6 +47,7 @@ static void write_left(const send_progress *p, stg_ns took)
                 seconds % 60);
 }
 
+/* The rate is the mean since the beginning, not that of the last moments. */
 void stg_send_progress_show(send_progress *p, stg_ns now)
 {
     stg_ns took = stg_ns_sub(now, p->begun_at);

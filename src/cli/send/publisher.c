@@ -134,6 +134,8 @@ static void note_ids(publisher *p, const send_post *post)
     }
 }
 
+/* After a failure nothing new begins (fail() sets is_stopping), but what is
+ * under way ends by itself and is counted. */
 static void on_posted(send_post *post)
 {
     publisher *p = post->ctx;
@@ -172,6 +174,7 @@ static void on_event(void *ctx, const stg_event *e)
     stg_options_complain(who, "waiting for the hub: %s", p->progress.trouble);
 }
 
+/* A post that cannot start does not come back to `free`, as the run ends. */
 static void start_post(publisher *p, send_post *post)
 {
     p->busy++;
@@ -183,6 +186,8 @@ static void start_post(publisher *p, send_post *post)
 
 /* -- lines ----------------------------------------------------------------- */
 
+/* The post keeps its batch until it has ended: the body is the batch's own
+ * memory, and a retry sends it again. */
 static void send_batch_now(publisher *p)
 {
     send_post *post = p->filling;
@@ -193,7 +198,9 @@ static void send_batch_now(publisher *p)
     start_post(p, post);
 }
 
-/* Adds a line to the batch, or sends the batch before it. */
+/* Adds a line to the batch, or sends the batch before it. A line that does not
+ * fit is given back and comes again for the next batch. A line that is refused
+ * stops the run; the batch that was being filled is not sent. */
 static void take_line(publisher *p, stg_span line)
 {
     const char *why;
@@ -227,7 +234,9 @@ static void on_ready(uv_poll_t *ready, int status, int events)
     go_on(p);
 }
 
-/* True: it was read, or tried; false: there is to be waited for it. */
+/* True: it was read, or tried, or a batch went out; false: there is to be
+ * waited. The poll is one-shot: on_ready() stops it, since a level-triggered
+ * poll would wake the loop all the time while all posts are busy. */
 static bool fill(publisher *p)
 {
     int error;
@@ -274,6 +283,8 @@ static bool step(publisher *p)
 
 /* -- the end --------------------------------------------------------------- */
 
+/* The client and its endpoint have handles of their own in this loop, which
+ * they close themselves. */
 static void close_handle(uv_handle_t *handle, void *ctx)
 {
     publisher *p = ctx;
@@ -286,6 +297,8 @@ static void close_handle(uv_handle_t *handle, void *ctx)
         uv_close(handle, NULL);
 }
 
+/* The only place where the end is decided: called after everything that can
+ * change is_stopping or busy. The loop runs out when the handles are closed. */
 static void go_on(publisher *p)
 {
     while (!p->is_stopping && step(p))
@@ -298,6 +311,8 @@ static void go_on(publisher *p)
     stg_client_close(p->client, NULL, NULL);
 }
 
+/* Requests under way are cancelled, not waited for: the same --id makes it safe
+ * to send them again. */
 static void on_signal(uv_signal_t *signal, int number)
 {
     publisher *p = signal->data;
@@ -366,6 +381,8 @@ static void send_lines(publisher *p)
     go_on(p);
 }
 
+/* One request and nothing to read: is_stopping lets go_on() end it when it has
+ * reported. */
 static void send_whole(publisher *p)
 {
     send_post *post = p->free[--p->free_count];
@@ -409,6 +426,7 @@ static stg_status open_endpoint(publisher *p, stg_error *err)
     return status;
 }
 
+/* The loop is run after an error, too: the client closes its handles in it. */
 static stg_status run(publisher *p, stg_error *err)
 {
     bool is_whole = p->o->form == SEND_WHOLE;

@@ -1,4 +1,14 @@
-/* stagger send: publishes a file, or each of its lines, to a hub. */
+/* stagger send: publishes a file, or each of its lines, to a hub.
+ *
+ * Here are the options, their checks, and what is said at the end; publisher.c
+ * does the work. The id of the run exists before anything is sent, given or
+ * random, so that a run that failed can name the --id that makes a repetition
+ * safe.
+ *
+ * The trap is that the idempotency key of a line is the id and the line's
+ * number. A change that numbers lines otherwise, such as one that does not
+ * count empty lines, makes the repetition of an older run publish its lines
+ * twice. */
 #include "cli/send/send.h"
 
 #include <getopt.h>
@@ -126,6 +136,8 @@ static int refuse_header(stg_span name)
     return refuse("--header", text, why);
 }
 
+/* A header that no hub ever keeps is refused here, before anything is sent. The
+ * spans point into argv, which lives as long as the process. */
 static int read_header(send_options *o, const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -146,6 +158,7 @@ static int read_header(send_options *o, const char *text)
     return 0;
 }
 
+/* 200 bytes, not the 256 of a key: the number of the line is added to it. */
 static int read_id(send_options *o, const char *text)
 {
     if (strlen(text) > SEND_ID_MAX || !stg_parcel_is_key(span_of(text)))
@@ -283,6 +296,8 @@ static void advise(const settings *s, const send_result *r)
                              s->o.id);
 }
 
+/* A signal comes before a refusal in the exit code, as for a shell. What was
+ * accepted is printed in either case. */
 static int publish(settings *s, send_input *in)
 {
     send_result result;
@@ -300,6 +315,8 @@ static int publish(settings *s, send_input *in)
     return stg_options_finish(who, result.has_failed ? EXIT_REFUSED : 0);
 }
 
+/* The file is opened before the connection is, so that a wrong name sends
+ * nothing. */
 static int run(settings *s)
 {
     const char *file = s->o.file == NULL ? "standard input" : s->o.file;

@@ -90,6 +90,7 @@ static int read_time(const char *option, stg_ns *ns)
     return refuse(option, "a time, such as 30s");
 }
 
+/* In thousandths of a request a second; the unit may be left out. */
 static int read_capacity(stg_question *q)
 {
     stg_reader r = {optarg, optarg + strlen(optarg)};
@@ -104,6 +105,7 @@ static int read_capacity(stg_question *q)
                : refuse("--capacity", "1 to 4000000 requests a second");
 }
 
+/* In tenths of a percent; the range is checked with the whole question. */
 static int read_load(stg_question *q)
 {
     stg_reader r = {optarg, optarg + strlen(optarg)};
@@ -145,6 +147,8 @@ static int read_option(void *ctx, int option)
     }
 }
 
+/* Without --processes each client is a process of its own, with a budget and a
+ * breaker of its own. */
 static int read_options(stg_advice *a, int argc, char **argv)
 {
     stg_arguments none;
@@ -175,6 +179,8 @@ typedef struct field {
     size_t count;
 } field;
 
+/* The policy may be changed for the simulated scale; the candidate keeps the
+ * one that is advised. */
 static void make_trial(stg_trial *trial, const stg_question *q,
                        stg_scenario scenario, const stg_candidate *c)
 {
@@ -212,6 +218,7 @@ static stg_status try_out(const stg_advice *a, stg_trials *t,
     return stg_trials_run(t, err);
 }
 
+/* May be called twice, and before anything was tried. */
 static void end(stg_trials *t)
 {
     if (t->all != NULL)
@@ -235,6 +242,7 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->candidate.name, b->candidate.name);
 }
 
+/* all[i].trials points into t, which has to outlive it. */
 static void evaluate(const stg_advice *a, const stg_trials *t, stg_advised *all,
                      size_t count, const stg_scenario *scenarios,
                      size_t scenario_count)
@@ -282,6 +290,8 @@ static void prefer_none(stg_advice *a)
     a->finalists[0] = none;
 }
 
+/* Family 0 is that of candidates without relatives: it never counts as
+ * taken. */
 static bool has_family(const stg_advice *a, uint32_t family)
 {
     for (size_t i = 0; i < a->count; i++)
@@ -331,6 +341,7 @@ static void keep_part(stg_advice *a, const stg_advised *all, size_t count)
             a->finalists[a->count++] = all[i];
 }
 
+/* One run each: it only has to choose ten of some sixty. */
 static stg_status hold_first_round(stg_advice *a, field *f,
                                    stg_sim_progress *progress, stg_error *err)
 {
@@ -352,6 +363,8 @@ static stg_status hold_first_round(stg_advice *a, field *f,
     return STG_OK;
 }
 
+/* The trials stay until the answer is shown: verdicts and charts point into
+ * them. */
 static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
                                   stg_error *err)
 {
@@ -375,6 +388,8 @@ static stg_status hold_last_round(stg_advice *a, stg_sim_progress *progress,
     return status;
 }
 
+/* The first two candidates are those for comparison (stg_candidate_make). The
+ * total of the work is an upper bound: there may be fewer finalists. */
 static stg_status hold_rounds(stg_advice *a, stg_error *err)
 {
     field *f = calloc(1, sizeof *f);
@@ -407,6 +422,7 @@ static stg_status hold_rounds(stg_advice *a, stg_error *err)
 
 /* -- the command ----------------------------------------------------------- */
 
+/* A best policy that failed in some runs is shown, too, but ends with 1. */
 static int answer(stg_advice *a)
 {
     stg_error err;

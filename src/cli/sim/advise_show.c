@@ -1,5 +1,9 @@
-/* What `stagger sim advise` prints: the policy to paste, why it is the best, what
- * the others cost, and the command that simulates the same case alone. */
+/* What `stagger sim advise` prints: the policy to paste, why it is the best,
+ * what the others cost, and the command that simulates the same case alone.
+ *
+ * The best is the first of the finalists. After an interruption there is no
+ * best: the same table is printed without conclusions. Numbers are rounded, so
+ * singular and plural are chosen by what is printed (is_one). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +40,8 @@ typedef struct row {
 
 /* -- in words -------------------------------------------------------------- */
 
-/* Of the usual load and of more of it: what takes longer. */
+/* In ms, of the usual load and of more of it: what takes longer. -1: in one of
+ * them some run did not recover. */
 static double worst_of(const stg_advice_verdict *v, stg_scenario scenario)
 {
     double usual = v->recovery_ms[scenario];
@@ -171,6 +176,8 @@ static void put_percent(stg_text_buffer *p, double share)
     stg_text_buffer_put(p, " %");
 }
 
+/* "Hopeless" operations end in the outage whatever the policy is: they are a
+ * lower bound of the loss. */
 static void say_cost(const stg_advice *a, const stg_advised *best,
                      stg_text_buffer *p)
 {
@@ -224,7 +231,9 @@ static void say_others(const stg_advice *a, stg_text_buffer *p)
     }
 }
 
-/* What runs the best one through a scenario, as it was done here. */
+/* What runs the best one through a scenario, as it was done here. Errors and
+ * trigger are written as they are in stg_scenario_options(), and must follow
+ * it. */
 static void say_command(const stg_advice *a, stg_text_buffer *p)
 {
     const stg_question *q = &a->question;
@@ -292,11 +301,14 @@ static void say_lead(const stg_advice *a, const char *text, stg_text_buffer *p)
 
 /* -- the table ------------------------------------------------------------- */
 
+/* Below 0: some run did not recover. */
 static stg_cell time_cell(double ms)
 {
     return ms < 0 ? (stg_cell){.kind = STG_CELL_NONE} : stg_cell_number(ms);
 }
 
+/* After an interruption the words about recovery and the failures are left
+ * empty: candidates had different numbers of runs. */
 static void fill(row *r, const stg_advice *a, const stg_advised *advised)
 {
     const stg_advice_verdict *v = &advised->verdict;
@@ -402,6 +414,7 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
     return code;
 }
 
+/* Cells point into their rows, which live until all is written. */
 int stg_advice_show(const stg_advice *a, const char *who)
 {
     row *rows = calloc(a->count, sizeof *rows);

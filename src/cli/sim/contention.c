@@ -92,7 +92,8 @@ static bool add_clients(stg_study_options *s, uint32_t clients)
     return true;
 }
 
-/* "100" or "10..190/10"; without a step it is 1. */
+/* "100" or "10..190/10"; without a step it is 1. n has 64 bits: in 32 the loop
+ * would not end for a `to` near 2^32. */
 static bool read_range(stg_study_options *s, stg_reader *r)
 {
     uint32_t from, to, step = 1;
@@ -112,6 +113,8 @@ static bool read_range(stg_study_options *s, stg_reader *r)
     return true;
 }
 
+/* Replaces the list, so that the last --clients counts, and the default
+ * none. */
 static int read_clients(stg_study_options *s, const char *text)
 {
     stg_reader rest = {text, text + strlen(text)};
@@ -155,6 +158,8 @@ static int read_calls_max(stg_contention_settings *s)
     return code;
 }
 
+/* What the model has no notion of, it refuses; see
+ * stg_contention_check_policy(). */
 static int add_policy(stg_contention_settings *s, const char *word)
 {
     stg_sim_policies *all = &s->study.policies;
@@ -210,6 +215,8 @@ static int complete(stg_contention_settings *s)
     return code;
 }
 
+/* Slices of 10 ms for ten minutes of a chart. Time and calls are bounded, so
+ * that a case ends in which clients never get done. */
 static stg_contention_settings *make_settings(void)
 {
     enum { MILLION = 1000000, SLICES = 60000 };
@@ -229,6 +236,7 @@ static stg_contention_settings *make_settings(void)
     return s;
 }
 
+/* An interrupted study is shown, and its exit code says so. */
 static int run(stg_contention_settings *s)
 {
     stg_study study;

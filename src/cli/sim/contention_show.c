@@ -1,5 +1,7 @@
 /* What `stagger sim contention` prints: a table of all cases, and charts of
- * calls, of time and of how the calls fall over time. */
+ * calls, of time and of how the calls fall over time. Single calls are not kept
+ * while a study runs: for their chart the first repetition is run again with
+ * its own seed, which gives the same calls. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -17,6 +19,7 @@ typedef struct trace {
     size_t count, room;
 } trace;
 
+/* x is in ms; clients are numbered from 1 for people. */
 static void take_call(void *ctx, const stg_contention_call *call)
 {
     trace *t = ctx;
@@ -55,6 +58,8 @@ static bool retrace(stg_chart_set *charts, const stg_study *study,
     return is_ok;
 }
 
+/* `last` is a group of cells of one number of clients. One policy with too many
+ * calls leaves the whole chart out. */
 static bool draw_traces(stg_chart_set *charts, const stg_study *study,
                         const stg_study_cell *last, size_t policies,
                         const char *note)
@@ -116,6 +121,8 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
     return count;
 }
 
+/* An interrupted study without a whole group has no charts, which is no
+ * failure. */
 static bool draw(stg_chart_set *charts, const stg_study *study,
                  const char *note)
 {
@@ -144,6 +151,8 @@ static bool draw(stg_chart_set *charts, const stg_study *study,
 
 static const char who[] = "stagger sim contention";
 
+/* Rows of single cells, also of an interrupted study, whereas charts need whole
+ * groups (collect). The memory is the charts': all goes at once. */
 static bool fill_table(stg_chart_set *charts, const stg_study *study,
                        stg_table *t)
 {

@@ -52,6 +52,7 @@ int stg_sim_option(stg_sim_output *o, stg_sim_run *run, const char *who,
     }
 }
 
+/* Callers ask before they draw charts. */
 bool stg_sim_output_has_pictures(const stg_sim_output *o)
 {
     return o->html != NULL || o->svg != NULL;
@@ -72,6 +73,8 @@ static int refuse_nothing(const char *who)
     return STG_EXIT_USAGE;
 }
 
+/* Opens to append, so that a file that exists keeps its bytes until the results
+ * are there. */
 static int try_file(const char *path, const char *who)
 {
     FILE *out = path == NULL ? NULL : fopen(path, "ae");
@@ -103,6 +106,7 @@ static int try_folder(const char *path, const char *who)
     return access(path, W_OK) == 0 ? 0 : fail(who, path);
 }
 
+/* A folder for pictures is made here; one that exists is used. */
 int stg_sim_output_check(const stg_sim_output *o, const char *who)
 {
     int code = try_file(o->json, who);
@@ -158,6 +162,7 @@ static int deliver(writing *job, const char *path)
     return code;
 }
 
+/* `partial` comes first, so that a program sees it before any number. */
 static int write_json(writing *job, const char *path)
 {
     stg_text_buffer_form(&job->buffer, "{\"partial\": %s,\n  \"results\": ",
@@ -207,6 +212,8 @@ static void put_word(stg_text_buffer *buffer, const char *word)
     stg_text_buffer_put_char(buffer, '\'');
 }
 
+/* The command has the options as they were given; with the seed it gives the
+ * same numbers again. */
 static int write_page(writing *job, const char *path)
 {
     const stg_sim_report *report = job->report;

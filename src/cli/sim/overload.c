@@ -125,6 +125,8 @@ static int read_setting(stg_overload_ask *s, size_t row)
     return STG_EXIT_USAGE;
 }
 
+/* Values are only split here: whether a key or a value exists is known when
+ * trials are made (sweep.c). */
 static int read_sweep(stg_overload_ask *s)
 {
     if (s->sweep_count == STG_SWEEPS_MAX) {
@@ -134,6 +136,7 @@ static int read_sweep(stg_overload_ask *s)
     return stg_sweep_read(&s->sweeps[s->sweep_count++], who, optarg);
 }
 
+/* Options of the model have no value in the table and come as row numbers. */
 static int read_option(void *ctx, int option)
 {
     stg_overload_ask *s = ctx;
@@ -152,7 +155,9 @@ static int read_option(void *ctx, int option)
     }
 }
 
-/* What was not said: with a sweep one policy is enough. */
+/* What was not said. Without a sweep three policies are compared, which differ
+ * in jitter and budget; with a sweep the jittered one alone, as the sweep makes
+ * the differences. */
 static int complete(stg_overload_ask *s)
 {
     size_t first = s->sweep_count > 0 ? 1 : 0;
@@ -165,6 +170,7 @@ static int complete(stg_overload_ask *s)
     return code;
 }
 
+/* STG_NEVER and 0 mean that stg_overload_settle() finds warmup and bin. */
 static stg_overload_ask *make_settings(void)
 {
     stg_overload_ask *s = calloc(1, sizeof *s);
@@ -181,6 +187,8 @@ static stg_overload_ask *make_settings(void)
     return s;
 }
 
+/* What was simulated until the interruption is shown; the exit code says that
+ * it is a part. */
 static int finish(const stg_overload_ask *s, const stg_trials *t)
 {
     int code = stg_overload_show(s, who, t);
@@ -223,6 +231,7 @@ static int run(stg_overload_ask *s, stg_trial *trials, size_t count)
     return code;
 }
 
+/* All mistakes, also of output paths, are found before the first run. */
 static int prepare_and_run(stg_overload_ask *s)
 {
     stg_trial *trials = NULL;

@@ -1,4 +1,6 @@
-/* What `stagger sim overload` prints. */
+/* What `stagger sim overload` prints: lead, table, charts and series of all
+ * trials that have a run. Nothing is concluded from an interrupted simulation:
+ * some policies would have more runs than others. */
 #include <stdlib.h>
 
 #include "cli/options.h"
@@ -6,6 +8,7 @@
 #include "cli/sim/sim.h"
 #include "sim/overload_report.h"
 
+/* A trial without a run has no means and would be a row of zeros. */
 size_t stg_trials_cases(const stg_trials *t, stg_overload_case *cases)
 {
     size_t count = 0;
@@ -35,6 +38,7 @@ static void say_title(const stg_trials *t, const stg_overload_case *cases,
         stg_overload_say_finding(cases, count, title);
 }
 
+/* Without a trigger there is nothing to recover from, so nothing is found. */
 static void say_lead(const stg_trials *t, const stg_overload_case *cases,
                      size_t count, stg_text_buffer *lead)
 {
@@ -53,6 +57,8 @@ static void say_lead(const stg_trials *t, const stg_overload_case *cases,
     stg_text_buffer_put(lead, ".");
 }
 
+/* Series are formed for --json only, and charts only if a page or pictures are
+ * asked for. */
 static int show(const stg_overload_ask *ask, const char *who,
                 const stg_trials *t, const stg_overload_case *cases,
                 size_t count)

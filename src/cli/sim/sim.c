@@ -60,6 +60,8 @@ static int refuse(const char *who, const char *word)
                      : suggestion);
 }
 
+/* argv[1] becomes "stagger sim NAME", so that getopt and all complaints take it
+ * for the command. title lives until run() returns. */
 int stg_cli_sim(int argc, char **argv)
 {
     if (argc < 2)
@@ -97,6 +99,7 @@ static bool is_policy(const stg_error *err)
     return err->column > 1 || strstr(err->text, "as the first word") == NULL;
 }
 
+/* Rows and charts tell policies by name only. */
 static bool has_name(const stg_sim_policies *p, const char *name)
 {
     for (size_t i = 0; i < p->count; i++)
@@ -113,6 +116,9 @@ static int complain(const char *who, const char *word, const stg_error *err)
     return STG_EXIT_USAGE;
 }
 
+/* The whole word is tried first: "jitter=full" is a text, and only what is no
+ * text may be NAME=TEXT. Where both fail, the complaint is about the one that
+ * the word looks like. */
 int stg_sim_policies_add(stg_sim_policies *p, const char *who, const char *word)
 {
     stg_sim_policy *added = &p->at[p->count];
@@ -147,8 +153,8 @@ int stg_sim_policies_add(stg_sim_policies *p, const char *who, const char *word)
 
 /* -- memory ----------------------------------------------------------------- */
 
-/* A million clients, each in a page of its own at each step, wait for the table
- * of pages as long as for what is in them. */
+/* Huge pages for large blocks: a million clients, each in a page of its own at
+ * each step, wait for the table of pages as long as for what is in them. */
 static void *allocate(void *ctx, size_t size)
 {
     const size_t huge = (size_t)2 << 20;
@@ -207,6 +213,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Available, not free: the system gives up its caches. */
 static uint64_t read_system(void)
 {
     uint64_t kib = read_number("/proc/meminfo", "MemAvailable:");
@@ -245,6 +252,8 @@ static uint64_t read_limits(void)
     return most > kib * 1024 ? most - kib * 1024 : 0;
 }
 
+/* The least of three bounds: the machine, the container, the limits of the
+ * process. UINT64_MAX: none of them is known. */
 uint64_t stg_sim_memory_left(void)
 {
     return least(least(read_system(), read_group()), read_limits());
@@ -267,6 +276,8 @@ void stg_sim_progress_begin(stg_sim_progress *p, double total)
     p->begun_at = p->shown_at = look_at_clock();
 }
 
+/* The time that is left assumes that work goes on as fast as until now. Called
+ * with the lock held. */
 static void show(stg_sim_progress *p, stg_ns now)
 {
     double share = p->total > 0 ? p->done / p->total : 1;
@@ -283,6 +294,7 @@ static void show(stg_sim_progress *p, stg_ns now)
     p->shown_at = now;
 }
 
+/* Called from all threads. Nothing is shown in the first second. */
 void stg_sim_progress_add(stg_sim_progress *p, double work)
 {
     const stg_ns first = STG_S, every = 200 * STG_MS;
@@ -317,6 +329,8 @@ static void stop(int number)
     atomic_store(&is_stopped, true);
 }
 
+/* The handler is for one signal only: a second one ends the process at once. A
+ * signal that our parent ignores stays ignored. */
 static void watch(int number)
 {
     struct sigaction old, action = {.sa_handler = stop};

@@ -28,6 +28,7 @@ typedef struct work {
 
 /* -- what it takes */
 
+/* The policy is borrowed from the study's options. */
 static stg_contention_options options_of(const stg_study *s,
                                          const stg_study_cell *cell)
 {
@@ -38,6 +39,8 @@ static stg_contention_options options_of(const stg_study *s,
     return o;
 }
 
+/* An upper bound for one set of totals: tallies, a curve, and 20 bytes for each
+ * slice of time. It must follow stg_contention_totals. */
 static uint64_t book_size(const stg_study *s)
 {
     enum { TALLIES = 400 * 1024 };
@@ -75,6 +78,7 @@ static unsigned fit_threads(const stg_study *s)
     return fit < s->options.threads ? (unsigned)fit : s->options.threads;
 }
 
+/* With one thread: that is the least that would do. */
 static stg_status refuse_size(const stg_study *s, stg_error *err)
 {
     uint64_t needed =
@@ -98,6 +102,8 @@ static double work_of(const stg_study_cell *cell)
     return (double)cell->clients * (20 + (double)cell->clients);
 }
 
+/* The run number is the number within the cell, and the seed follows from it: a
+ * repetition gives the same result in whichever block it is. */
 static bool repeat(work *w, const block *b, stg_contention *c,
                    stg_contention_totals *totals)
 {
@@ -126,6 +132,7 @@ static bool merge(work *w, stg_study_cell *cell, stg_contention_totals *totals)
     return is_ok;
 }
 
+/* Totals of its own, merged at the end: the lock is taken once a block. */
 static void do_block(void *ctx, size_t number, unsigned worker)
 {
     work *w = ctx;
@@ -210,6 +217,8 @@ out:
 
 /* -- the study */
 
+/* The policies of one number of clients stand together; contention_show.c takes
+ * them in such groups. */
 static bool make_cells(stg_study *s)
 {
     const stg_study_options *o = &s->options;
@@ -239,11 +248,14 @@ static bool make_runs(stg_study *s)
     return true;
 }
 
+/* A run that was stopped, or never begun, is left out of the results. */
 static bool has_ended(const stg_contention_run *run)
 {
     return run->end != STG_END_NONE && run->end != STG_END_STOPPED;
 }
 
+/* After an error stg_study_close() is due, too. A repetition counts only if it
+ * ended by itself. */
 stg_status stg_study_run(stg_study *s, const stg_study_options *options,
                          stg_error *err)
 {
@@ -271,6 +283,7 @@ out:
     return STG_IO;
 }
 
+/* Also after a stg_study_run() that failed half way. */
 void stg_study_close(stg_study *s)
 {
     for (size_t i = 0; s->cells != NULL && i < s->count; i++) {

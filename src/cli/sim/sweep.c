@@ -14,6 +14,8 @@
 
 enum { TRIALS_MAX = 32 };
 
+/* Semicolons are for values that have commas themselves, such as lists of
+ * waits. */
 int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
 {
     const char *between = strchr(text, ';') != NULL ? ";" : ",";
@@ -183,6 +185,7 @@ static void name(stg_trial *trial, size_t i, const stg_sweep *sweeps,
     }
 }
 
+/* Settled after the values are set, since what is left open depends on them. */
 static int make(stg_trial *trial, const stg_sim_policies *policies,
                 size_t number, size_t combinations, const stg_sweep *sweeps,
                 size_t sweep_count, const char *who)
@@ -206,6 +209,8 @@ static int make(stg_trial *trial, const stg_sim_policies *policies,
     return STG_EXIT_USAGE;
 }
 
+/* Trials of one policy stand together. The caller frees *trials in either
+ * case. */
 int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
                       const stg_sim_policies *policies,
                       const stg_overload_options *options, const char *who,

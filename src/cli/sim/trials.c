@@ -30,6 +30,8 @@ static const stg_trial *trial_of(const stg_trials *t, size_t number)
     return &t->all[number % t->count];
 }
 
+/* In operations. A closed load has one for each client in a think time and a
+ * millisecond. It is for the share on the terminal only. */
 double stg_trial_work(const stg_overload_options *o)
 {
     double rate = (double)o->load.rate / 1000;
@@ -40,6 +42,8 @@ double stg_trial_work(const stg_overload_options *o)
     return rate * ((double)o->end_at / 1e9);
 }
 
+/* Called from several threads: each writes only to its own place of the
+ * results. */
 static void do_run(void *ctx, size_t number, unsigned worker)
 {
     batch *b = ctx;
@@ -69,6 +73,7 @@ static bool is_counted(const stg_trials *t, const stg_trial *trial,
     return trial->summary.runs == 0 && r->bin_count > 0;
 }
 
+/* After an error the others are still freed. */
 static stg_status add_up(batch *b)
 {
     const stg_trials *t = b->trials;
@@ -114,6 +119,7 @@ static stg_status do_all(stg_trials *t, unsigned threads)
 
 /* -- what it takes */
 
+/* All threads may be in the largest trial at once. */
 static uint64_t largest_run(const stg_trials *t)
 {
     uint64_t most = 0;
@@ -127,6 +133,7 @@ static uint64_t largest_run(const stg_trials *t)
     return most;
 }
 
+/* They exist all the time, whereas results of runs go after each batch. */
 static uint64_t all_summaries(const stg_trials *t)
 {
     uint64_t sum = 0;
@@ -159,6 +166,7 @@ static stg_status refuse_size(const stg_trials *t, stg_error *err)
     return STG_INVALID;
 }
 
+/* stg_trials_close() is due in either case: all summaries are zeroed first. */
 stg_status stg_trials_run(stg_trials *t, stg_error *err)
 {
     unsigned threads = fit_threads(t);

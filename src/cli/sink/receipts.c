@@ -67,6 +67,7 @@ static void write_kinds(const sink_tally *t, FILE *file, bool is_line)
     write_kind(file, is_line, "hang", t->hangs);
 }
 
+/* The rate is that of the time since the last line, not the mean of the run. */
 void stg_sink_tally_show(sink_tally *t, stg_ns now)
 {
     char number[NUMBER_MAX], rate[NUMBER_MAX];
@@ -98,6 +99,7 @@ static void write_count(FILE *file, const char *name, uint64_t count)
     fprintf(file, "%-14s %s\n", name, group_digits(count, number));
 }
 
+/* `messages` counts different ones, also those that were forgotten since. */
 void stg_sink_tally_sum(sink_tally *t, uint64_t messages, FILE *file)
 {
     write_count(file, "receipts", t->receipts);
@@ -135,6 +137,8 @@ void stg_sink_log_close(sink_log *l)
     l->file = -1;
 }
 
+/* The lines are dropped after an error; the server looks at `error` and
+ * ends. */
 void stg_sink_log_flush(sink_log *l)
 {
     size_t done = 0;
@@ -193,6 +197,7 @@ static void put_digest(sink_log *l, const unsigned char *digest)
     }
 }
 
+/* A status is a number in the JSON, reset and hang are words. */
 static void put_numbers(sink_log *l, const sink_receipt *r)
 {
     bool is_word = r->answered[0] > '9';
@@ -203,6 +208,8 @@ static void put_numbers(sink_log *l, const sink_receipt *r)
     put(l, numbers);
 }
 
+/* put() checks nothing: LINE_ROOM bounds a line, with four texts that are cut
+ * to SINK_TEXT_MAX. A new field needs room in it. */
 void stg_sink_log_add(sink_log *l, const sink_receipt *r)
 {
     char text[96];

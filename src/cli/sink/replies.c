@@ -46,6 +46,8 @@ static const char *write_phrase(char phrase[SINK_ANSWER_MAX], int status)
     return phrase;
 }
 
+/* An informational status (1xx) would not end the exchange, so the range begins
+ * at 200. */
 static const char *read_deed(stg_reader *r, sink_reply *reply)
 {
     stg_suggestion near;
@@ -99,6 +101,9 @@ static const char *read_reply(stg_reader *r, sink_reply *reply, bool is_random,
     return NULL;
 }
 
+/* `upto` is a running sum, so that one comparison finds the item of an attempt
+ * or of a random draw. The last item of a list also answers all attempts after
+ * it. */
 const char *stg_sink_replies_read(sink_replies *r, const char *text,
                                   bool is_random)
 {
@@ -123,6 +128,7 @@ const char *stg_sink_replies_read(sink_replies *r, const char *text,
     return sum > 0 ? NULL : "all the weights are 0";
 }
 
+/* A header's value with an end of line in it would begin another header. */
 static bool is_visible(const char *text)
 {
     for (; *text != '\0'; text++)
@@ -165,6 +171,7 @@ static void write_date(char text[SINK_AFTER_MAX], int64_t at_s)
              (t.tm_year + 1900) % 10000, t.tm_hour, t.tm_min, t.tm_sec);
 }
 
+/* Retry-After goes with 429 and 503 only. */
 static void write_answer(const sink_replies *r, sink_answer *answer, int status,
                          bool is_closing)
 {
@@ -211,6 +218,8 @@ void stg_sink_replies_make(sink_replies *r)
         write_answers(r);
 }
 
+/* Random choice draws from rng once for each receipt, so answers depend on the
+ * seed and the order of arrival, not on the message. */
 const sink_reply *stg_sink_replies_choose(sink_replies *r, uint64_t attempt,
                                           stg_rng *rng)
 {
@@ -223,6 +232,8 @@ const sink_reply *stg_sink_replies_choose(sink_replies *r, uint64_t attempt,
     return &r->list[i];
 }
 
+/* The date is looked at for each answer, and written again once a second at
+ * most. */
 const sink_answer *stg_sink_replies_answer(sink_replies *r,
                                            const sink_reply *reply,
                                            bool is_closing)

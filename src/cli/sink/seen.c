@@ -27,6 +27,8 @@ void stg_sink_seen_close(sink_seen *s)
     *s = (sink_seen){0};
 }
 
+/* The entry is in its chain for certain: only what the ring overwrites is ever
+ * taken out. */
 static void forget(sink_seen *s, uint32_t place)
 {
     uint32_t *link = find_chain(s, s->ring[place].hash);
@@ -49,6 +51,8 @@ static sink_delivery *add(sink_seen *s, uint64_t hash)
     return &s->ring[place];
 }
 
+/* Two deliveries with the same hash of 64 bits would be counted as one: of a
+ * million that has a probability of about 3 in 10^8. */
 sink_delivery *stg_sink_seen_count(sink_seen *s, uint64_t hash)
 {
     uint32_t place = *find_chain(s, hash);

@@ -63,7 +63,9 @@ static stg_span path_of(const stg_request *r)
     return path;
 }
 
-/* Which message it is: Stagger-Message, or else Idempotency-Key. */
+/* Which message it is: Stagger-Message, or else Idempotency-Key, in any order
+ * of the headers. Lines whose name has another length are skipped before they
+ * are parsed: this runs for every request. */
 static void read_names(const stg_request *r, stg_span *id, stg_span *key)
 {
     enum { ID_NAME = 15, KEY_NAME = 11 };
@@ -149,6 +151,7 @@ static const sink_reply *receive(sink *s, const caller *c)
 
 /* -- what it gets ---------------------------------------------------------- */
 
+/* A linger time of 0 makes close() send RST and drop what is unsent. */
 static void reset(caller *c)
 {
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};
@@ -182,6 +185,7 @@ static void pass_wait(stg_deadline *d)
     carry_out(sink_of(c), c, c->reply);
 }
 
+/* A hang needs no delay. The delay is uniform in [delay_min, delay_max]. */
 static void respond(stg_inbound *in)
 {
     caller *c = caller_of(in);
@@ -206,6 +210,9 @@ static void respond(stg_inbound *in)
 
 /* -- what the server calls ------------------------------------------------- */
 
+/* The digest is made for the connection and used again for each of its
+ * requests. Without memory for it the request is received all the same, and
+ * logged with a digest of zeros. */
 static void begin(stg_inbound *in)
 {
     caller *c = caller_of(in);
@@ -228,6 +235,8 @@ static void take_body(stg_inbound *in, stg_span piece)
         (void)EVP_DigestUpdate(c->digest, piece.at, piece.size);
 }
 
+/* A request that is no HTTP gets a problem document as the hub would send it,
+ * and counts as broken, not as a receipt. */
 static void refuse(stg_inbound *in, int status, const char *why)
 {
     char text[STG_PROBLEM_TEXT_MAX];
@@ -246,6 +255,8 @@ static void end(stg_inbound *in)
     stg_deadline_clear(&c->in.server->deadlines, &c->wait);
 }
 
+/* A client that left with a request half sent is counted; one that left between
+ * two requests, or before its answer, is not. */
 static void leave(stg_inbound *in)
 {
     caller *c = caller_of(in);
@@ -255,6 +266,8 @@ static void leave(stg_inbound *in)
     EVP_MD_CTX_free(c->digest);
 }
 
+/* --count ends the run here and not in respond(), so that the last answer is
+ * written first. */
 static void calm(stg_httpd *http)
 {
     if (stg_sink_is_done(http->ctx))
@@ -324,6 +337,8 @@ static void tell_address(const sink *s)
 
 /* -- open ------------------------------------------------------------------ */
 
+/* Each connection is a file; a failure is not told, as the usual limit may be
+ * enough. */
 static void allow_many_files(void)
 {
     struct rlimit files;
@@ -405,6 +420,8 @@ stg_status stg_sink_server_open(sink *s, stg_error *err)
 
 /* -- run ------------------------------------------------------------------- */
 
+/* The live line is for a terminal: in a log it would be one line without an
+ * end. */
 static bool is_shown(const sink *s)
 {
     return !s->o->is_quiet && isatty(STDERR_FILENO) == 1;
@@ -417,6 +434,8 @@ static void show(uv_timer_t *timer)
     stg_sink_tally_show(&s->tally, stg_deadlines_now());
 }
 
+/* A log that cannot be written ends the run, since a test that reads it would
+ * draw wrong conclusions. */
 stg_status stg_sink_server_run(sink *s, stg_error *err)
 {
     bool shows = is_shown(s);

@@ -1,5 +1,10 @@
-/* stagger sink: a test target with the answers that its options choose. Its
- * options exclude each other where both would decide about the answer. */
+/* stagger sink: a target to test with. Here are its options; replies.c decides
+ * what a request gets, server.c receives it.
+ *
+ * --reply, --random, --hang and --reset all make the one list of answers, and
+ * exclude each other; without any of them the list is "200". The answers are
+ * written out in run() after all options are read, since --retry-after may
+ * stand before or behind them. */
 #include "cli/sink/sink.h"
 
 #include <getopt.h>
@@ -124,6 +129,8 @@ static int read_after(sink *s)
     return wrong == NULL ? 0 : refuse("retry-after", optarg, wrong);
 }
 
+/* Only checks and notes: what needs several options is done in run(). 'q' is
+ * the last, as getopt gives nothing that the table does not have. */
 static int read_option(void *ctx, int option)
 {
     sink *s = ctx;
@@ -188,6 +195,8 @@ static int read_arguments(sink *s, int argc, char **argv)
     return s->replies.count > 0 ? 0 : read_replies(s, "reply", "200");
 }
 
+/* The summary is printed after an error, too, since what was received until
+ * then is true. */
 static int finish(sink *s, stg_status status, const stg_error *err)
 {
     stg_sink_tally_finish(&s->tally);
@@ -197,6 +206,8 @@ static int finish(sink *s, stg_status status, const stg_error *err)
     return stg_options_finish(who, status == STG_OK ? 0 : EXIT_FAILED);
 }
 
+/* STG_INVALID is an option that is wrong, anything else a port or a file that
+ * cannot be used now: the exit codes differ. */
 static int serve(sink *s)
 {
     stg_error err;
@@ -212,6 +223,8 @@ static int serve(sink *s)
     return code;
 }
 
+/* The log is opened before the port, so that nothing is received that could not
+ * be logged. */
 static int run(sink *s)
 {
     int error = stg_sink_log_open(&s->log, s->o->log), code;
@@ -232,6 +245,8 @@ static int run(sink *s)
     return code;
 }
 
+/* Random draws have seed 1 unless --seed says otherwise: a run can be
+ * repeated. */
 int stg_cli_sink(int argc, char **argv)
 {
     sink_options o = {.listen = "127.0.0.1:9000", .count = UINT64_MAX};

@@ -32,7 +32,8 @@ static bool take_digits(const char **at, int count, char behind, int *number)
     return *(*at)++ == behind;
 }
 
-/* "2026-03-01T12:00:00.250Z", since 1970. 0: it is none. */
+/* "2026-03-01T12:00:00.250Z", since 1970. 0: it is none. Always UTC; what
+ * stands behind the fraction is not looked at. */
 static stg_ns read_time(const char *text)
 {
     struct tm at = {0};
@@ -55,6 +56,7 @@ static stg_ns read_time(const char *text)
     return seconds < 0 ? 0 : (stg_ns)seconds * STG_S + ns;
 }
 
+/* A field that is missing or null is not 0: the table shows "-". */
 static uint64_t count_or_none(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -64,6 +66,7 @@ static uint64_t count_or_none(const json_t *object, const char *key)
                : STATUS_NONE;
 }
 
+/* The bound keeps the product within 64 bits. */
 static uint64_t thousandths_or_none(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -82,6 +85,8 @@ static stg_ns time_or_none(const json_t *object, const char *key)
     return ms < 0 || ms > 1e15 ? STATUS_NONE : (stg_ns)(ms * 1e6 + 0.5);
 }
 
+/* Names come from a hub: they are cleaned once here, and widths count them as
+ * they are shown. */
 static void copy(char *to, size_t size, const char *text)
 {
     snprintf(to, size, "%s", text);
@@ -126,6 +131,7 @@ static void read_row(status_row *row, const json_t *target, stg_ns now)
 
 /* -- pages ----------------------------------------------------------------- */
 
+/* Rows point into the pages, so all pages are kept. */
 static bool take_page(status_look *look, stg_remote *r, char cursor[512])
 {
     char path[700];
@@ -155,6 +161,7 @@ static bool take_pages(status_look *look, stg_remote *r)
     return true;
 }
 
+/* Also the order that bsearch() expects in find_rates(). */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const status_row *)a)->name, ((const status_row *)b)->name);
@@ -165,6 +172,7 @@ static const json_t *targets_of(const status_look *look, size_t page)
     return json_object_get(json_array_get(look->pages, page), "targets");
 }
 
+/* Room for one more, since calloc() of none may be NULL. */
 static bool read_rows(status_look *look)
 {
     size_t pages = json_array_size(look->pages), count = 0;
@@ -213,6 +221,8 @@ static void read_times(status_look *look)
                           read_time(stg_json_text_of(look->hub, "started_at")));
 }
 
+/* The status comes first, as its clock is what the instants of the rows are
+ * compared with. */
 static bool take(status_look *look, stg_remote *r)
 {
     if (!stg_remote_call(r, "GET", "/v1/status", NULL, &look->hub))
@@ -221,6 +231,8 @@ static bool take(status_look *look, stg_remote *r)
     return take_pages(look, r) && read_rows(look);
 }
 
+/* `before` must be in order of name, as it is searched. On failure *look is
+ * empty, and needs no free. */
 bool status_look_take(status_look *look, stg_remote *r,
                       const status_look *before)
 {
@@ -234,6 +246,7 @@ bool status_look_take(status_look *look, stg_remote *r,
     return true;
 }
 
+/* May be called twice, and for one that is all zeros. */
 void status_look_free(status_look *look)
 {
     json_decref(look->hub);
@@ -325,6 +338,7 @@ static const char *when_text(const status_row *row, int width, char text[32])
     return text;
 }
 
+/* When both do not fit, the time goes before the name of the fault. */
 const char *status_fault(const status_row *row, int width,
                          char text[STATUS_FAULT_MAX])
 {

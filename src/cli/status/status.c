@@ -163,7 +163,10 @@ static unsigned screen_lines(void)
     return size.ws_row > 6 ? size.ws_row - 1U : 5;
 }
 
-/* Over the table that was drawn last, of `drawn` lines. */
+/* Over the table that was drawn last, of `drawn` lines: the cursor goes up by
+ * so many, and each line is cleared behind its end. Wrapping is off meanwhile,
+ * as a wrapped line would make the count wrong. Into a pipe, tables follow each
+ * other with an empty line between them. */
 static unsigned draw(const settings *s, const stg_remote *r,
                      const status_look *look, const char *notice,
                      unsigned drawn)
@@ -214,8 +217,10 @@ static int show_once(const settings *s, stg_remote *r)
     return stg_options_finish(who, 0);
 }
 
-/* One that was not answered stays as it is, with a line that says why. A hub
- * that is started again is found again. */
+/* A look that was not answered leaves the last table, with a line that says
+ * why; a hub that is started again is found again. Only a failure of the first
+ * look ends it. Between looks the rows are in order of name, as find_rates()
+ * searches them by it. */
 static int watch(const settings *s, stg_remote *r)
 {
     status_look last = {.hub = NULL}, look;
@@ -259,6 +264,8 @@ static int run(const settings *s)
     return code;
 }
 
+/* On a terminal the table is refreshed unless --once or --json says otherwise;
+ * in a pipe one table is enough. */
 int stg_cli_status(int argc, char **argv)
 {
     settings s = {.interval = STG_S};

@@ -46,6 +46,8 @@ const char *status_count(uint64_t number, char text[8])
     return text;
 }
 
+/* A larger unit begins late (100 min, 48 h), so that a whole number of it still
+ * says enough. */
 const char *status_time(stg_ns time, status_form form, char text[8])
 {
     static const struct {
@@ -90,6 +92,7 @@ static const char *rate_text(uint64_t rate, char text[8])
     return text;
 }
 
+/* More than the whole is shown as unknown. */
 static const char *share_text(uint64_t thousandths, char text[8])
 {
     if (thousandths == STATUS_NONE || thousandths > 1000)
@@ -98,6 +101,7 @@ static const char *share_text(uint64_t thousandths, char text[8])
     return text;
 }
 
+/* In floating point: part * 1000 may not fit 64 bits. */
 static const char *part_text(uint64_t part, uint64_t whole, char text[8])
 {
     return share_text(whole == 0 || part > whole
@@ -175,6 +179,7 @@ static uint64_t sum_delivered(const status_look *look)
     return sum;
 }
 
+/* The URL and all texts of the hub go through put_line(), which cleans them. */
 static void put_hub(sheet *s, const char *url, const status_look *look)
 {
     const json_t *store = part_of(look, "store");
@@ -262,7 +267,8 @@ static void put_source(sheet *s, const status_look *look)
                  : "");
 }
 
-/* "3 live, 1 circuit-open" of the rows from `from` on. */
+/* "3 live, 1 circuit-open" of the rows from `from` on. A state that is missing
+ * from this list is not counted. */
 static void count_states(const status_look *look, size_t from, char *text,
                          size_t size)
 {
@@ -339,6 +345,7 @@ static void put_heading(sheet *s)
     end_line(s);
 }
 
+/* The limit is what the hub found for the target, and changes by itself. */
 static const char *flight_text(const sheet *s, const status_row *row,
                                char text[24])
 {
@@ -374,6 +381,7 @@ static void put_fault(const sheet *s, const status_row *row)
            status_fault(row, s->cause, text), style(s, STG_STYLE_PLAIN));
 }
 
+/* A live target with a fault in the last minute is coloured as a warning. */
 static void put_row(sheet *s, const status_row *row)
 {
     bool is_well = strcmp(row->state, "live") == 0 && !status_is_failing(row);
@@ -428,7 +436,9 @@ static bool has_orphans(const status_look *look)
     return false;
 }
 
-/* How many rows there is room for, with a line for those that are left. */
+/* How many rows there is room for, with a line for those that are left. The
+ * table must not be higher than the screen: draw() moves the cursor up by its
+ * lines, and cannot go above the top. */
 static size_t room_for(const sheet *s, const status_look *look,
                        const char *notice)
 {
@@ -482,6 +492,7 @@ static bool has_same_policy(const void *look, size_t a, size_t b)
     return strcmp(policy_of(look, a), policy_of(look, b)) == 0;
 }
 
+/* Targets of one policy are named together. */
 void status_policies_print(const status_look *look)
 {
     for (size_t i = 0; i < look->count; i++)

@@ -65,6 +65,7 @@ static uint32_t read_alert(stg_loading *l, const stg_setting *s,
     return 0;
 }
 
+/* The list replaces the default, which is all alerts. */
 static void load_alerts(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *n, void *base)
 {

@@ -70,6 +70,7 @@ void stg_kind_put_list(const stg_setting *s, void *base, const void *list,
     memcpy((char *)base + s->count_at, &count, sizeof count);
 }
 
+/* What was found is cut: it may be a whole paragraph. */
 bool stg_kind_refuse(stg_value_flaw *flaw, const char *text, const char *why)
 {
     snprintf(flaw->what, sizeof flaw->what, "`%.60s%s` %.300s", text,
@@ -115,6 +116,8 @@ void stg_kind_suggest_word(const char *text, const char *const *words,
              near != NULL ? near : "");
 }
 
+/* Compares up to the colon, since the rest is the value: "token:100" is near
+ * "tokens:". */
 void stg_kind_suggest_beginning(const char *text, const char *const *words,
                                 stg_value_flaw *flaw)
 {

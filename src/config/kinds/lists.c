@@ -49,6 +49,8 @@ static void *read_items(stg_loading *l, const stg_setting *s,
 
 /* -- lists of texts -------------------------------------------------------- */
 
+/* The rule is checked as a list of one, so that the mistake is told at its own
+ * place. */
 static bool is_rule(stg_loading *l, const stg_setting *s,
                     const stg_yaml_node *n)
 {

@@ -43,6 +43,8 @@ typedef struct header {
     const char *name, *value, *file;
 } header;
 
+/* Only a target's headers meet those that the hub sets; a receiver's request is
+ * not a delivery. */
 static bool is_header_name(stg_loading *l, const stg_setting *s,
                            const stg_yaml_node *key)
 {
@@ -320,6 +322,8 @@ static const char *read_word(stg_loading *l, const stg_setting *s,
     return word != NULL ? word : "";
 }
 
+/* The same shape for a target's tags and for those that a receiver asks for, in
+ * two types. */
 static bool read_tag(stg_loading *l, const stg_setting *s,
                      const stg_yaml_node *n, size_t i, void *part)
 {
@@ -401,6 +405,7 @@ _Static_assert(sizeof(stg_header_setting) == 3 * sizeof(char *), "three texts");
 _Static_assert(sizeof(stg_property_setting) == 3 * sizeof(char *), "the same");
 _Static_assert(sizeof(stg_tag_setting) == 2 * sizeof(char *), "two texts");
 
+/* The order counts: a list in another order is taken for a change. */
 static bool same_values(const stg_texts *a, const stg_texts *b)
 {
     for (size_t i = 0; i < a->count && i < b->count; i++)

@@ -70,6 +70,7 @@ static const char *print_size(uint64_t size, char text[24])
     return text;
 }
 
+/* The example is the default, unless that is the word for none. */
 static void want_range(const stg_setting *s, stg_writer *w)
 {
     const char *example =
@@ -131,6 +132,8 @@ static json_t *schema_of_count(const stg_setting *s)
                : stg_schema_either(number, json_pack("{ss}", "const", s->none));
 }
 
+/* A count with a word for none has a default that may be that word, so it is a
+ * text in the schema. */
 static json_t *standard_count(const stg_setting *s)
 {
     return s->none != NULL
@@ -146,6 +149,7 @@ const stg_kind stg_kind_count = {
     .is_bare = true,
 };
 
+/* Whole percent only; eight bytes hold any that is in a range. */
 static bool read_percent(const stg_setting *s, const char *text, void *base,
                          stg_value_flaw *flaw)
 {
@@ -309,6 +313,7 @@ static bool read_time(const stg_setting *s, const char *text, void *base,
     return true;
 }
 
+/* The range is not in the schema, as JSON Schema cannot compare texts. */
 static json_t *schema_of_time(const stg_setting *s)
 {
     json_t *all = json_array();
@@ -431,6 +436,8 @@ static void suggest_rate(const char *text, char *suggestion, size_t size)
         snprintf(suggestion, size, "%s/s", decimal(number / 3600, digits));
 }
 
+/* In thousandths a second. 0/s is refused: a target that must not get anything
+ * is paused. */
 static bool read_rate(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {

@@ -45,6 +45,8 @@ static stg_file_place place_in(const stg_yaml_node *n, uint32_t column)
     return (stg_file_place){n->place.line, n->text_column + characters};
 }
 
+/* Timeout and rate are left out (0): they are the target's, and
+ * validate_target.c reads the text again with them. */
 static void check_text(stg_loading *l, const char *path, const stg_yaml_node *n)
 {
     stg_policy policy;
@@ -123,6 +125,8 @@ const stg_kind stg_kind_policy = {
 
 /* -- those of the settings ------------------------------------------------- */
 
+/* A name that is a preset or a growth would change what a text means
+ * elsewhere. */
 static bool is_policy_name(stg_loading *l, const stg_yaml_node *key)
 {
     static const char letters[] =
@@ -172,6 +176,8 @@ static void load_policy(stg_loading *l, const stg_yaml_node *key,
         l->s->policy_count++;
 }
 
+/* Room for all is taken at once, so that no policy moves while others are
+ * read. */
 static void load_policies(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n, void *base)
 {

@@ -15,6 +15,7 @@ enum { PATH_MAX_SIZE = 128 };
 
 static const stg_file_place nowhere = {0, 0};
 
+/* The same struct and the same table of places: a section is only a prefix. */
 static void load_section(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n, void *base)
 {
@@ -34,6 +35,7 @@ const stg_kind stg_kind_section = {
     .schema = stg_schema_section,
 };
 
+/* Into the settings' own target, which all others are copied from. */
 static void load_defaults(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n, void *base)
 {
@@ -124,6 +126,7 @@ static void load_receiver(stg_loading *l, stg_alert_receiver_options *receiver,
     l->receivers[l->receiver_count++] = places;
 }
 
+/* An empty list is allowed and means that no alert is sent. */
 static void load_receivers(stg_loading *l, const stg_setting *s,
                            const stg_yaml_node *n, void *base)
 {

@@ -13,6 +13,8 @@
 
 /* -- one of several -------------------------------------------------------- */
 
+/* What is stored is the place of the word in the list, which is the enum's
+ * number (config/table.c). */
 static bool read_word(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
