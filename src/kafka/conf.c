@@ -357,8 +357,8 @@ static stg_status check_topics(const char *const *topics, stg_error *err)
     return STG_OK;
 }
 
-/* What only an instance finds out: a certificate that cannot be read, a mechanism
- * that it was built without, numbers that do not go together. */
+/* What only an instance finds out: a certificate that cannot be read, a
+ * mechanism that it was built without, numbers that do not go together. */
 static stg_status try_instance(rd_kafka_conf_t *conf, stg_error *err)
 {
     rd_kafka_t *rk = stg_kafka_consumer(conf, err);

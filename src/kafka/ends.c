@@ -215,6 +215,8 @@ static void evaluate(stg_kafka_member *m, const stg_topic_partition *places,
         stg_kafka_event_free(note);
 }
 
+/* Both wait for an answer of the brokers, and are not read until it has
+ * come. */
 static bool is_asked(const stg_kafka_slot *s)
 {
     return s->state == STG_KAFKA_SLOT_NEW ||

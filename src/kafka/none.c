@@ -4,7 +4,7 @@
  * need no #if. Opening and checking are refused with words, and nothing can be
  * opened; the functions that take an open consumer or producer are there for
  * the linker and do nothing. A function that is added to kafka.h or letters.h
- * is added here, too: only a build without librdkafka notices that it is not. */
+ * is added here, too: only a build without librdkafka shows that it is not. */
 #include "base/refuse.h"
 #include "http/header.h"
 #include "kafka/kafka.h"
