@@ -6,7 +6,7 @@
 #include "sources/source.h"
 
 /* Partition 0 without generation or cursors: no other process can take it, and
- * flow's own cursors say where each lane reads on. */
+ * the cursors of the lanes are restored after it (stg_flow_restore). */
 static stg_status restore(stg_source *s, stg_error *err)
 {
     stg_assignment all = {.begin = stg_store_first(s->host->store)};
