@@ -26,6 +26,7 @@ stg_delivery *stg_delivery_new(stg_lane *lane, stg_flow *f, stg_message *m)
     return d;
 }
 
+/* `held` is lowered by what stg_delivery_note() had added for these texts. */
 static void forget_texts(stg_flow *f, stg_delivery *d)
 {
     f->held -= d->texts_size;
@@ -114,6 +115,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* The same failure in the sense of a note: words and answers may differ. */
 static bool is_same(const stg_outcome *a, const stg_outcome *b)
 {
     return a->fault == b->fault && a->code_kind == b->code_kind &&
@@ -151,6 +153,8 @@ static stg_note *make(stg_flow *f, const stg_end *end)
     return n;
 }
 
+/* Keeps the latest failure of the kind that opened the breaker. Without memory
+ * for it the one before stays. */
 void stg_note_failure(stg_flow *f, stg_lane *l, const stg_end *end,
                       stg_ns attempt_at)
 {
@@ -169,6 +173,8 @@ void stg_note_failure(stg_flow *f, stg_lane *l, const stg_end *end,
 
 enum { SMALLEST = 8 };
 
+/* A capacity is a power of two: a slot's number keeps its meaning when the ring
+ * grows, for it is masked. */
 bool stg_ring_reserve(stg_ring *r, const stg_memory *memory)
 {
     uint32_t capacity = r->capacity == 0 ? SMALLEST : 2 * r->capacity;
@@ -199,6 +205,8 @@ uint32_t stg_ring_push(stg_ring *r, uint64_t position, stg_delivery *d)
     return slot;
 }
 
+/* The first slot of the ring is always one that is not settled. Those settled
+ * above it stay until it is settled, too. */
 void stg_ring_settle(stg_ring *r, uint32_t slot, const stg_memory *memory)
 {
     stg_ring_at(r, slot)->delivery = NULL;

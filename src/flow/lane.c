@@ -33,6 +33,8 @@ void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where)
         stg_list_push(lists[where], &l->link);
 }
 
+/* A lane that is ending has nothing left to start: it waits for its cursors to
+ * be stored only. */
 void stg_lane_wake(stg_flow *f, stg_lane *l)
 {
     if (l->where != STG_IN_READY && !l->is_ending)
@@ -49,6 +51,8 @@ bool stg_lane_may_take(const stg_flow *f, const stg_lane *l)
     return (pinned == 0 || pinned < share) && !stg_order_is_draining(l);
 }
 
+/* A lane with an order starts nothing before all of its parked rows are in
+ * memory: they come before what it reads from the log. */
 bool stg_lane_is_loaded(const stg_lane *l)
 {
     return l->o.order == STG_ORDER_NONE || l->caches[STG_PARKED_RETRIES].is_all;
@@ -85,6 +89,8 @@ uint32_t stg_lane_ahead(const stg_lane *l)
     return 4 * l->o.in_flight_max;
 }
 
+/* stg_delivery_free() takes a delivery out of its list, so that the loop
+ * ends. */
 static void free_all(stg_flow *f, stg_list *list, size_t offset)
 {
     stg_link *at;
@@ -295,6 +301,8 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     return STG_OK;
 }
 
+/* Attempts under way were paid from the old budget: one of another kind has not
+ * counted them yet. */
 void stg_lane_adopt(const stg_lane *l, stg_budget *b)
 {
     for (stg_link *at = stg_list_first(&l->busy); at != NULL;
@@ -389,6 +397,8 @@ bool stg_flow_probe(stg_flow *f, uint32_t lane, stg_ns now)
     return true;
 }
 
+/* One whose link `change` is in a list already stays there: it has one list at a
+ * time. */
 static void cancel_attempts(stg_flow *f, stg_lane *l)
 {
     for (stg_link *at = stg_list_first(&l->busy); at != NULL;
@@ -400,6 +410,8 @@ static void cancel_attempts(stg_flow *f, stg_lane *l)
     }
 }
 
+/* A parked row above what was read is cancelled as well: the end moves behind
+ * it. */
 void stg_lane_note_end(stg_lane *l)
 {
     const stg_list *rows = &l->caches[STG_PARKED_RETRIES].rows;
@@ -489,6 +501,7 @@ static bool is_forgotten(const stg_flow *f, const stg_lane *l)
     return true;
 }
 
+/* A lost partition does not count: nothing of it is stored any more. */
 bool stg_lane_is_durable(const stg_flow *f, const stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++)

@@ -45,6 +45,8 @@ static bool grow(stg_window *w, uint32_t capacity, const stg_memory *memory)
     return true;
 }
 
+/* A capacity is a power of two: the number of a message is masked, and keeps
+ * its meaning when the window grows. More than 2^30 messages are refused. */
 bool stg_window_reserve(stg_window *w, size_t count, const stg_memory *memory)
 {
     uint64_t needed = w->end - w->first + count;
@@ -107,6 +109,7 @@ uint64_t stg_flow_assignment(const stg_flow *f, uint32_t partition)
 
 /* -- room for it ----------------------------------------------------------- */
 
+/* Moves the lane's cursors: a pointer to one of them is not good any more. */
 bool stg_partition_fit(stg_flow *f, stg_lane *l, uint32_t count)
 {
     stg_lane_cursor *cursors;
@@ -174,6 +177,8 @@ static stg_partition *make(stg_flow *f, const stg_assignment *g)
     return p;
 }
 
+/* The table is sorted by number, for find(). The slot may have been another
+ * partition's: its cursor starts from zero in every lane. */
 static void put_in(stg_flow *f, stg_partition *p)
 {
     uint32_t i = find(f, p->number);
@@ -320,6 +325,8 @@ static void begin_lane(stg_flow *f, stg_lane *l, stg_partition *p)
     stg_lane_wake(f, l);
 }
 
+/* The window starts at the furthest cursor: lanes below it catch up from the
+ * log. */
 static void begin(stg_flow *f, stg_partition *p)
 {
     stg_window_init(&p->window, find_start(f, p));
@@ -389,6 +396,8 @@ static bool restore_all(stg_flow *f, stg_partition *p, const stg_assignment *g)
     return true;
 }
 
+/* Undoes put_in() and what restore_all() allocated. Cursors of the slot are
+ * zeroed by the next partition that gets it. */
 static void take_back(stg_flow *f, stg_partition *p)
 {
     for (uint32_t i = 0; i < f->lane_capacity; i++)
@@ -403,6 +412,8 @@ static stg_status refuse(stg_error *err)
                            "there is no memory for one more partition");
 }
 
+/* Cursors are restored before rows are noted: without memory for one of them
+ * the partition is taken out again, and no lane's cache has heard of it. */
 static stg_status give_new(stg_flow *f, const stg_assignment *g, stg_error *err)
 {
     stg_partition *p;

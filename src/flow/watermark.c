@@ -2,6 +2,7 @@
  * in memory, by where the lanes stand. */
 #include "flow/state.h"
 
+/* UINT64_MAX without lanes: then nothing is committed. */
 static uint64_t find_lowest(const stg_flow *f, const stg_partition *p)
 {
     uint64_t lowest = UINT64_MAX;
@@ -43,6 +44,8 @@ static bool is_over(const stg_partition *p)
            p->phase == STG_PHASE_ROWS;
 }
 
+/* Commits only grow, and follow the durable cursors and not the lanes: after a
+ * restart a lane reads on from its durable cursor. */
 void stg_watermark_raise(stg_flow *f)
 {
     for (uint32_t i = 0; i < f->partition_count; i++) {

@@ -1,6 +1,7 @@
-/* The table of assignments: by topic and partition, and of one partition by age,
- * for the one that ends and the one that replaces it may be there together. There
- * are hundreds at most, so that it is a list and is searched from its begin.
+/* The table of assignments: by topic and partition, and of one partition by
+ * age, for the one that ends and the one that replaces it may be there
+ * together. There are hundreds at most, so that it is a list and is searched
+ * from its begin.
  *
  * What is dropped stays in memory while someone may look at it: until the next
  * event of the group, or until the store has given the answer that it owes. */

@@ -1,3 +1,7 @@
+/* A batch of records on its way from a thread to the loop. Their bytes are in
+ * large blocks that are never moved, so that a record's pointer stays good
+ * while the batch grows. Records come in any order of partitions; closing sorts
+ * them by run, and keeps their order within each (a counting sort). */
 #include "kafka/batch.h"
 
 #include <stdlib.h>
@@ -43,6 +47,9 @@ static void *large(stg_kafka_batch *b, size_t size)
     return new->bytes;
 }
 
+/* What is left of a block is given up when a small record does not fit any
+ * more; a large one gets its own block, so that it does not waste most of
+ * another. */
 void *stg_kafka_batch_bytes(stg_kafka_batch *b, size_t size)
 {
     block *at = b->blocks;

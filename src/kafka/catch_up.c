@@ -1,8 +1,8 @@
-/* The catch-up reader: a second consumer, in no group, that reads one place at a
- * time for laggards, and messages that are sent again. It is opened when it is
- * first needed, and holds nothing while it is not. At the end of a partition it
- * stops: librdkafka has one fetch under way a broker, and one that waits there
- * for records that are still to come would hold up the next partition. */
+/* The catch-up reader: a second consumer, in no group, that reads one place at
+ * a time for laggards, and messages that are sent again. It is opened when it
+ * is first needed, and holds nothing while it is not. At the end of a partition
+ * it stops: librdkafka has one fetch under way a broker, and one that waits
+ * there for records that are still to come would hold up the next partition. */
 #include <stdlib.h>
 
 #include "host/process.h"
@@ -98,6 +98,9 @@ static void forward(stg_kafka_catch_up *b)
 }
 
 /* Reads from where it is asked to, if it does not already. */
+/* Topics are compared by pointer: both names are of stg_kafka_topics. A read
+ * that goes on where the last one ended keeps what librdkafka has read
+ * ahead. */
 static bool place(stg_kafka_catch_up *b)
 {
     rd_kafka_topic_partition_list_t *list;
@@ -123,6 +126,10 @@ static bool place(stg_kafka_catch_up *b)
 
 /* -- answers --------------------------------------------------------------- */
 
+/* Every request is answered once, with one run, which may have no records. An
+ * answer that got no further after an error delays the next read (again_at),
+ * for the caller asks again at once. At the end of the partition reading
+ * stops. */
 static void answer(stg_kafka_catch_up *b, stg_kafka_batch *batch)
 {
     stg_kafka_event *note = stg_kafka_event_new(STG_KAFKA_EVENT_CATCH_UP);
@@ -213,6 +220,9 @@ static void take_message(stg_kafka_catch_up *b, stg_kafka_batch *batch,
         stg_kafka_batch_add(batch, 0, &record);
 }
 
+/* The first record of a batch always fits: a read is answered with one at
+ * least. One that is too large is taken, too, because its body is not
+ * packed. */
 static bool fits(const stg_kafka_catch_up *b, const stg_kafka_batch *batch,
                  const rd_kafka_message_t *m)
 {
@@ -249,6 +259,8 @@ static bool fill(stg_kafka_catch_up *b, stg_kafka_batch *batch)
     return true;
 }
 
+/* Answers as soon as there is anything, or the position moved over a gap;
+ * without either, when PATIENCE_S has passed. */
 static void read_some(stg_kafka_catch_up *b)
 {
     stg_kafka_batch *batch;
@@ -272,6 +284,9 @@ static void read_some(stg_kafka_catch_up *b)
 
 /* -- the thread ------------------------------------------------------------ */
 
+/* One read is under way at a time (catch_up_queue.c sees to it), so that a new
+ * one takes the place of one that was answered. Comparisons are gathered and
+ * done together. */
 static bool take_asks(stg_kafka_catch_up *b)
 {
     stg_list asks;

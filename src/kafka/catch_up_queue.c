@@ -1,7 +1,8 @@
-/* The catch-up reader reads one partition at a time, and two ask for it: flow for
- * its laggards, and the store for the bodies of bulk rows that are replayed.
- * Where both wait they have it in turn. Each is answered, whatever becomes of the
- * partition: flow and the store wait for the answer before they ask again. */
+/* The catch-up reader reads one partition at a time, and two ask for it: flow
+ * for its laggards, and the store for the bodies of bulk rows that are
+ * replayed. Where both wait they have it in turn. Each is answered, whatever
+ * becomes of the partition: flow and the store wait for the answer before they
+ * ask again. */
 #include <stdlib.h>
 
 #include "kafka/assignment.h"
@@ -21,7 +22,8 @@ static void read_next(stg_kafka_source *s);
 
 /* -- for flow -------------------------------------------------------------- */
 
-/* Flow waits for an answer to its read, whatever has become of the partition. */
+/* Flow waits for an answer to its read, whatever has become of the
+ * partition. */
 static void end_laggards(stg_kafka_source *s)
 {
     const stg_action *a = &s->laggards;
@@ -30,9 +32,9 @@ static void end_laggards(stg_kafka_source *s)
                     stg_deadlines_now());
 }
 
-/* Of what a laggard lacks there is always something, or a gap up to the end: who
- * found nothing did not reach the broker in time, or one that has just begun and
- * does not know its end yet. What has expired was told. */
+/* Of what a laggard lacks there is always something, or a gap up to the end:
+ * who found nothing did not reach the broker in time, or one that has just
+ * begun and does not know its end yet. What has expired was told. */
 static void take_laggards(void *ctx, const stg_kafka_run *runs, size_t count)
 {
     stg_kafka_source *s = ctx;

@@ -1,15 +1,16 @@
-/* Partitions that come and go: what the group assigns is claimed in the store and
- * assigned to flow, what it wants back is ended by flow and let go.
+/* Partitions that come and go: what the group assigns is claimed in the store
+ * and assigned to flow, what it wants back is ended by flow and let go.
  *
- * The rule: nobody reads a partition, or stores anything of it, without a claim,
- * whose generation in the store is higher than any before. So a claim must never
- * come behind that of the next owner: who is revoked takes back what was not
- * answered yet, before the consumer lets the partition go. An assignment that
- * ends while the store owes an answer keeps its memory until then.
+ * The rule: nobody reads a partition, or stores anything of it, without a
+ * claim, whose generation in the store is higher than any before. So a claim
+ * must never come behind that of the next owner: who is revoked takes back what
+ * was not answered yet, before the consumer lets the partition go. An
+ * assignment that ends while the store owes an answer keeps its memory until
+ * then.
  *
- * With a claim come the numbers of earlier epochs (the topic was made again) that
- * still have rows: flow has them for their rows only, and they go where the
- * partition goes. */
+ * With a claim come the numbers of earlier epochs (the topic was made again)
+ * that still have rows: flow has them for their rows only, and they go where
+ * the partition goes. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -65,8 +66,8 @@ static void assign_before(stg_kafka_assignment *p, const stg_claimed *c)
     }
 }
 
-/* Others have the partition, or will: its rows in the store are theirs from there
- * on, and what is under way is not stored. */
+/* Others have the partition, or will: its rows in the store are theirs from
+ * there on, and what is under way is not stored. */
 static void lose_before(stg_kafka_assignment *p)
 {
     for (size_t i = 0; i < p->before_count; i++)
@@ -110,6 +111,9 @@ static void claim_again(stg_deadline *d)
     stg_kafka_source_check_all(p->source);
 }
 
+/* The state is WAITING with a timer. Without one WAITING means that flow has
+ * not released the assignment before it: find_next() tells the two apart by
+ * it. */
 static void claim_later(stg_kafka_assignment *p)
 {
     p->state = STG_ASSIGNMENT_WAITING;
@@ -214,6 +218,8 @@ static void take(stg_kafka_assignment *p, const stg_claimed *c)
     stg_kafka_source_wake(p->source);
 }
 
+/* The store's answer, on the loop's thread. One for an assignment that has
+ * ended meanwhile only frees it, and gives the claim back. */
 static void claimed(void *ctx, const stg_claimed *c)
 {
     stg_kafka_assignment *p = ctx;
@@ -360,6 +366,7 @@ static void end(stg_kafka_assignment *p, stg_assignment_end then)
     lose_before(p);
 }
 
+/* One that is ending already (lost or fenced) is only let go of at its end. */
 static void give_back(stg_kafka_assignment *p)
 {
     const stg_source_host *h = stg_kafka_source_host(p->source);

@@ -1,5 +1,13 @@
 /* What is settled is told to the group: by explicit lists, one at a time, of
- * what is ours and not lost. */
+ * what is ours and not lost.
+ *
+ * Of each slot committed <= sent <= to_commit: confirmed by a broker, on its
+ * way, asked for by the loop. A failure sets `sent` back to `committed`, and
+ * the next list has the slot again.
+ *
+ * The trap: a commit of an older generation of the group is refused each time
+ * it is tried. Such a slot is outdated: it is left out until a rebalance, or
+ * for OUTDATED_S where none comes, and nobody waits for its commit. */
 #include "kafka/internal.h"
 
 enum {
@@ -32,6 +40,8 @@ bool stg_kafka_member_owes(const stg_kafka_member *m, bool of_revoked)
     return false;
 }
 
+/* What is in the list counts as sent from here on; a call that fails takes that
+ * back. */
 static rd_kafka_topic_partition_list_t *list_due(stg_kafka_member *m)
 {
     rd_kafka_topic_partition_list_t *list =
@@ -57,6 +67,8 @@ void stg_kafka_member_renew_commits(stg_kafka_member *m)
     m->outdated_at = 0;
 }
 
+/* At most one list is under way: the answers need no order then, and `sent` is
+ * that list's. What is settled meanwhile goes into the next one. */
 void stg_kafka_member_commit(stg_kafka_member *m, stg_ns now)
 {
     rd_kafka_topic_partition_list_t *list;
@@ -110,6 +122,9 @@ static bool is_quiet(rd_kafka_resp_err_t err)
            err == RD_KAFKA_RESP_ERR__DESTROY;
 }
 
+/* An answer may come late, for a slot that was assigned anew meanwhile: its
+ * `sent` is lower then, and the offset is not taken for its own. Only the first
+ * failure of a list is reported. */
 static void take_result(stg_kafka_member *m,
                         const rd_kafka_topic_partition_t *p,
                         rd_kafka_resp_err_t err, bool *is_told)

@@ -18,6 +18,8 @@ enum {
 
 /* -- a mark ---------------------------------------------------------------- */
 
+/* The length goes first, so that bytes cannot move between two fields and give
+ * the same hash; a field that is null differs from an empty one. */
 static void hash_bytes(EVP_MD_CTX *c, const void *bytes, size_t size)
 {
     uint64_t length = bytes == NULL ? UINT64_MAX : size;
@@ -45,6 +47,9 @@ static void hash_headers(EVP_MD_CTX *c, const rd_kafka_message_t *m)
     }
 }
 
+/* The first 8 bytes of a SHA-256 over timestamp, key, value and headers. 0
+ * stands for no mark, so that it becomes 1. Marks are stored: to change what is
+ * hashed makes every log that is known look like another one. */
 static uint64_t hash_of(const rd_kafka_message_t *m, int64_t at_ms)
 {
     unsigned char digest[EVP_MAX_MD_SIZE] = {0};
@@ -104,6 +109,8 @@ static compared *find(const comparison *c, const rd_kafka_message_t *m)
     return NULL;
 }
 
+/* A record at another position proves nothing: the one that was noted may have
+ * expired or been compacted away. */
 static stg_kafka_sameness compare_mark(const stg_log_mark *expected,
                                        const stg_log_mark *found)
 {
@@ -168,6 +175,9 @@ open_records(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list)
     return records;
 }
 
+/* The end of the partition and an offset out of range are answers: the log has
+ * no record there. Any other error leaves the question open until the round
+ * ends. */
 static bool is_no_answer(rd_kafka_resp_err_t err)
 {
     return err != 0 && err != RD_KAFKA_RESP_ERR__PARTITION_EOF &&
@@ -187,6 +197,8 @@ static void take_record(comparison *c, const rd_kafka_message_t *m,
     --*left;
 }
 
+/* Ends when each partition has answered, or after ROUND_MS; those that have not
+ * stay NO_ANSWER. */
 static void read_round(comparison *c, bool of_last)
 {
     rd_kafka_topic_partition_list_t *list = list_asked(c), *none;
@@ -279,6 +291,10 @@ static stg_kafka_sameness evaluate_gone(const compared *one, const char **why)
     return one->is_by_broker ? STG_KAFKA_OTHER : STG_KAFKA_UNSURE;
 }
 
+/* The order of the questions is the rule: what proves another log comes before
+ * what proves the same one, for a log that was made again may have one equal
+ * record. The first mark is asked of the brokers only if the last has not told
+ * of another log. */
 static stg_kafka_sameness evaluate(const compared *one, const char **why)
 {
     *why = "no broker has answered in time";

@@ -1,5 +1,13 @@
 /* What librdkafka is told: our defaults, then what the settings say, then what
- * the hub cannot do without. */
+ * the hub cannot do without.
+ *
+ * The order is the rule: `preferred` may be overruled by `kafka.options`,
+ * `needed` may not. What is added to `needed` is added to reserved.c, too, so
+ * that a setting of it is refused with a reason and not overruled in silence.
+ *
+ * The trap: a value may be a password. No error of a property prints one, and
+ * librdkafka's own text of a refused value is not passed on, for it has the
+ * value in it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +51,8 @@ static const char **copy_texts(const char *const *texts)
     return copy;
 }
 
+/* A deep copy, texts and lists, for the threads: the caller's options may be
+ * freed when stg_kafka_open() has returned. */
 stg_kafka_options stg_kafka_options_copy(const stg_kafka_options *o)
 {
     static const char *const none[] = {NULL};
@@ -193,6 +203,8 @@ static const pair needed[] = {
     {"queued.min.messages", "1000000"}, {"log.queue", "true"},
 };
 
+/* For the catch-up reader, which reads one partition after another. Not
+ * reserved: the settings of these are for the member alone. */
 static const pair hasty[] = {
     {"fetch.wait.max.ms", "5"},
     {"fetch.min.bytes", "1"},
@@ -275,6 +287,8 @@ bool stg_kafka_is_cooperative(const rd_kafka_conf_t *conf)
 
 /* -- a producer ------------------------------------------------------------ */
 
+/* A callback overrules the property `partitioner`, so it is set only where the
+ * settings have none. */
 static bool has_partitioner(const stg_kafka_property *properties, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -343,8 +357,8 @@ static stg_status check_topics(const char *const *topics, stg_error *err)
     return STG_OK;
 }
 
-/* What only an instance finds out: a certificate that cannot be read, a mechanism
- * that it was built without, numbers that do not go together. */
+/* What only an instance finds out: a certificate that cannot be read, a
+ * mechanism that it was built without, numbers that do not go together. */
 static stg_status try_instance(rd_kafka_conf_t *conf, stg_error *err)
 {
     rd_kafka_t *rk = stg_kafka_consumer(conf, err);

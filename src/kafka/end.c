@@ -1,9 +1,9 @@
 /* The end of an instance of librdkafka, in a time that is bounded.
  *
- * Where a topic was deleted, the thread of its broker may never end (2.0.2), and
- * rd_kafka_destroy() waits for it for ever. So another thread waits, and if it
- * takes too long it is left alone: what it still has is little, and the hub is
- * about to end, or has another instance already. */
+ * Where a topic was deleted, the thread of its broker may never end (2.0.2),
+ * and rd_kafka_destroy() waits for it for ever. So another thread waits, and if
+ * it takes too long it is left alone: what it still has is little, and the hub
+ * is about to end, or has another instance already. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,4 +1,14 @@
-/* Where partitions begin and end, asked of the brokers. */
+/* Where partitions begin and end, asked of the brokers.
+ *
+ * A partition that the group has assigned is told to the loop only when its
+ * first offset and its end are known and the group was asked for its commit.
+ * One that was read from where the topic has nothing is asked again, and then
+ * its position decides: below the begin it has expired, above the end the topic
+ * was made again or cut off, and between the two it may be another topic.
+ *
+ * The trap: a broker that has just become the leader may tell an end that is
+ * too low. An end below what was committed is believed only after SHORT_TRIES.
+ * All of it blocks the member's thread, so the times are bounded. */
 #include <stdlib.h>
 
 #include "kafka/internal.h"
@@ -158,6 +168,8 @@ static void evaluate_strayed(stg_kafka_member *m, stg_kafka_slot *s,
     }
 }
 
+/* Hands the slot to the loop, which claims it and says where to begin. The end
+ * is never told below the begin. */
 static stg_kafka_assigned give(stg_kafka_slot *s, const stg_kafka_ends *e)
 {
     uint64_t end = (uint64_t)(e->end < e->begin ? e->begin : e->end);
@@ -203,6 +215,8 @@ static void evaluate(stg_kafka_member *m, const stg_topic_partition *places,
         stg_kafka_event_free(note);
 }
 
+/* Both wait for an answer of the brokers, and are not read until it has
+ * come. */
 static bool is_asked(const stg_kafka_slot *s)
 {
     return s->state == STG_KAFKA_SLOT_NEW ||
@@ -243,6 +257,7 @@ static void ask(stg_kafka_member *m, size_t count)
     free(ends);
 }
 
+/* Not during a revocation: the group waits for an answer, and this blocks. */
 void stg_kafka_member_ask(stg_kafka_member *m, stg_ns now)
 {
     size_t count = count_asked(m);

@@ -1,7 +1,8 @@
 /* Which errors of librdkafka are the same trouble, and what to do about it. */
 #include "kafka/internal.h"
 
-/* Errors of connections, and of all that is asked over them: a broker is away. */
+/* Errors of connections, and of all that is asked over them: a broker is
+ * away. */
 static bool is_of_connections(rd_kafka_resp_err_t err)
 {
     switch (err) {

@@ -2,9 +2,10 @@
  *
  * A partition that is given is not read at once: the loop has to know first
  * where. So each rebalance is acknowledged with what is there already, and what
- * has begun is assigned to librdkafka afterwards, from a position of our own. It
- * is never paused, resumed or sought: to read from elsewhere all are assigned
- * again, into a queue of their own, and what was in the old one goes with it. */
+ * has begun is assigned to librdkafka afterwards, from a position of our own.
+ * It is never paused, resumed or sought: to read from elsewhere all are
+ * assigned again, into a queue of their own, and what was in the old one goes
+ * with it. */
 #include <stdlib.h>
 
 #include "kafka/internal.h"
@@ -150,6 +151,9 @@ static bool has_state(const stg_kafka_member *m, stg_kafka_slot_state state)
     return false;
 }
 
+/* Each assignment throws away what was read ahead, so that partitions which
+ * begin within GATHER_MS share one. Nothing is waited for when all have
+ * begun. */
 static bool is_gathered(const stg_kafka_member *m, stg_ns now)
 {
     return now >= m->assign_at || (!has_state(m, STG_KAFKA_SLOT_NEW) &&
@@ -176,6 +180,8 @@ void stg_kafka_member_assign(stg_kafka_member *m, stg_ns now)
 
 /* -- telling the loop ------------------------------------------------------ */
 
+/* The loop is told only of what it knows: a slot that is OURS was never
+ * assigned to it. */
 static void add_place(stg_kafka_event *n, const stg_kafka_slot *s)
 {
     if (s->share != STG_KAFKA_SLOT_OURS)
@@ -250,6 +256,8 @@ void stg_kafka_member_suspect(stg_kafka_member *m, stg_kafka_slot *slot,
         (unsigned)slot->tp.partition, why);
 }
 
+/* The loop's verdict may be late: the slot may be revoked or assigned anew by
+ * then, and its verdict is ignored. */
 static stg_kafka_slot *find_suspect(const stg_kafka_member *m,
                                     const stg_topic_partition *p)
 {
@@ -369,6 +377,8 @@ static void drop_revoked(stg_kafka_member *m)
             stg_kafka_slots_remove(&m->slots, &m->slots.at[i]);
 }
 
+/* librdkafka is answered first, then the slots go: the list of what is
+ * unassigned is made of them. What stays is assigned again. */
 static void finish(stg_kafka_member *m, bool is_lost)
 {
     unassign(m);
@@ -381,6 +391,7 @@ static void finish(stg_kafka_member *m, bool is_lost)
         stg_kafka_member_change(m);
 }
 
+/* Only slots that the loop has and has not let go of yet. */
 static bool is_waited_for(const stg_kafka_member *m)
 {
     for (size_t i = 0; i < m->slots.count; i++) {
@@ -393,6 +404,10 @@ static bool is_waited_for(const stg_kafka_member *m)
     return false;
 }
 
+/* Two steps, each with a limit: the loop lets go of all that is revoked
+ * (o->hold), then its last commits are confirmed (FLUSH_MS). After the limits
+ * the group gets the partitions all the same: what was not committed is read
+ * again by the next owner. A lost assignment ends it at once. */
 void stg_kafka_member_let_go(stg_kafka_member *m, stg_ns now)
 {
     if (m->revocation == STG_KAFKA_REVOKES_NOTHING || m->rk == NULL)
@@ -412,6 +427,8 @@ void stg_kafka_member_let_go(stg_kafka_member *m, stg_ns now)
         finish(m, false);
 }
 
+/* librdkafka may report a loss as a revocation: then nothing can be committed
+ * any more, and the loop hears LOST instead of REVOKED. */
 static void take_revoked(stg_kafka_member *m,
                          const rd_kafka_topic_partition_list_t *list)
 {

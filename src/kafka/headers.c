@@ -3,8 +3,8 @@
  * null.
  *
  * How many have no room in it; then of each header the size of its name and of
- * its value (NO_VALUE: it is null), the name and the value. Numbers have 32 bits,
- * little end first. */
+ * its value (NO_VALUE: it is null), the name and the value. Numbers have 32
+ * bits, little end first. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,14 @@
-/* The loop's side: calls become letters to the threads, their notes become
- * callbacks. */
+/* The loop's side: calls become commands to the threads, their events become
+ * callbacks.
+ *
+ * All of it runs on the loop's thread, and nothing here calls librdkafka but
+ * for the checks before the threads start. Names of topics are exchanged for
+ * those of stg_kafka_topics, which stay as long as the consumer: a command may
+ * be read long after the caller's text is gone.
+ *
+ * The trap is the end: events still come while the threads flush and leave the
+ * group. From stg_kafka_close() on only ENDED counts. After the last one the
+ * threads are joined, then the handle is closed, and then the memory goes. */
 #include "kafka/kafka.h"
 
 #include <stdlib.h>
@@ -59,6 +68,7 @@ static void note_ended(stg_kafka *k)
 
 /* -- what the threads tell ------------------------------------------------- */
 
+/* `done` is cleared first: the callback may ask for the next read. */
 static void hand_over(const stg_kafka_batch *b, stg_kafka_read_fn **done,
                       void *ctx)
 {
@@ -98,6 +108,9 @@ static void take_note(stg_kafka *k, const stg_kafka_event *n)
     }
 }
 
+/* Takes all events before the first callback, which runs without the lock. A
+ * callback may close the consumer: what is left of the list is then freed
+ * without being told. */
 static void take_notes(uv_async_t *arrived)
 {
     stg_kafka *k = arrived->data;
@@ -169,6 +182,8 @@ no_lock:
     return false;
 }
 
+/* Where the second thread cannot be started, the first one is ended and joined
+ * here; the caller closes the handle, which frees all. */
 static bool start(stg_kafka *k)
 {
     if (uv_thread_create(&k->member.thread, stg_kafka_member_run, &k->member) !=
@@ -220,6 +235,7 @@ void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx)
 
 /* -- calls ----------------------------------------------------------------- */
 
+/* Ignores a topic that is not of the options: nobody reads it. */
 static void post(stg_kafka *k, stg_kafka_command_kind kind,
                  const stg_topic_partition *p, uint64_t position, uint64_t tag)
 {
@@ -280,6 +296,7 @@ void stg_kafka_read(stg_kafka *k, size_t bytes_max, stg_kafka_read_fn *done,
     stg_kafka_commands_post(&k->member.commands, &ask);
 }
 
+/* bytes_max of 0 is read as 1: a read is answered with one message at least. */
 static void ask_catch_up(stg_kafka *k, stg_kafka_command *ask,
                          stg_kafka_read_fn *done, void *ctx)
 {

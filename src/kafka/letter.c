@@ -95,8 +95,8 @@ rd_kafka_headers_t *stg_kafka_letter_headers(const stg_letter *r,
 {
     rd_kafka_headers_t *h = rd_kafka_headers_new(24);
 
-    // Ours stand last, and the last of a name counts: the record may be one that
-    // was sent again from such a topic, and have older ones.
+    // Ours stand last, and the last of a name counts: the record may be one
+    // that was sent again from such a topic, and have older ones.
     if (form != STG_KAFKA_LETTER_BARE)
         add_given(h, r);
     add_columns(h, r);

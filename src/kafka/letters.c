@@ -1,3 +1,14 @@
+/* The producer of copies of dead letters.
+ *
+ * Rows go out together. The count of rows that are written is that of the first
+ * ones without a gap; rows behind one that failed are sent again, even those
+ * that the topic has, so that each partition has all rows in their order at the
+ * end. A row that is refused goes alone, in smaller and smaller forms, and is
+ * left out at last: one bad row must not hold up all that follow.
+ *
+ * The trap: librdkafka holds a pointer to the `sending` of each row that is not
+ * answered. After a failure the producer is closed before they are freed, and
+ * the next write opens another one. */
 #include "kafka/letters.h"
 
 #include <inttypes.h>
@@ -72,6 +83,8 @@ static void note_result(stg_kafka_letters *l, sending *s,
         l->error = err;
 }
 
+/* A broker may refuse a whole batch of librdkafka's for one record in it: which
+ * one it was is not known, so later rows go alone. */
 static void take_reports(stg_kafka_letters *l, rd_kafka_event_t *ev)
 {
     const rd_kafka_message_t *m;
@@ -187,6 +200,8 @@ static rd_kafka_resp_err_t produce_once(stg_kafka_letters *l,
     return err;
 }
 
+/* A full queue is waited for, within the time of the whole write. Any other
+ * error of the client is the row's, or ends the write. */
 static void produce(stg_kafka_letters *l, const stg_letter *r,
                     stg_kafka_letter_form form, sending *s)
 {
@@ -231,6 +246,7 @@ static size_t send_rows(stg_kafka_letters *l, const stg_letter *rows,
 /* -- what is refused --------------------------------------------------------
  * */
 
+/* Words are made for the first such row of a write only; the others count. */
 static void note_cut(stg_kafka_letters *l, stg_letter_report *report,
                      const stg_letter *r, bool is_left_out)
 {

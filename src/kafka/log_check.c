@@ -1,8 +1,9 @@
 /* Whether a partition's log is still the one that its cursors were made on
- * (I31): a topic that was deleted and made again has the same name, and may have
- * more records than a cursor says. Its fingerprint tells: the store has it, the
- * catch-up reader compares it with the topic. Asked before each claim, and of a
- * partition that is read when a broker did not know its topic for a while.
+ * (I31): a topic that was deleted and made again has the same name, and may
+ * have more records than a cursor says. Its fingerprint tells: the store has
+ * it, the catch-up reader compares it with the topic. Asked before each claim,
+ * and of a partition that is read when a broker did not know its topic for a
+ * while.
  *
  * The trap: a log without any fingerprint cannot be told from another. So the
  * first mark is stored at once, later ones are gathered. */
@@ -31,6 +32,7 @@ static void compare(stg_kafka_assignment *p)
     stg_kafka_compare(p->source->kafka, &p->tp, &p->print);
 }
 
+/* A log without a fingerprint is not compared: there is nothing to compare. */
 static void take_known(stg_kafka_assignment *p, const stg_known_log *known)
 {
     p->print = (stg_fingerprint){.begin = 0};
@@ -132,6 +134,8 @@ static void check_new(stg_kafka_assignment *p, const stg_kafka_compared *c)
 }
 
 /* It is read, or was until a moment ago. */
+/* UNSURE is read on: an alert has been raised, and to read a log again from its
+ * begin would send all of it a second time. */
 static void check_read(stg_kafka_assignment *p, const stg_kafka_compared *c)
 {
     if (c->how == STG_KAFKA_OTHER)
@@ -182,6 +186,9 @@ void stg_kafka_source_suspect(stg_kafka_source *s,
 
 /* -- what is noted --------------------------------------------------------- */
 
+/* Before a revocation, at the end, and by the timer: the next owner compares
+ * with what is in the store. Without memory the marks wait for the next
+ * time. */
 void stg_kafka_source_save_prints(stg_kafka_source *s)
 {
     size_t count = 0, room = 0;

@@ -1,4 +1,13 @@
-/* Commands and events between the loop and the threads that speak to Kafka. */
+/* Commands and events between the loop and the threads that speak to Kafka.
+ *
+ * A thread has one queue of commands and sleeps on it; both threads send events
+ * to one queue of the loop. Both are first in, first out, so that what the loop
+ * hears of a partition is in the order in which it happened.
+ *
+ * The trap: a wake-up must not be lost between two sleeps. is_woken stays set
+ * until the commands are taken, and librdkafka's callback sets it, too, without
+ * a command. uv_async_send() may merge calls: the loop takes all events at
+ * once. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +15,8 @@
 
 #include "kafka/internal.h"
 
+/* Ends the process without memory, as librdkafka itself does: no caller has to
+ * go on with half an event. */
 void *stg_kafka_memory(size_t count, size_t size)
 {
     void *bytes = calloc(count, size);
@@ -59,6 +70,8 @@ void stg_kafka_commands_post(stg_kafka_commands *b,
     uv_mutex_unlock(&b->lock);
 }
 
+/* Commands that were posted before are still taken: the last commits are among
+ * them. */
 void stg_kafka_commands_close(stg_kafka_commands *b)
 {
     uv_mutex_lock(&b->lock);
@@ -133,6 +146,7 @@ void stg_kafka_events_send(stg_kafka_events *p, stg_kafka_event *n)
     uv_async_send(&p->arrived);
 }
 
+/* By any thread. A text of more than 511 bytes is cut off. */
 void stg_kafka_events_report(stg_kafka_events *p,
                              const stg_kafka_report *report, const char *format,
                              ...)

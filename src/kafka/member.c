@@ -1,4 +1,15 @@
-/* The member's thread: what was asked, what librdkafka says, what is due. */
+/* The member's thread: what was asked, what librdkafka says, what is due.
+ *
+ * The thread makes every call of this instance of librdkafka and is the only
+ * one that changes the slots. It sleeps on its queue of commands; librdkafka's
+ * queues wake it through the same condition. Each turn does what is due in a
+ * fixed order: events first, so that a revoked or lost partition is not read in
+ * the same turn.
+ *
+ * The trap: a call that blocks here delays the answer to a rebalance. Each that
+ * asks brokers is bounded by a few seconds. A step whose time is not in
+ * next_wake() comes up to POLL_S late: that is meant for the watch and the
+ * metrics only. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +28,8 @@ enum {
 
 /* -- what the loop asks ---------------------------------------------------- */
 
+/* Also moves a partition that is read already: the change assigns all again
+ * from `next`. A revoked one stays as it is: the group waits for it. */
 static void begin(stg_kafka_member *m, const stg_kafka_command *a)
 {
     stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->tp);
@@ -29,6 +42,8 @@ static void begin(stg_kafka_member *m, const stg_kafka_command *a)
     stg_kafka_member_change(m);
 }
 
+/* Commits only grow. The slot is looked up with its assignment, so that a
+ * commit which the loop asked for before it heard of a loss is dropped. */
 static void note_commit(stg_kafka_member *m, const stg_kafka_command *a)
 {
     stg_kafka_slot *s = stg_kafka_slots_at(&m->slots, &a->tp);
@@ -124,6 +139,9 @@ static void take_events(stg_kafka_member *m)
 
 /* -- an error that it cannot get over -------------------------------------- */
 
+/* 1 s, doubled by each failure in a row up to a minute, with jitter: all
+ * members of a group may fail at the same moment. An assignment sets `reopens`
+ * to 0. */
 static stg_ns wait_of(stg_kafka_member *m)
 {
     static const stg_backoff backoff = {
@@ -138,6 +156,8 @@ static stg_ns wait_of(stg_kafka_member *m)
     return stg_backoff_wait(&backoff, ++m->reopens, &last, &m->rng);
 }
 
+/* The loop hears that all is lost before it hears why, and before the wait:
+ * from then on it stores and commits nothing of these partitions. */
 static void fail(stg_kafka_member *m)
 {
     char why[300] = "";
@@ -160,6 +180,8 @@ static void reopen(stg_kafka_member *m, stg_ns now)
 
 /* -- a picture for metrics ------------------------------------------------- */
 
+/* Copies what metrics show, once a second, so that a look from the loop holds
+ * the lock for a copy only and never waits for librdkafka. */
 static void draw(stg_kafka_member *m, stg_ns now)
 {
     stg_kafka_view *seen;
@@ -197,6 +219,8 @@ static stg_ns least(stg_ns a, stg_ns b)
     return a < b ? a : b;
 }
 
+/* While a rebalance revokes partitions nothing is assigned or asked, and those
+ * times do not count: they would be past, and the thread would not sleep. */
 static stg_ns next_wake(const stg_kafka_member *m, stg_ns now)
 {
     stg_ns at = stg_ns_add(now, POLL_S * STG_S);

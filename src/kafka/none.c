@@ -1,4 +1,10 @@
-/* Kafka where there is no librdkafka: whoever asks for it is told. */
+/* Kafka where there is no librdkafka: whoever asks for it is told.
+ *
+ * The same functions as kafka.c, conf.c and letters.c have, so that the callers
+ * need no #if. Opening and checking are refused with words, and nothing can be
+ * opened; the functions that take an open consumer or producer are there for
+ * the linker and do nothing. A function that is added to kafka.h or letters.h
+ * is added here, too: only a build without librdkafka shows that it is not. */
 #include "base/refuse.h"
 #include "http/header.h"
 #include "kafka/kafka.h"
@@ -22,6 +28,8 @@ stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err)
     return refuse(err);
 }
 
+/* STG_OK: a property is not judged without librdkafka. The settings as a whole
+ * are refused by stg_kafka_check(). */
 stg_status stg_kafka_check_property(const char *name, const char *value,
                                     stg_error *err)
 {

@@ -1,7 +1,7 @@
-/* Reports of the consumer: each is a line of the log, an alert where an operator
- * has to do something, a count for the metrics, and an event of flow where
- * messages have expired. What librdkafka repeats is one trouble (trouble.h),
- * logged when it begins, goes on and is over. */
+/* Reports of the consumer: each is a line of the log, an alert where an
+ * operator has to do something, a count for the metrics, and an event of flow
+ * where messages have expired. What librdkafka repeats is one trouble
+ * (trouble.h), logged when it begins, goes on and is over. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +57,7 @@ static void trouble_is_due(stg_deadline *d)
     look_at_troubles(STG_HEAP_HOLDER(d, stg_kafka_source, trouble));
 }
 
+/* Logs what is due and sets the timer for the next; none while all is calm. */
 static void look_at_troubles(stg_kafka_source *s)
 {
     stg_ns next = stg_kafka_troubles_tick(&s->troubles, stg_deadlines_now(),
@@ -109,6 +110,8 @@ static void log_headers(const stg_kafka_source *s, const stg_kafka_report *t)
                    stg_field_text("detail", t->text));
 }
 
+/* Flow hears of it only while it has the partition: its lanes then pass over
+ * what expired. Positions are counted, not messages: there may be gaps. */
 static void note_expired(stg_kafka_source *s, const stg_kafka_report *t)
 {
     const stg_kafka_assignment *p = stg_kafka_assignment_find(s, &t->tp);

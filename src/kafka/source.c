@@ -1,9 +1,10 @@
-/* Topics of Kafka as a source: the table of sources/source.h, what is read on its
- * way to flow, and the numbers that operators see.
+/* Topics of Kafka as a source: the table of sources/source.h, what is read on
+ * its way to flow, and the numbers that operators see.
  *
- * A run carries a tag, flow's own number of the assignment that it was read for.
- * So what the consumer's thread had read before a partition was lost, and hands
- * over after it was assigned again, is known by flow as old, and dropped. */
+ * A run carries a tag, flow's own number of the assignment that it was read
+ * for. So what the consumer's thread had read before a partition was lost, and
+ * hands over after it was assigned again, is known by flow as old, and
+ * dropped. */
 #include "kafka/source.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ typedef struct known_topics {
     size_t count, room;
 } known_topics;
 
+/* The store tells partitions, many of one topic: each topic is noted once. */
 static void note_known(void *ctx, const stg_store_partition *p)
 {
     known_topics *k = ctx;
@@ -59,6 +61,9 @@ static void note_known(void *ctx, const stg_store_partition *p)
     k->topics[k->count] = NULL;
 }
 
+/* Topics that the store has partitions of have begun: where they are read on is
+ * for its cursors to say, and not for `kafka.start`. The list is lent for the
+ * call, which copies it. */
 static stg_status open_kafka(stg_source *source, stg_error *err)
 {
     stg_kafka_source *s = kafka_of(source);
@@ -76,6 +81,9 @@ static stg_status open_kafka(stg_source *source, stg_error *err)
     return status;
 }
 
+/* Claims that the store has not answered are taken back before the group is
+ * left: the next owner's claim must come after ours. `kafka` is NULL from here
+ * on, and what comes late sees by that that it is closed. */
 static void close_kafka(stg_source *source, void (*closed)(void *ctx),
                         void *ctx)
 {
@@ -118,6 +126,8 @@ void stg_kafka_source_take_run(stg_kafka_source *s, const stg_kafka_run *run,
                       run->count, run->next, stg_deadlines_now());
 }
 
+/* The read is merged: flow waits for the end of it, whatever runs there
+ * were. */
 static void take_runs(void *ctx, const stg_kafka_run *runs, size_t count)
 {
     stg_kafka_source *s = ctx;
@@ -133,6 +143,8 @@ static void read_ahead(stg_source *s, const stg_action *a)
     stg_kafka_read(kafka_of(s)->kafka, a->read.bytes_max, take_runs, s);
 }
 
+/* Without an assignment flow does not have the partition any more, and the
+ * commit is dropped. */
 static void commit(stg_source *s, uint32_t number, uint64_t position)
 {
     const stg_kafka_assignment *p =
@@ -173,6 +185,7 @@ static bool look(const stg_source *source, size_t i, stg_source_view *v)
     return true;
 }
 
+/* The sum over partitions that are read. Gaps in a log count as messages. */
 static uint64_t lag_of(const stg_source *source, uint32_t lane,
                        const stg_lane_view *view)
 {

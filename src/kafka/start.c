@@ -1,7 +1,7 @@
 /* Where the group begins a topic that neither it nor the store knows: resolved
- * once for all of its partitions, and committed before any of them is read. From
- * then on the group knows the topic, and partitions that appear later begin at
- * their first record. */
+ * once for all of its partitions, and committed before any of them is read.
+ * From then on the group knows the topic, and partitions that appear later
+ * begin at their first record. */
 #include <stdlib.h>
 #include <string.h>
 

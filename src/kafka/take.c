@@ -1,5 +1,15 @@
 /* From librdkafka's queue into batches for the loop. Not to read that queue is
- * what holds the brokers back. */
+ * what holds the brokers back.
+ *
+ * A batch is filled only while the loop waits for one (bytes_max > 0). `next`
+ * of a slot moves when a message is packed, or passed over as a gap or as one
+ * without a value, never when it is only taken from the queue: a new assignment
+ * begins at `next`, drops what was taken, and loses nothing.
+ *
+ * The trap: while a batch is filled its entries name slots by their index. No
+ * slot may be added or removed until hand_over() has made runs of them; that is
+ * why an error here changes the state of its slot and leaves the rest to the
+ * next turn. */
 #include <stdlib.h>
 
 #include "kafka/internal.h"
@@ -31,6 +41,8 @@ rd_kafka_message_t *stg_kafka_pending_next(stg_kafka_pending *h,
 
 /* -- what they say --------------------------------------------------------- */
 
+/* It is not read until the brokers have said where it begins and ends: see
+ * evaluate_strayed() in ends.c. */
 static void leave_range(stg_kafka_member *m, stg_kafka_slot *slot)
 {
     slot->state = STG_KAFKA_SLOT_OUT_OF_RANGE;
@@ -95,6 +107,8 @@ static void mark(stg_kafka_member *m, stg_kafka_slot *slot,
     slot->mark_at = stg_ns_add(m->taken_at, MARK_S * STG_S);
 }
 
+/* Reported once a second for each partition: a topic may have such headers in
+ * every record. All of them are counted. */
 static void tell_lost(stg_kafka_member *m, stg_kafka_slot *slot,
                       const stg_record *record, uint32_t lost)
 {
@@ -182,6 +196,8 @@ static size_t find_runs(stg_kafka_member *m, const uint64_t *before,
     return count;
 }
 
+/* A batch without a record is sent, too, where a gap moved `next`: flow's lanes
+ * pass over it then. An empty one leaves the request open. */
 static void hand_over(stg_kafka_member *m, stg_kafka_batch *b,
                       const uint64_t *before)
 {
@@ -210,6 +226,9 @@ static stg_kafka_slot *slot_of(stg_kafka_member *m,
                                 (uint32_t)message->partition);
 }
 
+/* The size that is compared is the value's: keys and headers may take a batch
+ * over bytes_max. The first message always fits. One of a slot that is not read
+ * any more is dropped. */
 static void fill(stg_kafka_member *m, stg_kafka_batch *b)
 {
     rd_kafka_message_t *message;
@@ -238,6 +257,8 @@ static void fill(stg_kafka_member *m, stg_kafka_batch *b)
     }
 }
 
+/* Nothing is taken while an assignment is due: the queue still has what was
+ * read for the old one. */
 void stg_kafka_member_take(stg_kafka_member *m)
 {
     stg_kafka_batch *b;

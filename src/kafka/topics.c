@@ -1,5 +1,15 @@
 /* The topics that are read: those of the options, and those that a pattern of
- * them matches, which come and go. Names stay as long as the consumer. */
+ * them matches, which come and go.
+ *
+ * Two tables. Names, under a lock and for any thread: each text is there once
+ * and stays as long as the consumer, so that events and commands carry a
+ * pointer, and the catch-up reader compares topics by it. And what the member's
+ * thread knows of each topic (stg_kafka_known), which is that thread's alone.
+ *
+ * The trap is `is_late`: where a topic begins depends on whether it was there
+ * when the hub was. A late one is read from its first record, whatever
+ * `kafka.start` says, so a new topic that is wrongly late sends all of its
+ * past. A pointer to a stg_kafka_known is good until the next one is added. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +110,8 @@ static bool has_stored(const stg_kafka_options *o, const char *pattern)
     return false;
 }
 
+/* Without a pattern there is nothing to list, and has_listed is true from the
+ * start: then brokers are asked only for the topics of the options. */
 void stg_kafka_known_init(stg_kafka_member *m)
 {
     m->has_listed = true;
@@ -114,6 +126,8 @@ void stg_kafka_known_init(stg_kafka_member *m)
     }
 }
 
+/* A handle makes librdkafka ask brokers for the topic. A missing topic of a
+ * pattern gets none until the group assigns it again. */
 void stg_kafka_known_open(stg_kafka_member *m, stg_kafka_known *k)
 {
     if (k->topic == NULL && !k->is_pattern && !(k->is_matched && k->is_gone))
@@ -145,6 +159,8 @@ static bool note_patterns(stg_kafka_member *m, const char *topic)
     return has_begun;
 }
 
+/* A new topic is late when it came after the first listing; or in that listing,
+ * when the pattern has topics in the store: it was made while no hub ran. */
 void stg_kafka_known_note(stg_kafka_member *m, const char *topic)
 {
     stg_kafka_known *k = stg_kafka_known_find(m, topic);

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The one that is the same; else a free one, or that which is silent longest. */
+/* The one that is the same; else a free one, or that which is silent
+ * longest. */
 static stg_kafka_trouble *find(stg_kafka_troubles *t, int kind,
                                const char *topic)
 {
@@ -23,6 +24,7 @@ static stg_kafka_trouble *find(stg_kafka_troubles *t, int kind,
     return best;
 }
 
+/* A trouble that gave way to another one is never told to be over. */
 bool stg_kafka_troubles_note(stg_kafka_troubles *t, int kind, const char *topic,
                              const char *text, stg_ns now)
 {

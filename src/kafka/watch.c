@@ -1,4 +1,15 @@
-/* Topics and brokers that come and go, and what librdkafka says of itself. */
+/* Topics and brokers that come and go, and what librdkafka says of itself.
+ *
+ * The member asks the brokers for metadata every few seconds. The answer says
+ * which topics are missing, which have more partitions and whether any broker
+ * answers. Only a change is reported: GONE and FOUND, AWAY and BACK come in
+ * turn.
+ *
+ * The trap: the question blocks the member's thread, which also reads, commits
+ * and takes part in rebalances. So its timeouts are short, and shorter still
+ * while no broker answers. All topics of the cluster are asked for only until
+ * patterns were listed, later those that librdkafka knows:
+ * stg_kafka_known.topic is a handle for that. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +37,8 @@ void stg_kafka_watch_end(stg_kafka_member *m)
         stg_kafka_known_close(&m->known[i]);
 }
 
+/* Reports that a topic grew. The first count (after 0) is no growth: it is that
+ * of a topic that was found, or found again. */
 static void note_partitions(stg_kafka_member *m, stg_kafka_known *k,
                             uint32_t count)
 {
@@ -54,6 +67,8 @@ static void suspect_all(stg_kafka_member *m, const char *topic)
     }
 }
 
+/* Other errors than "no such topic" change nothing: a topic without a leader is
+ * still there, and one that may not be described is unknown. */
 static void note_topic(stg_kafka_member *m, stg_kafka_known *k,
                        const rd_kafka_metadata_topic_t *topic)
 {
@@ -113,6 +128,8 @@ static void note_answer(stg_kafka_member *m, bool answers)
         note_away(m, "no broker answers");
 }
 
+/* A topic that only a pattern matched has no handle while it is missing: nobody
+ * waits for it, so it does not change how often brokers are asked. */
 static bool has_gone(const stg_kafka_member *m)
 {
     for (size_t i = 0; i < m->known_count; i++)
@@ -151,6 +168,8 @@ void stg_kafka_member_watch(stg_kafka_member *m, stg_ns now)
 
 /* -- events ---------------------------------------------------------------- */
 
+/* Any other error is reported as a trouble, about a topic where librdkafka
+ * names one that is read. */
 static void tell_trouble(stg_kafka_member *m, rd_kafka_event_t *ev)
 {
     rd_kafka_topic_partition_t *p = rd_kafka_event_topic_partition(ev);
@@ -164,6 +183,9 @@ static void tell_trouble(stg_kafka_member *m, rd_kafka_event_t *ev)
         rd_kafka_topic_partition_destroy(p);
 }
 
+/* A fatal error only sets a flag: librdkafka is closed by the thread's turn,
+ * after this event is freed. A missing topic is not reported here: asking at
+ * once is what finds and reports it, once. */
 void stg_kafka_member_error(stg_kafka_member *m, rd_kafka_event_t *ev)
 {
     if (rd_kafka_event_error_is_fatal(ev)) {

@@ -5,6 +5,8 @@
 #include "base/refuse.h"
 #include "sources/source.h"
 
+/* Partition 0 without generation or cursors: no other process can take it, and
+ * the cursors of the lanes are restored after it (stg_flow_restore). */
 static stg_status restore(stg_source *s, stg_error *err)
 {
     stg_assignment all = {.begin = stg_store_first(s->host->store)};
@@ -12,6 +14,8 @@ static stg_status restore(stg_source *s, stg_error *err)
     return stg_flow_assign(s->host->flow, &all, stg_deadlines_now(), err);
 }
 
+/* Partition 0 and assignment 0: the queue is assigned once and never lost, so
+ * that no answer can be of an older assignment. */
 static void take(const stg_source *s, bool is_catch_up,
                  const stg_record *records, size_t count, uint64_t next)
 {
@@ -51,6 +55,7 @@ static void commit(stg_source *s, uint32_t number, uint64_t position)
     stg_store_commit(s->host->store, position);
 }
 
+/* Exact: the store counts what it has, so that gaps do not count. */
 static uint64_t lag(const stg_source *s, uint32_t lane,
                     const stg_lane_view *view)
 {
