@@ -74,8 +74,7 @@ static char *translate(const char *text)
 }
 
 /* Text that the server takes: each byte that is not of valid UTF-8, and each
- * zero, becomes a question mark, so the size stays. NULL: it is fine as it is;
- * or no memory, and then the server refuses it. */
+ * zero, becomes a question mark. NULL: it is fine as it is, or no memory. */
 static char *clean(stg_span text)
 {
     char *same = NULL;
@@ -115,17 +114,15 @@ static int prepare(stg_db *db, stg_stmt **st, const char *text, bool is_kept)
         free(one);
         return SQLITE_NOMEM;
     }
-    // A statement that is not kept has no name: the server drops it when the
-    // next one without a name is prepared, so it is prepared each time it is
-    // sent.
+    // Without a name it lives until the next one without: it is prepared each
+    // time that it is sent.
     if (is_kept)
         name_it(db, one);
     *st = &one->st;
     return SQLITE_OK;
 }
 
-/* The text is made when the first rows are sent, when the number of parameters
- * is known: see rows.c. */
+/* The text is made when the first rows are sent: see rows.c. */
 static int prepare_many(stg_db *db, stg_stmt **st, const char *head,
                         const char *joint, const char *tail)
 {
@@ -188,7 +185,6 @@ static void bind_bytes(stg_pg_stmt *one, int i, stg_span bytes)
     one->sizes[i] = (int)bytes.size;
 }
 
-/* Eight bytes, the highest first, as int8recv() of the server reads them. */
 static void bind_number(stg_pg_stmt *one, int i, sqlite3_int64 number)
 {
     for (int byte = 0; byte < 8; byte++)
@@ -199,7 +195,6 @@ static void bind_number(stg_pg_stmt *one, int i, sqlite3_int64 number)
     one->sizes[i] = 8;
 }
 
-/* Texts and bytes are lent, as sql.h says: libpq copies them when it sends. */
 static int bind(stg_stmt *st, int at, const stg_sql_value *v)
 {
     stg_pg_stmt *one = of(st);
@@ -249,7 +244,6 @@ int stg_pg_stmt_send(stg_pg_stmt *one, const char *const *values,
                              kind, one);
 }
 
-/* Rows that are gathered go first: they were bound earlier. */
 static int send(stg_pg_stmt *one, stg_pg_kind kind)
 {
     int rc = stg_pg_rows_flush(pg_of(one->st.db));
@@ -267,8 +261,7 @@ static void note_success(stg_pg *pg, int rc)
         stg_pg_succeed(pg);
 }
 
-/* Within a transaction the result is not waited for here. Outside of one the
- * command is a transaction of its own, and it is. */
+/* Within a transaction the result is not waited for here. */
 static int run(stg_stmt *st)
 {
     stg_pg *pg = pg_of(st->db);
@@ -350,7 +343,6 @@ static stg_sql_type type(stg_stmt *st, int column)
     }
 }
 
-/* Reads a signed number of 2, 4 or 8 bytes, the highest first. */
 static sqlite3_int64 decode(const char *at, int size)
 {
     uint64_t bits = size > 0 && (at[0] & 0x80) != 0 ? UINT64_MAX : 0;
