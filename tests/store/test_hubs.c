@@ -840,9 +840,11 @@ static const char *ask_command(const shelf *s, const char *words)
     CHECK(getenv("STAGGER") != NULL);
     CHECK(password != NULL && getenv("STAGGER_TEST_SERVER") != NULL);
     snprintf(command, sizeof command,
-             "PGPASSFILE=\"$STAGGER_TEST_SERVER/passfile\" "
-             "\"$STAGGER\" dead %s --store '%.*s%s' 2>&1",
-             words, (int)(password - s->path), s->path, strchr(password, '@'));
+             "export PGPASSFILE=\"$STAGGER_TEST_SERVER/passfile\"; "
+             "dead() { word=$1; shift; "
+             "\"$STAGGER\" dead $word --store '%.*s%s' \"$@\"; }; "
+             "dead %s 2>&1",
+             (int)(password - s->path), s->path, strchr(password, '@'), words);
     out = popen(command, "r");
     CHECK(out != NULL);
     size = fread(text, 1, sizeof text - 1, out);

@@ -280,7 +280,6 @@ static int run(stg_stmt *st)
     return rc == SQLITE_OK ? rc : told(pg, rc);
 }
 
-/* Waits for all that was sent, which costs a round trip: not for each row. */
 static uint64_t changes(stg_stmt *st, int *rc)
 {
     stg_pg *pg = pg_of(st->db);
@@ -293,7 +292,7 @@ static uint64_t changes(stg_stmt *st, int *rc)
     return *rc == SQLITE_OK ? of(st)->changed : 0;
 }
 
-/* All rows come at once, into memory: what may have many needs a LIMIT. */
+/* All rows come into memory at once. */
 static int fetch(stg_pg_stmt *one)
 {
     stg_pg *pg = pg_of(one->st.db);
