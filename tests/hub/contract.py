@@ -843,6 +843,8 @@ class Changing(Api):
         for query in ("?dry-run=true", "?waiting=cancel"):
             gone = self.good(hub, "removeTarget", name="b", query=query)
             self.assertEqual(gone["name"], "b")
+        self.until(lambda: len(hub.events("audit", outcome="done")) >= 4,
+                   "four lines")
         self.assertEqual(
             [line["action"] for line in hub.events("audit",
                                                    outcome="done")],

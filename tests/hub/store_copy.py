@@ -308,9 +308,12 @@ class StoreCopy(case.Case):
 
     def test_verify_finds_damage(self):
         self.fill()
-        size = os.path.getsize(self.store)
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            size, = db.execute("PRAGMA page_size").fetchone()
+            root, = db.execute("SELECT rootpage FROM sqlite_master"
+                               " WHERE name = 'messages'").fetchone()
         with open(self.store, "r+b") as f:
-            f.seek(size // 2)
+            f.seek((root - 1) * size)
             f.write(b"\xff" * 8192)
         self.verify(code=1, said="the file is damaged")
 
