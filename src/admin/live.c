@@ -11,6 +11,7 @@
  * may be a moment that no round has seen, as with a message that came and went.
  * So in the rounds after somebody came, or targets did, each target is told whole
  * sooner, WHOLES_MAX of them a round. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,8 @@ static void put_milliseconds(stg_text *text, stg_ns time)
 {
     char number[40];
 
-    snprintf(number, sizeof number, "%.3f", (double)(time / STG_US) / 1000.0);
+    snprintf(number, sizeof number, "%" PRIu64 ".%03u", time / STG_MS,
+             (unsigned)(time % STG_MS / STG_US));
     stg_text_put(text, number);
 }
 

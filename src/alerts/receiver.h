@@ -49,7 +49,8 @@ stg_policy stg_alert_policy(void);
  * been checked, is kept until another one inherits from the receiver, or it is
  * cancelled. Returns STG_INVALID or STG_IO with words that name the receiver,
  * and no secret. */
-stg_status stg_alert_receiver_new(stg_alert_receiver **s, stg_alert_world *w,
+stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
+                                  stg_alert_world *w,
                                   const stg_alert_receiver_options *o,
                                   stg_error *err);
 

