@@ -1,4 +1,8 @@
-/* What targets did in the last hour, and their last attempts. */
+/* What targets did in the last hour, and their last attempts.
+ *
+ * The hub keeps the hour in buckets of ten seconds (hub/history.h); here they are
+ * written as lists of JSON, the oldest first, all of one length, so that a page
+ * can draw them without a look at times. */
 #include <string.h>
 
 #include "admin/internal.h"

@@ -3,6 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* SipHash-2-4 (Aumasson and Bernstein, 2012): who does not know the seed cannot
+ * choose names that fall together. The table on top of it has open addressing
+ * and linear probing; a removal moves those behind it up, so that there are no
+ * tombstones. */
+
 static uint64_t rotate(uint64_t x, unsigned by)
 {
     return x << by | x >> (64 - by);
