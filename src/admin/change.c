@@ -239,7 +239,7 @@ void stg_admin_note_refused(void *admin, const stg_refused_call *call)
 
 /* -- pause, resume, forget ------------------------------------------------- */
 
-static int status_for(stg_status status)
+int stg_admin_status_for(stg_status status)
 {
     return status == STG_NOT_FOUND ? 404 : status == STG_INVALID ? 409 : 503;
 }
@@ -280,7 +280,7 @@ static void pause_target(stg_admin *a, stg_ask *ask, bool is_paused)
     status =
         stg_hub_pause(a->hub, c->target, is_paused, answer_target, c, &err);
     if (status != STG_OK)
-        stg_change_refuse(c, status_for(status), "%s", err.text);
+        stg_change_refuse(c, stg_admin_status_for(status), "%s", err.text);
 }
 
 void stg_admin_pause(void *admin, stg_ask *ask)
@@ -306,7 +306,7 @@ void stg_admin_probe(void *admin, stg_ask *ask)
     if (status == STG_OK)
         answer_target(c, false);
     else
-        stg_change_refuse(c, status_for(status), "%s", err.text);
+        stg_change_refuse(c, stg_admin_status_for(status), "%s", err.text);
 }
 
 static void answer_forgotten(void *ctx, bool is_forgotten)
@@ -333,7 +333,7 @@ void stg_admin_forget(void *admin, stg_ask *ask)
         return;
     status = stg_hub_forget(a->hub, c->target, answer_forgotten, c, &err);
     if (status != STG_OK)
-        stg_change_refuse(c, status_for(status), "%s", err.text);
+        stg_change_refuse(c, stg_admin_status_for(status), "%s", err.text);
 }
 
 /* -- reload ---------------------------------------------------------------- */

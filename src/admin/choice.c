@@ -2,7 +2,7 @@
  * the body of a change.
  *
  * Both go through one table of texts, so that a name means the same in each.
- * What reads well but can fit nothing (an id that this hub never gave, a cause
+ * A choice that reads well but can fit nothing (an id that this hub never gave, a cause
  * against a category) is no error: is_impossible is set, and callers answer
  * with nothing found, without asking the store.
  *

@@ -1,4 +1,4 @@
-/* What targets did in the last hour, and their last attempts.
+/* The last hour of targets, and their last attempts.
  *
  * The hub keeps the hour in buckets of ten seconds (hub/history.h); here they are
  * written as lists of JSON, the oldest first, all of one length, so that a page
@@ -15,7 +15,7 @@ enum {
 
 /* -- of one target ----------------------------------------------------------- */
 
-/* Those that the hour's buckets name, the most frequent first. */
+/* The causes that the hour's buckets name, the most frequent first. */
 typedef struct causes {
     size_t count;
     struct {
@@ -159,20 +159,11 @@ void stg_admin_history(void *admin, stg_ask *ask)
     const stg_admin *a = admin;
     const stg_targets *all = &a->hub->targets;
     uint64_t last = stg_recorder_last(&a->hub->recorder, stg_deadlines_now());
-    const char *cursor = stg_ask_option(ask, "cursor");
     json_t *list;
-    size_t at = 0, end;
+    size_t at, end;
     uint32_t limit;
 
-    if (cursor != NULL && stg_hub_find_target(a->hub, cursor, &at) != STG_OK) {
-        stg_ask_refuse(ask, 400,
-                       "?cursor: that target is gone; begin with the first "
-                       "page again");
-        return;
-    }
-    at += cursor != NULL;
-    limit = stg_admin_limit(ask);
-    if (limit == 0)
+    if (!stg_admin_target_page(a, ask, &at, &limit))
         return;
     list = json_array();
     for (end = at + limit; at < end && at < all->count; at++)

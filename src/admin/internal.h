@@ -95,6 +95,11 @@ json_t *stg_admin_print_whole_target(const stg_admin *a, size_t i,
 /* ?limit= of a page; 0: it was wrong, and the request is answered. */
 uint32_t stg_admin_limit(stg_ask *a);
 
+/* ?cursor, the name of a target: *at is the place behind it, or 0, and *limit as
+ * above. False: answered. */
+bool stg_admin_target_page(const stg_admin *a, stg_ask *ask, size_t *at,
+                           uint32_t *limit);
+
 /* -- history.c --------------------------------------------------------- */
 
 void stg_admin_target_history(void *admin, stg_ask *a);
@@ -156,6 +161,9 @@ void stg_change_done(stg_change_call *c, int status, json_t *json,
 __attribute__((format(printf, 3, 4))) void
 stg_change_refuse(stg_change_call *c, int status, const char *format, ...);
 
+/* The status of an answer for what the hub refuses. */
+int stg_admin_status_for(stg_status status);
+
 /* The same with lists of all that is wrong, and of what is unwise; given. */
 __attribute__((format(printf, 5, 6))) void
 stg_change_refuse_all(stg_change_call *c, int status, json_t *errors,
@@ -177,7 +185,7 @@ void stg_admin_test_alerts(void *admin, stg_ask *a);
 /* Replaces what is secret in a target's settings, an object. */
 void stg_secrets_mask(json_t *settings);
 
-/* What is as it was shown becomes what it was in old. */
+/* Values that are as they were shown become what they were in old. */
 void stg_secrets_unmask(json_t *settings, const json_t *old);
 
 /* Adds {"pointer": ..., "detail": ...} for each mask that stands for nothing. */

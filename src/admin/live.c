@@ -1,5 +1,5 @@
-/* What changes, once a second, to those who watch by HTTP: a page of the console
- * lives on it.
+/* A stream of changes, once a second, for those who watch by HTTP: a page of the
+ * console lives on it.
  *
  * A round is made once for all watchers, and only while there are some. It sends
  * the hub's status, and then the targets in events of TARGETS_MAX at most, one a
@@ -7,9 +7,9 @@
  * the round before, and nothing of a target with no such field. Each target is
  * told whole once in WHOLE_EVERY rounds.
  *
- * Who comes reads the targets by another call, between two rounds: what it reads
- * may be a moment that no round has seen, as with a message that came and went.
- * So in the rounds after somebody came, or targets did, each target is told whole
+ * A new watcher reads the targets by another call, between two rounds: it may see
+ * a moment that no round has seen, as with a message that came and went. So in the
+ * rounds after a watcher came, or targets did, each target is told whole
  * sooner, WHOLES_MAX of them a round. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static const struct {
     [P99] = {"p99_ms", KIND_MS},
 };
 
-/* What the watchers were told of a lane's target. */
+/* The fields of a lane's target as the watchers were told them. */
 typedef struct told {
     bool is_known;
     uint64_t numbers[FIELDS];

@@ -331,9 +331,9 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
     add_failure(json, &v);
     json_object_set_new(json, "tags", print_tags(t));
     json_object_set_new(json, "added_by",
-                        stg_json_text(t->added.settings != NULL ? "call"
-                                      : t->settings != NULL     ? "settings"
-                                                                : NULL));
+                        stg_json_text(stg_target_is_added(t) ? "call"
+                                      : t->settings != NULL  ? "settings"
+                                                             : NULL));
     return json;
 }
 
@@ -387,11 +387,27 @@ static void answer_page(const stg_admin *a, stg_ask *ask, size_t at,
                         json_pack("{s:o,s:s?}", "targets", list, "next", next));
 }
 
+bool stg_admin_target_page(const stg_admin *a, stg_ask *ask, size_t *at,
+                           uint32_t *limit)
+{
+    const char *cursor = stg_ask_option(ask, "cursor");
+
+    *at = 0;
+    if (cursor != NULL && stg_hub_find_target(a->hub, cursor, at) != STG_OK) {
+        stg_ask_refuse(ask, 400,
+                       "?cursor: that target is gone; begin with the first "
+                       "page again");
+        return false;
+    }
+    *at += cursor != NULL;
+    *limit = stg_admin_limit(ask);
+    return *limit > 0;
+}
+
 void stg_admin_targets(void *admin, stg_ask *ask)
 {
     const stg_admin *a = admin;
-    const char *cursor = stg_ask_option(ask, "cursor");
-    size_t state = read_state(ask), at = 0;
+    size_t state = read_state(ask), at;
     uint32_t limit;
 
     if (state > STATES) {
@@ -401,15 +417,7 @@ void stg_admin_targets(void *admin, stg_ask *ask)
             "paused, orphaned or removing");
         return;
     }
-    if (cursor != NULL && stg_hub_find_target(a->hub, cursor, &at) != STG_OK) {
-        stg_ask_refuse(ask, 400,
-                       "?cursor: that target is gone; begin with the first "
-                       "page again");
-        return;
-    }
-    at += cursor != NULL;
-    limit = stg_admin_limit(ask);
-    if (limit > 0)
+    if (stg_admin_target_page(a, ask, &at, &limit))
         answer_page(a, ask, at, state, limit);
 }
 

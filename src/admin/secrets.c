@@ -1,5 +1,5 @@
-/* What is secret in a target's settings: values of headers and of the URL's query.
- * They are shown as `***`, and what comes back as it was shown stays what it is. So
+/* Secrets in a target's settings: values of headers and of the URL's query. They are
+ * shown as `***`, and what comes back as it was shown stays what it is. So
  * an object that was read can be changed and put back. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,14 +14,23 @@
 
 /* -- looking --------------------------------------------------------------- */
 
+enum { TAG_MAX = 24 };
+
+/* The ETag of a target that a call has added; "": it is none. */
+static const char *print_tag(const stg_target *t, char tag[TAG_MAX])
+{
+    tag[0] = '\0';
+    if (stg_target_is_added(t))
+        snprintf(tag, TAG_MAX, "\"%" PRIx64 "\"", t->added.version);
+    return tag;
+}
+
 static void set_tag(stg_ask *ask, const stg_target *t)
 {
-    char tag[24];
+    char tag[TAG_MAX];
 
-    if (t == NULL || t->added.settings == NULL)
-        return;
-    snprintf(tag, sizeof tag, "\"%" PRIx64 "\"", t->added.version);
-    stg_ask_set_tag(ask, tag);
+    if (stg_target_is_added(t))
+        stg_ask_set_tag(ask, print_tag(t, tag));
 }
 
 /* NULL: no memory. */
@@ -36,7 +45,7 @@ json_t *stg_admin_print_whole_target(const stg_admin *a, size_t i, stg_ask *ask)
     json_t *json = stg_admin_print_target(a, i), *settings;
 
     set_tag(ask, t);
-    if (json == NULL || t->added.settings == NULL)
+    if (json == NULL || !stg_target_is_added(t))
         return json;
     settings = read_stored(t);
     stg_secrets_mask(settings);
@@ -176,11 +185,10 @@ static write_call *begin(stg_admin *a, stg_ask *ask, call_way way)
 static bool check_version(write_call *w)
 {
     const char *expected = stg_ask_if_match(w->ask);
-    bool is_there = w->target != NULL && w->target->added.settings != NULL;
-    char tag[24] = "";
+    bool is_there = stg_target_is_added(w->target);
+    char tag[TAG_MAX];
 
-    if (is_there)
-        snprintf(tag, sizeof tag, "\"%" PRIx64 "\"", w->target->added.version);
+    print_tag(w->target, tag);
     if (*expected != '\0' && strcmp(expected, tag) != 0 &&
         !(is_there && strcmp(expected, "*") == 0)) {
         refuse(w, 412,
@@ -202,7 +210,7 @@ static bool check_target(write_call *w)
 {
     const stg_hub *h = w->admin->hub;
     const stg_target *t = w->target = stg_targets_named(&h->targets, w->name);
-    bool is_added = t != NULL && t->added.settings != NULL;
+    bool is_added = stg_target_is_added(t);
     stg_error err;
 
     set_tag(w->ask, t);
@@ -278,7 +286,7 @@ static bool read_body(write_call *w)
 /* w->next becomes the whole of the settings, and w->text is that. */
 static bool make_text(write_call *w)
 {
-    if (w->target != NULL && w->target->added.settings != NULL)
+    if (stg_target_is_added(w->target))
         w->old = read_stored(w->target);
     if (w->way == PATCH) {
         json_t *patch = w->next;
@@ -398,16 +406,9 @@ static void changed(void *ctx, stg_target_changed how, const char *why)
         answer_target(w, w->is_new ? 201 : 200);
 }
 
-static int status_for(stg_status status)
-{
-    return status == STG_INVALID ? 409 : 503;
-}
-
 static uint64_t version_of(const write_call *w)
 {
-    return w->target != NULL && w->target->added.settings != NULL
-               ? w->target->added.version
-               : 0;
+    return stg_target_is_added(w->target) ? w->target->added.version : 0;
 }
 
 static void answer_dry(write_call *w)
@@ -447,7 +448,7 @@ static void write_target(void *admin, stg_ask *ask, call_way way)
     status = stg_hub_write_target(w->admin->hub, w->name, w->text,
                                   version_of(w), changed, w, &err);
     if (status != STG_OK)
-        refuse(w, status_for(status), "%s", err.text);
+        refuse(w, stg_admin_status_for(status), "%s", err.text);
 }
 
 void stg_admin_add_target(void *admin, stg_ask *ask)
@@ -516,5 +517,5 @@ void stg_admin_remove_target(void *admin, stg_ask *ask)
     status = stg_hub_remove_target(w->admin->hub, w->name, version_of(w),
                                    changed, w, &err);
     if (status != STG_OK)
-        refuse(w, status_for(status), "%s", err.text);
+        refuse(w, stg_admin_status_for(status), "%s", err.text);
 }

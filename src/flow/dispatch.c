@@ -10,7 +10,7 @@
  * refuse, the earlier ones get back (return_rate, return_permit).
  *
  * Live messages come before parked ones, but one start in four is for a parked
- * one that is due: neither can starve the other. */
+ * one that is due: neither waits for ever behind the other. */
 #include "core/rule.h"
 #include "flow/state.h"
 

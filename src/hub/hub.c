@@ -162,6 +162,33 @@ stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
     return l;
 }
 
+stg_status stg_target_refuse_memory(stg_error *err)
+{
+    return stg_hub_refuse(err, STG_IO,
+                          "there is no memory for one more target");
+}
+
+stg_status stg_hub_begin_lane(stg_hub *h, stg_target *t, stg_error *err)
+{
+    bool is_known = stg_store_has_lane(h->store, t->name);
+    stg_lane_options l;
+    uint32_t lane;
+    stg_status status = stg_store_lane(h->store, t->name, t->url, &lane, err);
+
+    if (status != STG_OK)
+        return status;
+    t->is_known = is_known;
+    // By another hub, before this one had the target.
+    t->is_paused_by_call = stg_store_is_paused(h->store, lane);
+    l = stg_hub_lane(h, t);
+    if (!stg_targets_put(&h->targets, t, lane))
+        return stg_target_refuse_memory(err);
+    status = stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
+    if (status != STG_OK)
+        h->targets.by_lane[lane] = NULL;
+    return status;
+}
+
 static stg_status add_lanes(stg_hub *h, stg_error *err)
 {
     stg_status status = STG_OK;

@@ -114,6 +114,13 @@ stg_flow_options stg_hub_flow(const stg_settings *o);
  * knows. */
 stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t);
 
+/* Gives a target, which has its settings, its lane in store and flow. One that
+ * the store knew before is not new: flow goes on where it was. On an error the
+ * target is in no table of lanes; a lane of the store stays. */
+stg_status stg_hub_begin_lane(stg_hub *h, stg_target *t, stg_error *err);
+
+stg_status stg_target_refuse_memory(stg_error *err);
+
 /* -- reload.c -------------------------------------------------------------- */
 
 /* Nothing of the target is sent from here on; what it has waits for its name. */

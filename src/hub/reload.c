@@ -91,8 +91,7 @@ static bool plan_target(plan *p, renewal *r)
     stg_error err;
 
     r->target = find(p, name);
-    if (r->target != NULL && r->target->added.settings != NULL &&
-        r->added.settings == NULL) {
+    if (stg_target_is_added(r->target) && r->added.settings == NULL) {
         stg_complain(
             &p->diagnostics, r->next->place,
             "target %s: a call has added it; expected another name, or "
@@ -162,7 +161,7 @@ static bool plan_targets(plan *p)
         is_good = plan_target(p, r) && is_good;
     }
     for (size_t i = 0; i < t->known; i++)
-        if (t->all[i]->added.settings != NULL) {
+        if (stg_target_is_added(t->all[i])) {
             is_good = plan_added(p, t->all[i]) && is_good;
             p->count++;
         }
@@ -261,34 +260,18 @@ static bool change_parts(plan *p)
     return false;
 }
 
-/* Gives the target its lane in the store. One that the store knew before is not
- * new: flow goes on where it was. */
+/* Gives the target its lane, or its lane's row in the store the next URL. */
 static stg_status begin_lane(plan *p, size_t i, stg_error *err)
 {
     const renewal *r = &p->renewals[i];
     const stg_target_settings *next = r->next;
-    stg_hub *h = p->hub;
     uint32_t lane;
-    stg_lane_options l;
-    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is good
-    bool is_known = stg_store_has_lane(h->store, next->name);
-    stg_status status =
-        stg_store_lane(h->store, next->name, next->url, &lane, err);
 
-    if (status != STG_OK || !r->is_new)
-        return status;
+    if (!r->is_new)
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is good
+        return stg_store_lane(p->hub->store, next->name, next->url, &lane, err);
     r->target->settings = next;
-    r->target->is_known = is_known;
-    // By another hub, before this one had the target.
-    r->target->is_paused_by_call = stg_store_is_paused(h->store, lane);
-    l = stg_hub_lane(h, r->target);
-    if (!stg_targets_put(&h->targets, r->target, lane))
-        return stg_hub_refuse(err, STG_IO,
-                              "there is no memory for one more target");
-    status = stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
-    if (status != STG_OK) // the next reload begins it anew
-        h->targets.by_lane[lane] = NULL;
-    return status;
+    return stg_hub_begin_lane(p->hub, r->target, err);
 }
 
 /* The lanes that were begun stay, like those that only the store knows. */
@@ -390,7 +373,7 @@ static void change_over(plan *p)
         p->all[p->all_count++] = p->renewals[i].target;
     }
     for (size_t i = 0; i < t->count; i++) {
-        if (is_of(p->next, t->all[i]) || t->all[i]->added.settings != NULL)
+        if (is_of(p->next, t->all[i]) || stg_target_is_added(t->all[i]))
             continue;
         if (is_of(old, t->all[i])) {
             stg_reload_leave(h, t->all[i]);

@@ -85,6 +85,12 @@ typedef struct stg_target {
     stg_meter meter;
 } stg_target;
 
+/* Whether there is a target, and a call has added it. */
+static inline bool stg_target_is_added(const stg_target *t)
+{
+    return t != NULL && t->added.settings != NULL;
+}
+
 typedef struct stg_targets {
     stg_target **all; /* those of the settings first, and of calls */
     size_t count, known;

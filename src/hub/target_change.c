@@ -71,12 +71,6 @@ void stg_target_change_tell(const stg_hub *h, const char *name,
 
 /* -- making it ------------------------------------------------------------- */
 
-static stg_status refuse_memory(stg_error *err)
-{
-    return stg_hub_refuse(err, STG_IO,
-                          "there is no memory for one more target");
-}
-
 stg_status stg_target_added_load(stg_added *a, const stg_settings *base,
                                  const char *text, uint64_t version,
                                  stg_error *err)
@@ -95,7 +89,7 @@ stg_status stg_target_added_load(stg_added *a, const stg_settings *base,
     a->text = strdup(text);
     if (a->text != NULL && a->settings->target_count == 1)
         return STG_OK;
-    status = a->text == NULL ? refuse_memory(err) : STG_NOT_FOUND;
+    status = a->text == NULL ? stg_target_refuse_memory(err) : STG_NOT_FOUND;
     stg_added_free(a);
     return status;
 }
@@ -114,32 +108,16 @@ static stg_added adopt(stg_target *t, stg_added *a, char *url)
     return old;
 }
 
-/* A new lane, or that of a name which the store has without a target here. */
 static stg_status add_lane(stg_hub *h, stg_target *t, stg_error *err)
 {
-    bool is_known = stg_store_has_lane(h->store, t->name);
-    stg_lane_options l;
-    uint32_t lane;
-    stg_status status = stg_store_lane(h->store, t->name, t->url, &lane, err);
+    stg_status status = stg_hub_begin_lane(h, t, err);
 
-    if (status != STG_OK)
+    if (status != STG_OK || stg_targets_insert(&h->targets, t))
         return status;
-    t->is_known = is_known;
-    t->is_paused_by_call = stg_store_is_paused(h->store, lane);
-    l = stg_hub_lane(h, t);
-    if (!stg_targets_put(&h->targets, t, lane))
-        return refuse_memory(err);
-    status = stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
-    if (status != STG_OK) {
-        h->targets.by_lane[lane] = NULL;
-        return status;
-    }
-    if (stg_targets_insert(&h->targets, t))
-        return STG_OK;
     // Without a place in the list it is as one that was forgotten.
-    h->targets.by_lane[lane] = NULL;
-    stg_flow_remove(h->flow, lane, stg_deadlines_now());
-    return refuse_memory(err);
+    h->targets.by_lane[t->lane] = NULL;
+    stg_flow_remove(h->flow, t->lane, stg_deadlines_now());
+    return stg_target_refuse_memory(err);
 }
 
 /* One that the hub has not got. */
@@ -155,7 +133,7 @@ static stg_status make(stg_hub *h, const char *name, stg_added *a,
         free(url);
         if (t != NULL)
             stg_target_free(t);
-        return refuse_memory(err);
+        return stg_target_refuse_memory(err);
     }
     (void)adopt(t, a, url);
     status = stg_target_endpoint(&t->endpoint, h->client, t->settings, err);
@@ -177,7 +155,7 @@ static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
     const stg_target_settings *s = &a->settings->targets[0];
     stg_endpoint *endpoint = NULL;
     char *url = strdup(s->url);
-    stg_status status = url == NULL ? refuse_memory(err) : STG_OK;
+    stg_status status = url == NULL ? stg_target_refuse_memory(err) : STG_OK;
     stg_added old;
     stg_lane_options l;
 
@@ -204,7 +182,7 @@ stg_status stg_target_change_may(const stg_hub *h, const stg_target *t,
                                  stg_error *err)
 {
     bool is_settings =
-        t != NULL && t->settings != NULL && t->added.settings == NULL;
+        t != NULL && t->settings != NULL && !stg_target_is_added(t);
 
     if (is_settings && h->settings->file == NULL)
         return stg_hub_refuse(
@@ -341,7 +319,7 @@ stg_status stg_hub_write_target(stg_hub *h, const char *name, const char *text,
         return stg_hub_refuse(err, STG_IO, "the hub is stopping");
     c = begin(h, name, text);
     if (c == NULL)
-        return refuse_memory(err);
+        return stg_target_refuse_memory(err);
     c->done = done;
     c->ctx = ctx;
     stg_store_write_target(h->store, name, text, expected, written, c);
@@ -405,7 +383,7 @@ static void marked(void *ctx, stg_target_write how, uint64_t version)
     if (ends(c, how, version))
         return;
     t = stg_targets_named(&c->hub->targets, c->name);
-    if (t != NULL && t->added.settings != NULL)
+    if (stg_target_is_added(t))
         stg_target_change_drop(c->hub, t, version);
     forget(c);
 }
@@ -424,7 +402,7 @@ stg_status stg_hub_remove_target(stg_hub *h, const char *name,
         return stg_hub_refuse(err, STG_IO, "the hub is stopping");
     c = begin(h, name, NULL);
     if (c == NULL)
-        return refuse_memory(err);
+        return stg_target_refuse_memory(err);
     c->done = done;
     c->ctx = ctx;
     stg_store_write_target(h->store, name, "", expected, marked, c);

@@ -129,7 +129,7 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
 
     if (t == NULL)
         return status;
-    if (t->added.settings != NULL)
+    if (stg_target_is_added(t))
         return stg_hub_refuse(err, STG_INVALID,
                               "a call has added this target; remove it "
                               "instead: stagger targets remove");

@@ -9,12 +9,6 @@
 #include "hub/hub_internal.h"
 #include "store/target_rows.h"
 
-static stg_status refuse_memory(stg_error *err)
-{
-    return stg_hub_refuse(err, STG_IO,
-                          "there is no memory for one more target");
-}
-
 /* -- at the start ---------------------------------------------------------- */
 
 typedef struct opening {
@@ -39,19 +33,19 @@ static stg_status open_row(stg_hub *h, const stg_target_row *row,
             (unsigned)there->settings->place.line);
     t = stg_target_new(row->name, "");
     if (t == NULL)
-        return refuse_memory(err);
+        return stg_target_refuse_memory(err);
     status = stg_target_added_load(&t->added, h->settings, row->settings,
                                    row->version, err);
     if (status == STG_OK) {
         t->settings = &t->added.settings->targets[0];
         free(t->url);
         t->url = strdup(t->settings->url);
-        status = t->url == NULL ? refuse_memory(err)
+        status = t->url == NULL ? stg_target_refuse_memory(err)
                                 : stg_target_endpoint(&t->endpoint, h->client,
                                                       t->settings, err);
     }
     if (status == STG_OK && !stg_targets_insert(&h->targets, t))
-        status = refuse_memory(err);
+        status = stg_target_refuse_memory(err);
     if (status == STG_OK)
         return STG_OK;
     if (t->endpoint != NULL)
@@ -69,7 +63,7 @@ static void open_rows(void *ctx, const stg_target_row *rows, size_t count)
         if (*rows[i].settings == '\0') {
             if (!stg_target_change_resume(o->hub, rows[i].name,
                                           rows[i].version))
-                o->status = refuse_memory(o->err);
+                o->status = stg_target_refuse_memory(o->err);
             continue;
         }
         o->status = open_row(o->hub, &rows[i], &why);
@@ -98,7 +92,7 @@ static void seen(stg_hub *h, const stg_target_row *row)
     stg_status status;
 
     if (*row->settings == '\0') {
-        if (t != NULL && t->added.settings != NULL)
+        if (stg_target_is_added(t))
             stg_target_change_drop(h, t, row->version);
         return;
     }
@@ -117,7 +111,7 @@ static void drop_others(stg_hub *h, const stg_text_table *names)
         stg_target *t = h->targets.by_lane[i];
         size_t row;
 
-        if (t == NULL || t->added.settings == NULL ||
+        if (!stg_target_is_added(t) ||
             stg_text_table_find(names, t->name, &row))
             continue;
         stg_target_change_drop(h, t, t->added.version);
