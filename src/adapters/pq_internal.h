@@ -32,7 +32,8 @@ static inline const char *stg_pq_next_state(const char *words)
 
 /* -- what libpq says as outcomes, and what is said to the server */
 
-/* A result, and what is known around it. */
+/* A result, and what is known around it: facts of their own, each may hold with
+ * any other. */
 typedef struct stg_pq_facts {
     ExecStatusType status;
     const char *sqlstate; /* NULL: there is none */

@@ -442,7 +442,7 @@ void stg_admin_test_alerts(void *admin, stg_ask *ask)
 
     if (c == NULL)
         return;
-    if (a->hub->is_stopping) { // they may be gone
+    if (stg_hub_is_stopping(a->hub)) { // they may be gone
         stg_change_refuse(c, 503, "the hub is stopping");
         return;
     }

@@ -141,9 +141,9 @@ static json_t *print_uplink(const stg_flow_view *v)
 json_t *stg_admin_print_status(const stg_admin *a)
 {
     const stg_hub *h = a->hub;
-    const char *state = h->is_broken     ? "broken"
-                        : h->is_stopping ? "stopping"
-                                         : "ready";
+    const char *state = h->is_broken             ? "broken"
+                        : stg_hub_is_stopping(h) ? "stopping"
+                                                 : "ready";
     char epoch[24];
     stg_hub_view v;
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "admin/internal.h"
+#include "base/text.h"
 #include "host/wall.h"
 
 /* What is under way: a sum that is to come, or a sample before it. */
@@ -47,8 +48,7 @@ static void add_sum(json_t *json, const stg_letters_sum *sum)
 
 static void tell_messages(stg_change_call *call, uint64_t count)
 {
-    stg_change_tell(call, "%" PRIu64 " message%s", count,
-                    count == 1 ? "" : "s");
+    stg_change_tell(call, "%" PRIu64 " message%s", count, stg_plural(count));
 }
 
 /* -- replays ----------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/say.h"
@@ -87,11 +88,6 @@ static int fail(const stg_error *err)
     return STG_EXIT_USAGE;
 }
 
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* -- the commands ---------------------------------------------------------- */
 
 static int backup(const store_options *o)
@@ -150,7 +146,7 @@ static void print_letters(const stg_verified *v)
         return;
     }
     printf("%" PRIu64 " row%s of dead letters: %" PRIu64 " dead", v->letters,
-           plural(v->letters), v->dead);
+           stg_plural(v->letters), v->dead);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].count > 0)
             printf(", %" PRIu64 " %s", others[i].count, others[i].state);
@@ -161,8 +157,8 @@ static void print_sound(const char *path, const stg_verified *v)
     stg_say(stdout,
             "%s: is intact: %" PRIu64 " message%s, %" PRIu64
             " target%s, %" PRIu64 " parked, ",
-            path, v->messages, plural(v->messages), v->lanes, plural(v->lanes),
-            v->parked);
+            path, v->messages, stg_plural(v->messages), v->lanes,
+            stg_plural(v->lanes), v->parked);
     print_letters(v);
     putchar('\n');
 }

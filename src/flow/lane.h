@@ -24,7 +24,8 @@ typedef enum stg_delivery_state {
 } stg_delivery_state;
 
 /* One message for one target, from the moment a lane takes it until it is
- * settled. What a delivery needs that succeeds comes first. */
+ * settled. What a delivery needs that succeeds comes first. The flags are facts
+ * of their own beside the state: most hold in several of them. */
 struct stg_delivery {
     struct stg_lane *lane;
     stg_message *message; /* holds a reference */
@@ -234,7 +235,8 @@ typedef struct stg_lane_peer {
 } stg_lane_peer;
 
 /* What each start and each end looks at comes first: with thousands of lanes it
- * has to come from memory. */
+ * has to come from memory. The flags are facts of their own: a lane may be open,
+ * paused and shedding at a time. */
 typedef struct stg_lane {
     uint32_t number;
     stg_lane_list where;

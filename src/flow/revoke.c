@@ -239,8 +239,10 @@ static void drop_gone(stg_flow *f, stg_lane *l, const stg_partition *p)
     }
 }
 
-/* Deliveries that the ring alone holds are freed with it. */
-static void drop_ring(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor)
+/* Deliveries that stay leave their slots, the others are as if they had not been
+ * taken. */
+static void empty_ring(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
+                       bool (*stays)(const stg_delivery *d))
 {
     for (uint32_t i = 0; i < cursor->ring.count; i++) {
         stg_delivery *d =
@@ -249,8 +251,9 @@ static void drop_ring(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor)
         if (d == NULL)
             continue;
         d->in_ring = false;
+        d->is_blocked = false;
         l->in_ring -= d->message->size;
-        if (!is_under_way(d))
+        if (!stays(d))
             untake(f, d);
     }
     stg_ring_free(&cursor->ring, &f->memory);
@@ -262,7 +265,7 @@ static void lose_lane(stg_flow *f, stg_lane *l, stg_partition *p)
 
     leave_rows(f, l, p);
     drop_gone(f, l, p);
-    drop_ring(f, l, cursor);
+    empty_ring(f, l, cursor, is_under_way);
     stg_flow_release(f, cursor->restored);
     cursor->restored = NULL;
     cursor->restored_at = cursor->restored_count = cursor->restored_capacity =
@@ -347,23 +350,9 @@ static size_t find_settled(const stg_lane_cursor *cursor, uint64_t *base,
     return count;
 }
 
-/* Rows leave their slots, the others are as if they had not been taken. */
-static void empty_ring(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor)
+static bool is_stored(const stg_delivery *d)
 {
-    for (uint32_t i = 0; i < cursor->ring.count; i++) {
-        stg_delivery *d =
-            stg_ring_at(&cursor->ring, cursor->ring.first + i)->delivery;
-
-        if (d == NULL)
-            continue;
-        d->in_ring = false;
-        l->in_ring -= d->message->size;
-        if (!d->is_stored)
-            untake(f, d);
-        else
-            d->is_blocked = false;
-    }
-    stg_ring_free(&cursor->ring, &f->memory);
+    return d->is_stored;
 }
 
 /* The lane stands as after a restart. Rows that settle from now on are noted:
@@ -385,7 +374,7 @@ static bool keep_rows(stg_flow *f, stg_lane *l, stg_partition *p)
     cursor->restored = settled;
     cursor->loose_below = UINT64_MAX;
     cursor->bulk = cursor->expired = (stg_bulk_row){.count = 0};
-    empty_ring(f, l, cursor);
+    empty_ring(f, l, cursor, is_stored);
     stg_lane_wake(f, l);
     return true;
 }

@@ -68,7 +68,8 @@ typedef enum stg_last {
     STG_LAST_DONE, /* they are durable */
 } stg_last;
 
-/* One partition of a log. */
+/* One partition of a log. Beside the phase, the flags are what is due or under
+ * way: facts of their own. */
 typedef struct stg_partition {
     stg_window window;
     uint32_t number; /* the store's number */

@@ -22,6 +22,12 @@ static bool is_busy(stg_inbound_phase phase)
     return phase >= STG_INBOUND_WAIT && phase <= STG_INBOUND_STREAM;
 }
 
+/* What comes is thrown away. */
+static bool is_draining(stg_inbound_phase phase)
+{
+    return phase == STG_INBOUND_LINGER || phase == STG_INBOUND_HUNG;
+}
+
 /* A body has its grace, and then as long as its bytes at the least rate take. */
 static stg_ns body_due(const stg_inbound *c)
 {
@@ -41,7 +47,7 @@ static stg_ns find_due(const stg_inbound *c)
 
     // It is only answered, and others wait for its file: each phase has a
     // second.
-    if (c->is_short && c->phase <= STG_INBOUND_ANSWER &&
+    if (stg_inbound_is_short(c) && c->phase <= STG_INBOUND_ANSWER &&
         c->phase != STG_INBOUND_WAIT)
         return stg_ns_add(c->phase_at, STG_S);
     switch (c->phase) {
@@ -53,7 +59,7 @@ static stg_ns find_due(const stg_inbound *c)
     case STG_INBOUND_BODY:
         return body_due(c);
     case STG_INBOUND_LINGER:
-        return c->is_hung ? STG_NEVER : stg_ns_add(c->phase_at, LINGER);
+        return stg_ns_add(c->phase_at, LINGER);
     default: // who answers has a time of his own
         return STG_NEVER;
     }
@@ -66,8 +72,8 @@ static void queue(stg_inbound *c)
 
     stg_list_remove(&c->queue);
     stg_list_remove(&c->origin_queue);
-    if (c->is_short &&
-        (c->phase == STG_INBOUND_BODY || c->phase == STG_INBOUND_LINGER))
+    if (stg_inbound_is_short(c) &&
+        (c->phase == STG_INBOUND_BODY || is_draining(c->phase)))
         stg_list_push(&c->server->passing, &c->queue);
     if (!is_idle && c->phase != STG_INBOUND_HEAD)
         return;
@@ -210,8 +216,7 @@ void stg_inbound_sent(stg_inbound *c)
 void stg_inbound_hang(stg_inbound *c)
 {
     c->server->hooks->ended(c);
-    c->is_hung = true;
-    stg_inbound_enter(c, STG_INBOUND_LINGER);
+    stg_inbound_enter(c, STG_INBOUND_HUNG);
     free(c->rest);
     c->rest = NULL;
     if (c->is_ended)
@@ -377,7 +382,7 @@ void stg_inbound_take(stg_inbound *c, ssize_t size, const uv_buf_t *buf)
         return;
     if (size < 0)
         lose(c, size);
-    else if (c->phase == STG_INBOUND_LINGER)
+    else if (is_draining(c->phase))
         return;
     else if (buf->base != c->server->read)
         take_body(c, (size_t)size, buf->base);

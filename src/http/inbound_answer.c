@@ -142,7 +142,7 @@ static const char *date_of(stg_httpd *s)
 static stg_response begin_response(stg_inbound *c, int status, const char *type,
                                    const char *more)
 {
-    c->is_last = c->is_last || c->request.is_last || c->is_short ||
+    c->is_last = c->is_last || c->request.is_last || stg_inbound_is_short(c) ||
                  c->phase < STG_INBOUND_WAIT || c->server->is_stopping;
     if (c->phase < STG_INBOUND_WAIT)
         stg_inbound_enter(c, STG_INBOUND_WAIT);

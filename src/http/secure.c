@@ -168,12 +168,6 @@ static void note_failure(stg_inbound *c)
 
 /* -- out ------------------------------------------------------------------- */
 
-/* Records that the system did not take at once. */
-typedef struct backlog {
-    uv_write_t request;
-    char bytes[];
-} backlog;
-
 static void go_on(stg_inbound *c);
 
 static void backlog_written(uv_write_t *request, int status)
@@ -189,45 +183,9 @@ static void backlog_written(uv_write_t *request, int status)
         go_on(c);
 }
 
-static int put_off(stg_inbound *c, const char *bytes, size_t size)
-{
-    backlog *b = malloc(sizeof *b + size);
-    uv_buf_t part;
-    int error;
-
-    if (b == NULL)
-        return UV_ENOMEM;
-    memcpy(b->bytes, bytes, size);
-    part = (uv_buf_t){.base = b->bytes, .len = size};
-    b->request.data = b;
-    error = uv_write(&b->request, stream_of(c), &part, 1, backlog_written);
-    if (error != 0)
-        free(b);
-    return error;
-}
-
-/* Sends the records that were made. Returns an error of libuv, or 0. What is
- * not taken is copied, for the buffer is shared by all sessions of the
- * context. */
 static int flush(stg_inbound *c)
 {
-    stg_tls *session = c->secure->session;
-    size_t size;
-    const char *bytes = stg_tls_out(session, &size);
-    uv_buf_t part = {.base = (char *)(uintptr_t)bytes, .len = size};
-    int written;
-
-    if (size == 0)
-        return 0;
-    written = uv_try_write(stream_of(c), &part, 1);
-    stg_tls_sent(session);
-    if (written == UV_EAGAIN)
-        written = 0;
-    if (written < 0)
-        return written;
-    if ((size_t)written == size)
-        return 0;
-    return put_off(c, bytes + written, size - (size_t)written);
+    return stg_tls_flush(c->secure->session, stream_of(c), backlog_written);
 }
 
 static bool is_blocked(stg_inbound *c)

@@ -95,7 +95,7 @@ static stg_inbound *find_passing(const stg_httpd *s)
     for (stg_link *l = first; l != NULL; l = stg_list_next(&s->passing, l)) {
         stg_inbound *c = STG_HOLDER(l, stg_inbound, queue);
 
-        if (c->phase == STG_INBOUND_LINGER)
+        if (c->phase != STG_INBOUND_BODY)
             return c;
     }
     return STG_HOLDER(first, stg_inbound, queue);
@@ -185,22 +185,23 @@ static void join(stg_httpd *s, stg_inbound *c)
     c->client = c->origin;
     c->client->uses++;
     c->client->connections++;
-    s->shorts += c->is_short;
+    s->shorts += stg_inbound_is_short(c);
 }
 
 void stg_httpd_left(stg_httpd *s, const stg_inbound *c)
 {
     s->count--;
     s->files->callers--;
-    s->shorts -= c->is_short;
-    if (c->has_reserve)
+    s->shorts -= stg_inbound_is_short(c);
+    if (c->place == STG_PLACE_RESERVE)
         open_reserve(s);
     wake(s);
 }
 
 static bool has_place(stg_httpd *s, const stg_inbound *c)
 {
-    return c->origin != NULL && (!c->is_short || has_short_place(s)) &&
+    return c->origin != NULL &&
+           (!stg_inbound_is_short(c) || has_short_place(s)) &&
            !refuse_origin(s, c->origin);
 }
 
@@ -242,8 +243,9 @@ static bool take(stg_httpd *s, int fd, const struct sockaddr *from,
     if (c == NULL)
         return drop(s, c, fd, has_reserve);
     c->server = s;
-    c->has_reserve = has_reserve;
-    c->is_short = has_reserve || is_full(s) || !has_file(s);
+    c->place = has_reserve                  ? STG_PLACE_RESERVE
+               : is_full(s) || !has_file(s) ? STG_PLACE_SHORT
+                                            : STG_PLACE_OWN;
     c->origin = stg_origin_hold(&s->origins, from);
     if (!has_place(s, c) || !open_secure(s, c) ||
         uv_tcp_init(s->loop, &c->as.tcp) != 0)

@@ -249,8 +249,16 @@ typedef enum stg_inbound_phase {
     STG_INBOUND_ANSWER, /* which goes out */
     STG_INBOUND_STREAM, /* and goes on, until its user ends it */
     STG_INBOUND_LINGER, /* until the other end has read it */
+    STG_INBOUND_HUNG,   /* no answer comes, ever: until the other end closes */
     STG_INBOUND_CLOSED,
 } stg_inbound_phase;
+
+/* What it takes of the server's connections. */
+typedef enum stg_inbound_place {
+    STG_PLACE_OWN,
+    STG_PLACE_SHORT,   /* there was no place or file: one answer, no more */
+    STG_PLACE_RESERVE, /* the same, on the file that the server has in reserve */
+} stg_inbound_place;
 
 struct stg_inbound {
     union {
@@ -275,10 +283,14 @@ struct stg_inbound {
     bool is_ended;   /* the other end has sent its last byte */
     bool is_stopped; /* nothing is read */
     bool is_feeding;
-    bool is_hung;     /* there is no answer, ever */
-    bool is_short;    /* for want of a place or file: one answer, no more */
-    bool has_reserve; /* its file is the server's reserve */
+    stg_inbound_place place;
 };
+
+/* It gets one answer, and is closed. */
+static inline bool stg_inbound_is_short(const stg_inbound *c)
+{
+    return c->place != STG_PLACE_OWN;
+}
 
 /* Answers the request. status, type and more are the user's; body is of malloc()
  * if it is given, else lent. */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <uv.h>
+
 #include <stagger/status.h>
 
 #include "base/list.h"
@@ -78,6 +80,11 @@ void stg_tls_feed(stg_tls *t, const char *bytes, size_t size);
 /* What is to go out: `size` bytes of it, and then none. */
 const char *stg_tls_out(stg_tls *t, size_t *size);
 void stg_tls_sent(stg_tls *t);
+
+/* Sends it (wire.c). Returns an error of libuv, or 0. What is not taken at once
+ * is copied, for the buffer is shared by all sessions of the context: `written`
+ * is called when that has gone, and frees request->data. */
+int stg_tls_flush(stg_tls *t, uv_stream_t *stream, uv_write_cb written);
 
 stg_tls_result stg_tls_shake_hands(stg_tls *t);
 stg_tls_result stg_tls_read(stg_tls *t, char *bytes, size_t room, size_t *size);

@@ -113,6 +113,44 @@ typedef struct backlog {
     char bytes[];
 } backlog;
 
+static int put_off(uv_stream_t *stream, const char *bytes, size_t size,
+                   uv_write_cb written)
+{
+    backlog *b = malloc(sizeof *b + size);
+    uv_buf_t part;
+    int error;
+
+    if (b == NULL)
+        return UV_ENOMEM;
+    memcpy(b->bytes, bytes, size);
+    part = (uv_buf_t){.base = b->bytes, .len = size};
+    b->request.data = b;
+    error = uv_write(&b->request, stream, &part, 1, written);
+    if (error != 0)
+        free(b);
+    return error;
+}
+
+int stg_tls_flush(stg_tls *t, uv_stream_t *stream, uv_write_cb written)
+{
+    size_t size;
+    const char *bytes = stg_tls_out(t, &size);
+    uv_buf_t part = {.base = (char *)(uintptr_t)bytes, .len = size};
+    int taken;
+
+    if (size == 0)
+        return 0;
+    taken = uv_try_write(stream, &part, 1);
+    stg_tls_sent(t);
+    if (taken == UV_EAGAIN)
+        taken = 0;
+    if (taken < 0)
+        return taken;
+    if ((size_t)taken == size)
+        return 0;
+    return put_off(stream, bytes + taken, size - (size_t)taken, written);
+}
+
 static void backlog_written(uv_write_t *request, int status)
 {
     stg_connection *c = request->handle->data;
@@ -124,44 +162,9 @@ static void backlog_written(uv_write_t *request, int status)
         fail_write(c, status);
 }
 
-static int put_off(stg_connection *c, const char *bytes, size_t size)
-{
-    backlog *b = malloc(sizeof *b + size);
-    uv_buf_t part;
-    int error;
-
-    if (b == NULL)
-        return UV_ENOMEM;
-    memcpy(b->bytes, bytes, size);
-    part = (uv_buf_t){.base = b->bytes, .len = size};
-    b->request.data = b;
-    error = uv_write(&b->request, stream_of(c), &part, 1, backlog_written);
-    if (error != 0)
-        free(b);
-    return error;
-}
-
-/* Sends the records that TLS has made. Returns an error of libuv, or 0. What
- * is not taken is copied, for the buffer is shared by all sessions of the
- * context. */
 static int flush(stg_connection *c)
 {
-    size_t size;
-    const char *bytes = stg_tls_out(c->tls, &size);
-    uv_buf_t part = {.base = (char *)bytes, .len = size};
-    int written;
-
-    if (size == 0)
-        return 0;
-    written = uv_try_write(stream_of(c), &part, 1);
-    stg_tls_sent(c->tls);
-    if (written == UV_EAGAIN)
-        written = 0;
-    if (written < 0)
-        return written;
-    if ((size_t)written == size)
-        return 0;
-    return put_off(c, bytes + written, size - (size_t)written);
+    return stg_tls_flush(c->tls, stream_of(c), backlog_written);
 }
 
 /* The next piece of the request, in one run of bytes. */

@@ -246,7 +246,7 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
     stg_recent_add(a->target, &told, how, now);
     note_gone(h, a->target, &how->outcome, now);
     stg_metrics_end(&a->target->meter, &how->outcome, &v, took, a->accepted_at);
-    if (v.decision.next != STG_DONE || h->is_verbose)
+    if (v.decision.next != STG_DONE || h->settings->log.least == STG_LOG_DEBUG)
         stg_tell_attempt(h, &told, now);
     stg_shell_note(h);
 }

@@ -162,7 +162,7 @@ static void pass(stg_deadline *d)
     const stg_targets *all = &r->hub->targets;
     stg_ns now = stg_deadlines_now();
 
-    if (r->hub->is_closing || r->hub->is_broken)
+    if (stg_hub_is_closing(r->hub) || r->hub->is_broken)
         return;
     if (r->at == 0) {
         r->bucket = now / STG_HISTORY_STEP - 1;

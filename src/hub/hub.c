@@ -257,8 +257,8 @@ static void part_closed(void *ctx)
     if (--h->handles > 0)
         return;
     // What others ended with may have been a line for its log.
-    if (h->calls_part != NULL && !h->is_calls_closing) {
-        h->is_calls_closing = true;
+    if (h->calls_part != NULL && h->phase < STG_HUB_CLOSING_CALLS) {
+        h->phase = STG_HUB_CLOSING_CALLS;
         h->handles = 1;
         h->calls->close(h->calls_part, part_closed, h);
         return;
@@ -289,7 +289,7 @@ static void close_all(void *hub)
 {
     stg_hub *h = hub;
 
-    h->is_closing = true;
+    h->phase = STG_HUB_CLOSING;
     stg_reload_close(h);
     stg_target_control_close(h);
     stg_target_changes_close(h);
@@ -315,12 +315,12 @@ static void close_all(void *hub)
 void stg_hub_finish(stg_hub *h)
 {
     bool is_idle = stg_list_is_empty(&h->attempts.under_way);
-    bool is_over = h->is_flow_stopped && !h->intake.is_stopping;
+    bool is_over = h->phase == STG_HUB_STOPPED && !h->intake.is_stopping;
 
-    if (h->is_telling || !is_idle || !(is_over || h->is_broken))
+    if (h->phase >= STG_HUB_ALERTING || !is_idle || !(is_over || h->is_broken))
         return;
     // What has happened is still told to people, within a few seconds.
-    h->is_telling = true;
+    h->phase = STG_HUB_ALERTING;
     stg_watch_close(&h->watch, close_all, h);
 }
 
@@ -412,7 +412,6 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     h->settings = o->settings;
     h->calls = o->calls;
     h->source = o->source;
-    h->is_verbose = o->settings->log.least == STG_LOG_DEBUG;
     stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
     stg_measure_open(h);
@@ -447,6 +446,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
         return status;
     }
     h->is_open = true;
+    h->phase = STG_HUB_SERVING;
     h->ended = o->ended;
     h->ctx = o->ctx;
     stg_target_changes_start(h);
@@ -462,9 +462,9 @@ void stg_hub_stop(stg_hub *h)
 {
     stg_flow_view all;
 
-    if (h->is_stopping)
+    if (stg_hub_is_stopping(h))
         return;
-    h->is_stopping = true;
+    h->phase = STG_HUB_STOPPING;
     stg_flow_view_all(h->flow, &all, stg_deadlines_now());
     STG_LOG(h->log, STG_LOG_INFO, "stopping",
             stg_field_number("in_flight", all.in_flight));
@@ -498,7 +498,7 @@ void stg_hub_look(const stg_hub *h, stg_hub_view *view)
         .port = h->intake.port,
         .accepted = stg_intake_accepted(&h->intake) + h->source->messages,
         .targets = h->targets.count,
-        .is_stopping = h->is_stopping};
+        .is_stopping = stg_hub_is_stopping(h)};
     stg_flow_view_all(h->flow, &view->flow, stg_deadlines_now());
 }
 

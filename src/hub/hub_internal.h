@@ -41,12 +41,23 @@ typedef struct stg_reload {
     void *ctx;
 } stg_reload;
 
+/* What a hub has come to, in this order; one that could not be opened goes from
+ * the first to STG_HUB_CLOSING. */
+typedef enum stg_hub_phase {
+    STG_HUB_OPENING,
+    STG_HUB_SERVING,
+    STG_HUB_STOPPING, /* nothing new is taken in */
+    STG_HUB_STOPPED,  /* flow has stopped */
+    STG_HUB_ALERTING, /* the last alerts are sent */
+    STG_HUB_CLOSING,  /* its parts are, and when they have, */
+    STG_HUB_CLOSING_CALLS,
+} stg_hub_phase;
+
 struct stg_hub {
     uv_loop_t *loop;
     stg_log *log;
     stg_settings *settings; /* NULL: it was not opened */
     stg_policy policy;      /* of lanes that only the store knows */
-    bool is_verbose;
     stg_flow *flow;
     stg_store *store;
     stg_client *client;
@@ -81,19 +92,27 @@ struct stg_hub {
     stg_notify notify;
 
     /* -- the end */
-    bool is_open; /* it was opened, and its end is to be told */
-    bool is_stopping;
-    bool is_broken;       /* the store is; flow is not asked any more */
-    bool is_store_away;   /* its database stores nothing for now */
-    bool is_flow_stopped; /* or not to be waited for */
-    bool is_telling;      /* the last alerts, before all is closed */
-    bool is_closing;
-    bool is_calls_closing;
-    unsigned handles; /* parts that are open in the loop */
+    stg_hub_phase phase;
+    bool is_open;       /* it was opened, and its end is to be told */
+    bool is_broken;     /* the store is; flow is not asked any more */
+    bool is_store_away; /* its database stores nothing for now */
+    unsigned handles;   /* parts that are open in the loop */
     stg_hub_end end;
     void (*ended)(void *ctx, const stg_hub_end *end);
     void *ctx;
 };
+
+/* Nothing new is begun: by a call, a reload or an ingress. */
+static inline bool stg_hub_is_stopping(const stg_hub *h)
+{
+    return h->phase >= STG_HUB_STOPPING || h->is_broken;
+}
+
+/* Its parts may be gone. */
+static inline bool stg_hub_is_closing(const stg_hub *h)
+{
+    return h->phase >= STG_HUB_CLOSING;
+}
 
 /* -- hub.c ----------------------------------------------------------------- */
 

@@ -50,7 +50,7 @@ static const char *missing_of(const stg_hub *h)
 {
     if (h->is_broken)
         return "the store has failed";
-    return h->is_stopping ? "the hub is stopping" : NULL;
+    return stg_hub_is_stopping(h) ? "the hub is stopping" : NULL;
 }
 
 /* What is published is tried all the same: it may be small, or there is room by

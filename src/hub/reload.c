@@ -387,7 +387,6 @@ static void change_over(plan *p)
     t->known = p->count;
     t->changes++;
     h->settings = p->next;
-    h->is_verbose = h->settings->log.least == STG_LOG_DEBUG;
     stg_log_set_least(h->log, h->settings->log.least);
     p->all = NULL;
     p->next = old; // goes with the plan
@@ -478,7 +477,7 @@ static void carry_out(stg_deadline *d)
     stg_hub *h = STG_HEAP_HOLDER(d, stg_hub, reload.turn);
     plan p = {.hub = h};
 
-    if (h->is_stopping) {
+    if (stg_hub_is_stopping(h)) {
         refuse_at_end(h);
         return;
     }
@@ -539,7 +538,7 @@ stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,
 {
     const char *why = h->settings->file == NULL
                           ? "the hub was started without a settings file"
-                      : h->is_stopping ? "the hub is stopping"
+                      : stg_hub_is_stopping(h) ? "the hub is stopping"
                       : h->reload.is_under_way
                           ? "another reload is under way; ask again"
                           : NULL;

@@ -147,7 +147,7 @@ void stg_shell_break(void *hub, const stg_error *why)
 {
     stg_hub *h = hub;
 
-    h->is_broken = h->end.is_broken = h->is_stopping = true;
+    h->is_broken = h->end.is_broken = true;
     STG_LOG(
         h->log, STG_LOG_ERROR, "store-broken",
         stg_field_text("detail", why->text),
@@ -216,7 +216,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         stg_target_control_removed(h, a->lane);
         break;
     case STG_ACTION_STOPPED:
-        h->is_flow_stopped = true;
+        h->phase = STG_HUB_STOPPED;
         h->end.is_clean = a->is_clean;
         stg_hub_finish(h);
         break;
@@ -234,7 +234,7 @@ static void set_wake(stg_hub *h)
 
 static bool is_acting(const stg_hub *h)
 {
-    return !h->is_closing && !h->is_broken;
+    return !stg_hub_is_closing(h) && !h->is_broken;
 }
 
 static void ask_flow(stg_hub *h)
@@ -285,7 +285,7 @@ static void turn(uv_prepare_t *prepare)
 
     if (h->is_due && is_acting(h))
         ask_flow(h);
-    if (!h->is_closing)
+    if (!stg_hub_is_closing(h))
         set_tick(h);
 }
 

@@ -117,7 +117,7 @@ static bool is_ending(void *ctx)
 {
     const stg_hub *h = ctx;
 
-    return h->is_stopping || h->is_closing || h->is_broken;
+    return stg_hub_is_stopping(h);
 }
 
 static void wake(void *ctx)
@@ -245,7 +245,7 @@ static void look_at_targets(stg_deadline *d)
     stg_hub *h = STG_HEAP_HOLDER(d, stg_hub, source_part.retention);
     stg_ns now = stg_deadlines_now(), utc = stg_wall_now();
 
-    if (h->is_closing || h->is_broken)
+    if (stg_hub_is_closing(h) || h->is_broken)
         return;
     for (size_t i = 0; i < h->targets.count; i++)
         shed_old(h, h->targets.all[i], utc, now);

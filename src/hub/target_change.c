@@ -267,7 +267,7 @@ bool stg_hub_check_target(const stg_hub *h, const char *text,
 static bool ends(stg_target_change *c, stg_target_write how, uint64_t version)
 {
     c->version = version;
-    if (how == STG_TARGET_WRITTEN && !c->hub->is_stopping)
+    if (how == STG_TARGET_WRITTEN && !stg_hub_is_stopping(c->hub))
         return false;
     end(c,
         how == STG_TARGET_DIFFERS ? STG_TARGET_OTHER
@@ -315,7 +315,7 @@ stg_status stg_hub_write_target(stg_hub *h, const char *name, const char *text,
 
     if (status != STG_OK)
         return status;
-    if (h->is_stopping)
+    if (stg_hub_is_stopping(h))
         return stg_hub_refuse(err, STG_IO, "the hub is stopping");
     c = begin(h, name, text);
     if (c == NULL)
@@ -347,7 +347,7 @@ static void forgotten(void *ctx, bool is_forgotten)
 {
     stg_target_change *c = ctx;
 
-    if (is_forgotten && !c->hub->is_closing)
+    if (is_forgotten && !stg_hub_is_closing(c->hub))
         remove_row(c);
     else
         end(c, STG_TARGET_UNCERTAIN, "");
@@ -398,7 +398,7 @@ stg_status stg_hub_remove_target(stg_hub *h, const char *name,
 
     if (status != STG_OK)
         return status;
-    if (h->is_stopping)
+    if (stg_hub_is_stopping(h))
         return stg_hub_refuse(err, STG_IO, "the hub is stopping");
     c = begin(h, name, NULL);
     if (c == NULL)

@@ -41,12 +41,13 @@ static stg_target *find(const stg_hub *h, const char *name, stg_status *status,
     size_t i;
 
     *status = STG_OK;
-    if (!h->is_stopping && stg_hub_find_target(h, name, &i) == STG_OK)
+    if (!stg_hub_is_stopping(h) && stg_hub_find_target(h, name, &i) == STG_OK)
         return h->targets.all[i];
     for (i = 0; i < h->targets.count; i++)
         stg_suggestion_try(&near, h->targets.all[i]->name);
     *status =
-        h->is_stopping ? stg_hub_refuse(err, STG_IO, "the hub is stopping")
+        stg_hub_is_stopping(h)
+            ? stg_hub_refuse(err, STG_IO, "the hub is stopping")
         : near.name == NULL
             ? stg_hub_refuse(err, STG_NOT_FOUND,
                              "there is no target of this name")

@@ -145,7 +145,8 @@ void stg_target_changes_seen(void *hub, const stg_target_row *rows,
 {
     stg_hub *h = hub;
     stg_text_table names = {.at = NULL}, here = {.at = NULL};
-    bool is_listed = h->flow != NULL && !h->is_stopping && list_here(h, &here);
+    bool is_listed =
+        h->flow != NULL && !stg_hub_is_stopping(h) && list_here(h, &here);
 
     for (size_t i = 0; is_listed && i < count; i++)
         is_listed = stg_text_table_add(&names, rows[i].name, i, NULL);

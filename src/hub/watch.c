@@ -129,7 +129,7 @@ static void look(stg_deadline *d)
     uint64_t utc = stg_wall_now();
     stg_store_view store;
 
-    if (w->hub->is_closing || w->hub->is_broken)
+    if (stg_hub_is_closing(w->hub) || w->hub->is_broken)
         return;
     if (w->at == 0) {
         w->looked_at = now;

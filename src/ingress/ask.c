@@ -202,7 +202,7 @@ stg_stream *stg_ask_stream(stg_ask *a, void (*left)(void *ctx), void *ctx)
     if (g->streams >= g->options.streams_max)
         stg_problem_set(&a->caller->problem, 429, 0, "%u streams are open",
                         (unsigned)g->streams);
-    else if (a->caller->in.is_short)
+    else if (stg_inbound_is_short(&a->caller->in))
         stg_problem_set(&a->caller->problem, 503, 0,
                         "no place is left for a stream");
     else if ((s = stg_stream_new(a->caller, left, ctx)) == NULL)

@@ -143,8 +143,7 @@ TEST(reload, is_refused_when_the_store_breaks_before_its_turn)
     make_trouble(&p);
     ask_for_reload(&p);
     stg_shell_break(p.hub, &why);
-    CHECK(p.hub->is_telling);
-    CHECK(!p.hub->is_closing);
+    CHECK(p.hub->phase == STG_HUB_ALERTING);
     wait_reload(&p);
     CHECK_INT(p.last.status, STG_IO);
     close_place(&p);

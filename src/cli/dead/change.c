@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "cli/dead/dead.h"
 #include "cli/options.h"
 #include "cli/remote.h"
@@ -140,11 +141,6 @@ static void put_sample(const json_t *answer, uint64_t letters)
         printf("and %" PRIu64 " more\n", letters - count);
 }
 
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* "; 3 messages are not: their bodies are gone" */
 static void put_exceptions(const json_t *answer)
 {
@@ -155,12 +151,12 @@ static void put_exceptions(const json_t *answer)
         printf("%" PRIu64
                " message%s cannot be sent again: the bodies are "
                "gone\n",
-               expired, plural(expired));
+               expired, stg_plural(expired));
     if (forgotten > 0)
         printf("%" PRIu64
                " dead letter%s cannot be sent again: the target "
                "was forgotten\n",
-               forgotten, plural(forgotten));
+               forgotten, stg_plural(forgotten));
 }
 
 /* Letters and messages differ where one row stands for many messages. */
@@ -170,7 +166,7 @@ static void put_counts(const change *c, const json_t *answer, const char *end)
     uint64_t messages = stg_json_count_of(answer, "messages");
 
     printf("%" PRIu64 " dead letter%s, %" PRIu64 " message%s: %s\n", letters,
-           plural(letters), messages, plural(messages), end);
+           stg_plural(letters), messages, stg_plural(messages), end);
     if (c == &replay)
         put_exceptions(answer);
 }
@@ -358,7 +354,7 @@ static bool ask(const change *c, const json_t *dry)
 
     snprintf(question, sizeof question, "%s %s%" PRIu64 " message%s%s?",
              c->question, messages == 1 ? "this " : "these ", messages,
-             plural(messages), c == &replay ? " again" : "");
+             stg_plural(messages), c == &replay ? " again" : "");
     return stg_confirm(question);
 }
 

@@ -10,6 +10,7 @@
 #include <stagger/event.h>
 #include <stagger/fault.h>
 
+#include "base/text.h"
 #include "base/visible.h"
 #include "cli/dead/dead.h"
 #include "cli/options.h"
@@ -131,7 +132,7 @@ static void put_hex(stg_span bytes)
  * replaced. */
 static void put_blob(const char *title, stg_span bytes)
 {
-    printf("\n%s, %zu byte%s\n", title, bytes.size, bytes.size == 1 ? "" : "s");
+    printf("\n%s, %zu byte%s\n", title, bytes.size, stg_plural(bytes.size));
     if (!is_text(bytes)) {
         put_hex(bytes);
         return;

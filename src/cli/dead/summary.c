@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/dead/dead.h"
 #include "cli/json.h"
 #include "cli/say.h"
@@ -366,11 +367,6 @@ static const char *cause_of(const dead_group *g)
     return g->cause == NULL ? "no cause" : g->cause;
 }
 
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* "1930 dead letters for 2400 messages: 8 dead, 1922 replayed; HTTP_401 1930".
  * Where all are dead, they are not told to be. */
 bool dead_put_sums(const dead_rows *r, dead_groups *g)
@@ -383,7 +379,7 @@ bool dead_put_sums(const dead_rows *r, dead_groups *g)
         return false;
     count = sum_up(g, sums, state_of);
     has_dead = count > 0 && is_first(&sums[0]);
-    printf("%" PRIu64 " dead letter%s", g->letters, plural(g->letters));
+    printf("%" PRIu64 " dead letter%s", g->letters, stg_plural(g->letters));
     if (g->messages > g->letters)
         printf(" for %" PRIu64 " messages", g->messages);
     printf(": %s", !has_dead && r->o->filter.state == NULL ? "0 dead, " : "");

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "core/backoff_draw.h"
 #include "core/writer.h"
@@ -336,7 +337,7 @@ static void check_breaker(stg_lint *lint, const stg_lint_facts *facts)
                                   " plays no part: the breaker opens after "
                                   "%" PRIu32 " failure%s of any kind",
                                   o->connects, o->failures,
-                                  o->failures == 1 ? "" : "s"),
+                                  stg_plural(o->failures)),
                      "breaker-connect=none");
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/plan/answers.h"
 #include "cli/plan/plan.h"
 #include "cli/say.h"
@@ -229,7 +230,7 @@ static void show_time(const stg_plan *plan, const stg_terminal *t)
         attempts = stg_ns_mul(stg_forecast_round(p), f->attempts_max);
         snprintf(text, sizeof text,
                  "%s: %" PRIu64 " attempt%s of %s%s, waits of %s", all,
-                 f->attempts_max, f->attempts_max == 1 ? "" : "s",
+                 f->attempts_max, stg_plural(f->attempts_max),
                  stg_terminal_time(stg_forecast_round(p), each),
                  p->hedge.max == 0 ? "" : " with hedges",
                  stg_terminal_time(f->time_total_most - attempts, waits));

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/sim/contention.h"
 #include "cli/sim/output.h"
@@ -199,7 +200,7 @@ int stg_contention_show(const stg_contention_settings *s,
     snprintf(lead, sizeof lead,
              "Resource: %s; %" PRIu32 " repetition%s, seed %ju.",
              stg_resource_print(&study->options.each.resource, resource),
-             study->options.reps, study->options.reps == 1 ? "" : "s",
+             study->options.reps, stg_plural(study->options.reps),
              (uintmax_t)study->options.each.seed);
     if (fill_table(&charts, study, &table) &&
         (!stg_sim_output_has_pictures(&s->output) ||

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/say.h"
 
 /* -- short numbers --------------------------------------------------------- */
@@ -260,7 +261,7 @@ static void put_source(sheet *s, const status_look *look)
         lag += stg_json_count_of(json_array_get(places, i), "lag_messages");
     count_topics(places, topics, sizeof topics);
     put_line(s, "%s: %zu partition%s%s%s, %s to read%s", kind,
-             json_array_size(places), json_array_size(places) == 1 ? "" : "s",
+             json_array_size(places), stg_plural(json_array_size(places)),
              topics[0] != '\0' ? ", " : "", topics, status_count(lag, behind),
              json_is_true(json_object_get(source, "is_away"))
                  ? "; it cannot be reached"
@@ -308,7 +309,7 @@ static void put_targets(sheet *s, const status_look *look)
     char states[160], failing[32];
 
     count_states(look, 0, states, sizeof states);
-    put_line(s, "%zu target%s%s%s%s", look->count, look->count == 1 ? "" : "s",
+    put_line(s, "%zu target%s%s%s%s", look->count, stg_plural(look->count),
              count_failing(look, 0, failing), look->count > 0 ? ": " : "",
              states);
 }
