@@ -310,6 +310,7 @@ stg_status stg_hub_write_target(stg_hub *h, const char *name, const char *text,
                                 void *ctx, stg_error *err)
 {
     stg_target_change *c;
+    char *sealed;
     stg_status status =
         stg_target_change_may(h, stg_targets_named(&h->targets, name), err);
 
@@ -317,13 +318,15 @@ stg_status stg_hub_write_target(stg_hub *h, const char *name, const char *text,
         return status;
     if (h->is_stopping)
         return stg_hub_refuse(err, STG_IO, "the hub is stopping");
-    c = begin(h, name, text);
-    if (c == NULL)
-        return stg_target_refuse_memory(err);
-    c->done = done;
-    c->ctx = ctx;
-    stg_store_write_target(h->store, name, text, expected, written, c);
-    return STG_OK;
+    sealed = stg_target_seal(h, name, text);
+    c = sealed == NULL ? NULL : begin(h, name, text);
+    if (c != NULL) {
+        c->done = done;
+        c->ctx = ctx;
+        stg_store_write_target(h->store, name, sealed, expected, written, c);
+    }
+    free(sealed);
+    return c == NULL ? stg_target_refuse_memory(err) : STG_OK;
 }
 
 /* -- removing -------------------------------------------------------------- */

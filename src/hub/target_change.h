@@ -36,6 +36,10 @@ typedef void stg_target_changed_fn(void *ctx, stg_target_changed how,
 bool stg_hub_check_target(const stg_hub *h, const char *text,
                           char name[STG_TARGET_NAME_MAX], stg_diagnostics *c);
 
+/* Whether the store keeps settings of targets encrypted: secrets are to be
+ * refused where it does not. */
+bool stg_hub_has_secrets_key(const stg_hub *h);
+
 /* Adds the target, or gives it other settings. expected: the version that it has
  * now; 0: it is not there. text was loaded by stg_settings_load_target(), and has
  * this name. done is called once, not from within this call. Returns
