@@ -416,8 +416,8 @@ static void changed(void *ctx, stg_target_changed how, const char *why)
         refuse(w, 409, "%s", why);
     else if (how == STG_TARGET_UNCERTAIN)
         refuse(w, 503,
-               "the hub is stopping: the change may have been made or not; ask "
-               "again when it is back");
+               "the hub is stopping, or its store is full: the change may have "
+               "been made or not; ask again when it is back");
     else if (w->way == REMOVE)
         answer_removed(w);
     else

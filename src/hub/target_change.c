@@ -19,6 +19,7 @@ struct stg_target_change {
     uint64_t version;
     stg_target_changed_fn *done; /* NULL: nobody waits */
     void *ctx;
+    stg_error why; /* it is refused, while its row is taken back */
     char name[STG_TARGET_NAME_MAX];
 };
 
@@ -277,19 +278,51 @@ static bool ends(stg_target_change *c, stg_target_write how, uint64_t version)
     return true;
 }
 
+/* A row that another hub has changed since is its own. */
+static void taken_back(void *ctx, stg_target_write how, uint64_t version)
+{
+    stg_target_change *c = ctx;
+    stg_target *t = stg_targets_named(&c->hub->targets, c->name);
+
+    if (how == STG_TARGET_WRITTEN && stg_target_is_added(t))
+        t->added.version = version;
+    if (how == STG_TARGET_FULL)
+        end(c, STG_TARGET_UNCERTAIN, "");
+    else
+        end(c, STG_TARGET_REFUSED, c->why.text);
+}
+
+/* What was written cannot be made: the settings that it was checked with have
+ * changed, or a file that it names. The row becomes what it was, or goes, so that
+ * the next start finds what the hub has now. */
+static void take_back(stg_target_change *c)
+{
+    stg_hub *h = c->hub;
+    const stg_target *t = stg_targets_named(&h->targets, c->name);
+    bool was_there = stg_target_is_added(t);
+    char *sealed =
+        was_there ? stg_target_seal(h, c->name, t->added.text) : NULL;
+
+    if (was_there && sealed == NULL)
+        end(c, STG_TARGET_UNCERTAIN, "");
+    else
+        stg_store_write_target(h->store, c->name, sealed, c->version,
+                               taken_back, c);
+    free(sealed);
+}
+
 /* The row is written. A new lane's beginning is to be durable, too, before it is
  * told: what is published from then on is for the target. */
 static void written(void *ctx, stg_target_write how, uint64_t version)
 {
     stg_target_change *c = ctx;
     stg_target *made;
-    stg_error err;
 
     if (ends(c, how, version))
         return;
     if (stg_target_change_apply(c->hub, c->name, c->text, version, &made,
-                                &err) != STG_OK)
-        end(c, STG_TARGET_REFUSED, err.text);
+                                &c->why) != STG_OK)
+        take_back(c);
     else if (made != NULL)
         made->change = c;
     else

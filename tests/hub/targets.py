@@ -84,6 +84,7 @@ class Writing(Targets):
         a, b = self.leaf(), self.leaf()
         hub = self.start({"a": a.url()})
         hub.post(b"before")
+        a.wait(1)  # a lane begins where the reader is
         made = self.good(201, hub, "POST", body={
             "name": "b", "url": b.url("/in?key=hush"), "rate": "100/s",
             "headers": {"Authorization": "Bearer hush", "X-Plain": "x"}})
@@ -373,6 +374,45 @@ class Files(Targets):
         self.reload(hub)
         detail = hub.event("reload-refused")["detail"]
         self.assertIn("target b, which a call has added: `policy`", detail)
+
+    def test_a_change_that_a_reload_overtakes_leaves_nothing(self):
+        b = self.leaf()
+        hub = self.start({"a": self.leaf().url()})
+        body = {"name": "b", "url": b.url(), "policy": "broadcast"}
+        tag = self.good(201, hub, "POST", body=body).tag
+        db = sqlite3.connect(self.store, isolation_level=None)
+        db.execute("BEGIN IMMEDIATE")  # the hub cannot write meanwhile
+        calls = [self.sent(hub, *call) for call in (
+            ("PATCH", "/b", {"policy": "quick"}),
+            ("POST", "", {"name": "c", "url": b.url(), "policy": "quick"}))]
+        self.names(hub)  # it has read what came before
+        self.write({"a": self.refused()}, policies={"other": QUICK},
+                   defaults={"policy": "other"})
+        self.reload(hub)
+        hub.event("reloaded")
+        db.execute("ROLLBACK")
+        db.close()
+        for call in calls:
+            answer = Answer(call.getresponse())
+            self.assertEqual(answer.status, 409, answer)
+            self.assertIn("`policy`", answer.json["detail"])
+        self.assertEqual(self.names(hub), {"a": "settings", "b": "call"})
+        got = self.good(200, hub, "GET", "/b")
+        self.assertEqual(got.json["settings"], body)
+        self.good(412, hub, "PATCH", "/b", body={"rate": "1/s"}, If_Match=tag)
+        hub.kill()
+        hub = self.start()
+        again = self.good(200, hub, "GET", "/b")
+        self.assertEqual((again.tag, again.json["settings"]), (got.tag, body))
+        self.assertEqual(self.names(hub), {"a": "settings", "b": "call"})
+
+    def sent(self, hub, method, path, body):
+        """A call that waits for its answer."""
+        c = self.kept(http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                 timeout=PATIENCE))
+        c.request(method, "/v1/targets" + path, json.dumps(body),
+                  {"Content-Type": "application/json"})
+        return c
 
     def test_a_hub_does_not_start_with_a_name_twice(self):
         a, b = self.leaf(), self.leaf()
