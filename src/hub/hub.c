@@ -185,7 +185,7 @@ stg_status stg_hub_begin_lane(stg_hub *h, stg_target *t, stg_error *err)
         return stg_target_refuse_memory(err);
     status = stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
     if (status != STG_OK)
-        h->targets.by_lane[lane] = NULL;
+        stg_targets_unput(&h->targets, t);
     return status;
 }
 

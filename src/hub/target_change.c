@@ -116,7 +116,7 @@ static stg_status add_lane(stg_hub *h, stg_target *t, stg_error *err)
     if (status != STG_OK || stg_targets_insert(&h->targets, t))
         return status;
     // Without a place in the list it is as one that was forgotten.
-    h->targets.by_lane[t->lane] = NULL;
+    stg_targets_unput(&h->targets, t);
     stg_flow_remove(h->flow, t->lane, stg_deadlines_now());
     return stg_target_refuse_memory(err);
 }

@@ -116,6 +116,7 @@ static const char tables[] =
     " name TEXT PRIMARY KEY,"
     " settings TEXT NOT NULL,"
     " version INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX targets_version ON targets (version);" // for the newest
 
     "CREATE TABLE messages ("
     " position INTEGER PRIMARY KEY,"
