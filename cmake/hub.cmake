@@ -131,6 +131,7 @@ add_library(stagger_hub STATIC
     host/log_line.c
     host/notify.c
     host/process.c
+    host/secret_file.c
     host/wall.c
     http/answer.c
     http/client.c
@@ -167,6 +168,7 @@ add_library(stagger_hub STATIC
     hub/target.c
     hub/target_change.c
     hub/target_control.c
+    hub/target_seal.c
     hub/target_stored.c
     hub/tell.c
     hub/watch.c
@@ -235,6 +237,7 @@ add_library(stagger_hub STATIC
     store/requests.c
     store/rows.c
     store/schema.c
+    store/seal.c
     store/snapshot.c
     store/sql.c
     store/sqlite.c

@@ -191,6 +191,9 @@ void stg_secrets_unmask(json_t *settings, const json_t *old);
 /* Adds {"pointer": ..., "detail": ...} for each mask that stands for nothing. */
 void stg_secrets_check(const json_t *settings, json_t *errors);
 
+/* Whether there is a secret in them: what is masked. pointer: the first. */
+bool stg_secrets_find(const json_t *settings, char *pointer, size_t size);
+
 /* -- targets.c --------------------------------------------------------- */
 
 void stg_admin_add_target(void *admin, stg_ask *a);

@@ -48,6 +48,22 @@ void stg_secrets_unmask(json_t *settings, const json_t *old)
     }
 }
 
+bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
+{
+    const char *url = json_string_value(json_object_get(settings, "url"));
+    char *shown = url == NULL ? NULL : stg_url_mask(url);
+    bool has_any = shown != NULL && strcmp(shown, url) != 0;
+    const char *name = json_object_iter_key(
+        json_object_iter(json_object_get(settings, "headers")));
+
+    free(shown);
+    if (has_any)
+        snprintf(pointer, size, "/url");
+    else if (name != NULL)
+        snprintf(pointer, size, "/headers/%.60s", name);
+    return has_any || name != NULL;
+}
+
 void stg_secrets_check(const json_t *settings, json_t *errors)
 {
     static const char words[] =

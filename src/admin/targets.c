@@ -305,6 +305,22 @@ static bool make_text(write_call *w)
     return w->text != NULL;
 }
 
+/* The store must not get a secret that it cannot encrypt. */
+static void want_key(const write_call *w, json_t *errors)
+{
+    static const char words[] =
+        "a secret, and the hub has no key to encrypt it in its store; expected "
+        "`secrets.key` in its settings, or --secrets-key FILE (openssl rand "
+        "-hex 32 makes a key)";
+    char pointer[80];
+
+    if (!stg_hub_has_secrets_key(w->admin->hub) &&
+        stg_secrets_find(w->next, pointer, sizeof pointer))
+        json_array_append_new(errors, json_pack("{s:o,s:s}", "pointer",
+                                                stg_json_text(pointer),
+                                                "detail", words));
+}
+
 /* A name that is made of the URL is written down, so that it stays. */
 static bool check_settings(write_call *w)
 {
@@ -314,6 +330,8 @@ static bool check_settings(write_call *w)
         stg_hub_check_target(w->admin->hub, w->text, name, &w->diagnostics);
 
     stg_secrets_check(w->next, errors);
+    if (is_good && json_array_size(errors) == 0)
+        want_key(w, errors);
     if (!is_good || json_array_size(errors) > 0) {
         json_t *all = list_diagnostics(&w->diagnostics, false);
 
@@ -398,8 +416,8 @@ static void changed(void *ctx, stg_target_changed how, const char *why)
         refuse(w, 409, "%s", why);
     else if (how == STG_TARGET_UNCERTAIN)
         refuse(w, 503,
-               "the hub is stopping: the change may have been made or not; ask "
-               "again when it is back");
+               "the hub is stopping, or its store is full: the change may have "
+               "been made or not; ask again when it is back");
     else if (w->way == REMOVE)
         answer_removed(w);
     else

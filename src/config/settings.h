@@ -249,9 +249,11 @@ typedef struct stg_settings {
     stg_ns drain;                 /* of attempts, after a stop: up to 1 d */
     stg_letters_settings letters; /* copies of dead letters */
     stg_dead_options dead;        /* what is kept of them */
-    const char *audit;            /* a file for what was changed by calls */
-    stg_resolver resolver;        /* of the names of targets */
-    stg_egress egress;            /* where targets may be */
+    const char *secrets_key; /* a file of keys (store/seal.h); NULL: none, or a
+                                credential of the service */
+    const char *audit;       /* a file for what was changed by calls */
+    stg_resolver resolver;   /* of the names of targets */
+    stg_egress egress;       /* where targets may be */
     stg_log_settings log;
     stg_metrics_settings metrics;
     stg_trace_mode trace;

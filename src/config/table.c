@@ -233,6 +233,15 @@ static const stg_setting table[] = {
  .standard = "25%", .example = "10%", .is_fixed = true,
  .says = "How much of `store.quota` they may fill. With `store.full: refuse` "
          "none is evicted for room; and a PostgreSQL database has no quota."},
+{SECTION(STG_IN_HUB, "secrets"),
+ .says = "Secrets of targets that are added by API, in the store: docs/api.md."},
+{HUB("secrets.key", file, secrets_key), .example = "secrets.key",
+ .is_fixed = true, .is_secret = true, .flag = "--secrets-key FILE",
+ .says = "File with the key that encrypts the settings of these targets in the "
+         "store; `openssl rand -hex 32` makes one. With several keys, a line "
+         "each, the first encrypts and all decrypt. Without this setting it is "
+         "the credential `stagger-secrets-key` that systemd gives the service; "
+         "and without a key a target with secrets is refused."},
 {HUB("audit", file, audit), .example = "/var/log/stagger/audit.log",
  .is_fixed = true,
  .says = "File that records every change made through the API: who, when, what."},

@@ -17,6 +17,7 @@
 #include "config/loading.h"
 #include "ingress/address.h"
 #include "ingress/token.h"
+#include "store/seal.h"
 
 enum { MIB_SHIFT = 20 };
 
@@ -75,6 +76,22 @@ static void check_tokens(stg_loading *l)
         stg_tokens_free(tokens);
     else
         stg_complain(l->c, place, "`listen.tokens`: %s", err.text);
+}
+
+/* The same of the file of keys. */
+static void check_secrets_key(stg_loading *l)
+{
+    const char *path = l->s->secrets_key;
+    stg_seal_keys *keys;
+    stg_error err;
+
+    if (path == NULL || l->c->mistakes > 0)
+        return;
+    if (stg_seal_keys_load(&keys, path, &err) == STG_OK)
+        stg_seal_keys_free(keys);
+    else
+        stg_complain(l->c, stg_load_hub_place(l, "secrets.key"),
+                     "`secrets.key`: %s", err.text);
 }
 
 static void check_connections(stg_loading *l)
@@ -387,6 +404,7 @@ void stg_validate(stg_loading *l)
     stg_load_check_listen_tls(l);
     check_connections(l);
     check_tokens(l);
+    check_secrets_key(l);
     check_ordered(l);
     check_memory(l);
     check_quota(l);

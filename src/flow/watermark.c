@@ -2,24 +2,27 @@
  * in memory, by where the lanes stand. */
 #include "flow/state.h"
 
-/* UINT64_MAX without lanes: then nothing is committed. */
+/* UINT64_MAX without lanes: then nothing is committed. Ends where nothing new is
+ * to be committed. */
 static uint64_t find_lowest(const stg_flow *f, const stg_partition *p)
 {
     uint64_t lowest = UINT64_MAX;
 
-    for (uint32_t i = 0; i < f->lane_capacity; i++)
+    for (uint32_t i = 0; i < f->lane_capacity && lowest > p->committed; i++)
         if (f->lanes[i] != NULL &&
             stg_lane_cursor_in(f->lanes[i], p)->durable < lowest)
             lowest = stg_lane_cursor_in(f->lanes[i], p)->durable;
     return lowest;
 }
 
-/* The number of the window that no lane is below. */
+/* The number of the window that no lane is below; the window's first, or less,
+ * where there is nothing to drop. */
 static uint64_t find_passed(const stg_flow *f, const stg_partition *p)
 {
     uint64_t passed = p->furthest;
 
-    for (uint32_t i = 0; i < f->lane_capacity; i++) {
+    for (uint32_t i = 0; i < f->lane_capacity && passed > p->window.first;
+         i++) {
         const stg_lane *l = f->lanes[i];
 
         if (l != NULL && !stg_lane_cursor_in(l, p)->is_catching_up &&

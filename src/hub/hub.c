@@ -185,7 +185,7 @@ stg_status stg_hub_begin_lane(stg_hub *h, stg_target *t, stg_error *err)
         return stg_target_refuse_memory(err);
     status = stg_flow_add_lane(h->flow, lane, &l, stg_deadlines_now(), err);
     if (status != STG_OK)
-        h->targets.by_lane[lane] = NULL;
+        stg_targets_unput(&h->targets, t);
     return status;
 }
 
@@ -369,6 +369,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         status =
             stg_lane_policy_read(&h->policy, NULL, o->target_count, 0, 0, err);
     if (status == STG_OK)
+        status = stg_target_keys_open(h, err);
+    if (status == STG_OK)
         status = stg_client_new(&h->client, h->loop, err);
     h->handles += h->client != NULL;
     if (status == STG_OK)
@@ -483,6 +485,7 @@ void stg_hub_free(stg_hub *h)
     stg_hub_source_free(h);
     stg_target_changes_free(h);
     stg_targets_free(&h->targets);
+    stg_seal_keys_free(h->keys);
     if (h->calls_part != NULL)
         h->calls->free(h->calls_part);
     stg_settings_free(h->settings);

@@ -12,6 +12,7 @@
  *     target_control.c    pause, resume, forget, probe
  *     target_change.c     targets that calls add, change and remove
  *     target_stored.c     those of them that the store has
+ *     target_seal.c       and how it keeps their settings
  *     measure.c   facts for the metrics
  *     history.c   what targets did in the last hour
  *     recent.c    their last attempts */
@@ -25,6 +26,7 @@
 #include "hub/hub.h"
 #include "hub/parts.h"
 #include "metrics/metrics.h"
+#include "store/seal.h"
 
 /* A lane that is being forgotten. */
 typedef struct stg_forgetting stg_forgetting;
@@ -73,6 +75,8 @@ struct stg_hub {
     void *calls_part;           /* NULL: not opened yet */
     stg_forgetting *forgetting; /* one after the other */
     stg_target_change *changes; /* of targets by calls, that have not ended */
+    stg_seal_keys *keys;        /* of their settings in the store; NULL: none */
+    uint64_t rekeying, rekeyed; /* rows that get the first key: on their way */
     uint64_t dead_before;       /* rows, when the hub was opened */
 
     /* -- the shell */
@@ -228,6 +232,24 @@ stg_status stg_target_changes_open(stg_hub *h, stg_error *err);
 /* For stg_store_options: other hubs were called. */
 void stg_target_changes_seen(void *hub, const stg_target_row *rows,
                              size_t count);
+
+/* -- target_seal.c --------------------------------------------------------- */
+
+/* Loads the keys that the settings name, or a credential of the service. */
+stg_status stg_target_keys_open(stg_hub *h, stg_error *err);
+
+/* What the store is to keep of a target's settings, to be freed; NULL: no
+ * memory. */
+char *stg_target_seal(const stg_hub *h, const char *name, const char *text);
+
+/* The settings that a row has, to be freed. Returns STG_INVALID with words where
+ * they cannot be decrypted. */
+stg_status stg_target_unseal(const stg_hub *h, const stg_target_row *row,
+                             char **text, stg_error *err);
+
+/* Writes the row again where it is not encrypted with the first key; text: what
+ * it says. */
+void stg_target_rekey(stg_hub *h, const stg_target_row *row, const char *text);
 
 /* -- target_change.c: all of them ------------------------------------------ */
 

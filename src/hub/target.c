@@ -137,6 +137,13 @@ stg_target *stg_target_new(const char *name, const char *url)
     return NULL;
 }
 
+/* Also where it is there already. False: no memory. */
+static bool add_name(stg_targets *t, const stg_target *target)
+{
+    return stg_text_table_add(&t->names, target->name,
+                              (size_t)(uintptr_t)target, NULL);
+}
+
 /* NULL: no memory. The list grows even if the target could not be made, which
  * does no harm. */
 static stg_target *add(stg_targets *t, const char *name, const char *url)
@@ -146,7 +153,7 @@ static stg_target *add(stg_targets *t, const char *name, const char *url)
 
     if (all != NULL)
         t->all = all;
-    if (target == NULL || all == NULL) {
+    if (target == NULL || all == NULL || !add_name(t, target)) {
         if (target != NULL)
             stg_target_free(target);
         return NULL;
@@ -270,8 +277,16 @@ bool stg_targets_put(stg_targets *t, stg_target *target, uint32_t lane)
         t->by_lane = grown;
         t->lanes = lanes;
     }
+    if (!add_name(t, target))
+        return false;
     t->by_lane[lane] = target;
     return true;
+}
+
+void stg_targets_unput(stg_targets *t, stg_target *target)
+{
+    stg_text_table_remove(&t->names, target->name);
+    t->by_lane[target->lane] = NULL;
 }
 
 typedef struct search {
@@ -325,9 +340,10 @@ bool stg_targets_insert(stg_targets *t, stg_target *target)
 {
     stg_target **all = realloc(t->all, (t->count + 1) * sizeof(stg_target *));
 
-    if (all == NULL)
+    if (all != NULL)
+        t->all = all;
+    if (all == NULL || !add_name(t, target))
         return false;
-    t->all = all;
     memmove(&all[t->known + 1], &all[t->known],
             (t->count - t->known) * sizeof(stg_target *));
     all[t->known++] = target;
@@ -355,10 +371,11 @@ void stg_targets_move(stg_targets *t, stg_target *target, bool has_settings)
 
 stg_target *stg_targets_named(const stg_targets *t, const char *name)
 {
-    for (size_t i = 0; i < t->count; i++)
-        if (strcmp(t->all[i]->name, name) == 0)
-            return t->all[i];
-    return NULL;
+    size_t number;
+
+    if (!stg_text_table_find(&t->names, name, &number))
+        return NULL;
+    return (stg_target *)(uintptr_t)number;
 }
 
 void stg_targets_remove(stg_targets *t, stg_target *target)
@@ -373,7 +390,7 @@ void stg_targets_remove(stg_targets *t, stg_target *target)
             (t->count - i - 1) * sizeof(stg_target *));
     t->count--;
     t->changes++;
-    t->by_lane[target->lane] = NULL;
+    stg_targets_unput(t, target);
     stg_target_free(target);
 }
 
@@ -392,4 +409,5 @@ void stg_targets_free(stg_targets *t)
         stg_target_free(t->all[i]);
     free(t->all);
     free(t->by_lane);
+    stg_text_table_free(&t->names);
 }

@@ -8,6 +8,7 @@
 
 #include <stagger/ns.h>
 
+#include "base/hash.h"
 #include "config/targets.h"
 #include "http/client.h"
 #include "hub/hub.h"
@@ -97,6 +98,7 @@ typedef struct stg_targets {
     uint64_t changes;     /* of `all`: one came, or went, or moved */
     stg_target **by_lane; /* NULL: no such lane */
     size_t lanes;
+    stg_text_table names; /* of all: the number is the target's address */
 } stg_targets;
 
 /* Its state as it is shown, of STG_TARGET_STATES. */
@@ -132,6 +134,9 @@ stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
 /* The lane is the target's. False: there is no memory. */
 bool stg_targets_put(stg_targets *t, stg_target *target, uint32_t lane);
 
+/* Undoes that, before the target is in the list, and its caller frees it. */
+void stg_targets_unput(stg_targets *t, stg_target *target);
+
 /* NULL: there is none. */
 static inline stg_target *stg_targets_at(const stg_targets *t, uint32_t lane)
 {
@@ -145,7 +150,7 @@ bool stg_targets_insert(stg_targets *t, stg_target *target);
 /* One that only the store knew gets settings, or one loses them. */
 void stg_targets_move(stg_targets *t, stg_target *target, bool has_settings);
 
-/* That of the name; NULL: there is none. Looks at each of them. */
+/* That of the name; NULL: there is none. */
 stg_target *stg_targets_named(const stg_targets *t, const char *name);
 
 /* Frees one that only the store knew: its lane is no more. */

@@ -19,6 +19,7 @@ struct stg_target_change {
     uint64_t version;
     stg_target_changed_fn *done; /* NULL: nobody waits */
     void *ctx;
+    stg_error why; /* it is refused, while its row is taken back */
     char name[STG_TARGET_NAME_MAX];
 };
 
@@ -115,7 +116,7 @@ static stg_status add_lane(stg_hub *h, stg_target *t, stg_error *err)
     if (status != STG_OK || stg_targets_insert(&h->targets, t))
         return status;
     // Without a place in the list it is as one that was forgotten.
-    h->targets.by_lane[t->lane] = NULL;
+    stg_targets_unput(&h->targets, t);
     stg_flow_remove(h->flow, t->lane, stg_deadlines_now());
     return stg_target_refuse_memory(err);
 }
@@ -277,19 +278,51 @@ static bool ends(stg_target_change *c, stg_target_write how, uint64_t version)
     return true;
 }
 
+/* A row that another hub has changed since is its own. */
+static void taken_back(void *ctx, stg_target_write how, uint64_t version)
+{
+    stg_target_change *c = ctx;
+    stg_target *t = stg_targets_named(&c->hub->targets, c->name);
+
+    if (how == STG_TARGET_WRITTEN && stg_target_is_added(t))
+        t->added.version = version;
+    if (how == STG_TARGET_FULL)
+        end(c, STG_TARGET_UNCERTAIN, "");
+    else
+        end(c, STG_TARGET_REFUSED, c->why.text);
+}
+
+/* What was written cannot be made: the settings that it was checked with have
+ * changed, or a file that it names. The row becomes what it was, or goes, so that
+ * the next start finds what the hub has now. */
+static void take_back(stg_target_change *c)
+{
+    stg_hub *h = c->hub;
+    const stg_target *t = stg_targets_named(&h->targets, c->name);
+    bool was_there = stg_target_is_added(t);
+    char *sealed =
+        was_there ? stg_target_seal(h, c->name, t->added.text) : NULL;
+
+    if (was_there && sealed == NULL)
+        end(c, STG_TARGET_UNCERTAIN, "");
+    else
+        stg_store_write_target(h->store, c->name, sealed, c->version,
+                               taken_back, c);
+    free(sealed);
+}
+
 /* The row is written. A new lane's beginning is to be durable, too, before it is
  * told: what is published from then on is for the target. */
 static void written(void *ctx, stg_target_write how, uint64_t version)
 {
     stg_target_change *c = ctx;
     stg_target *made;
-    stg_error err;
 
     if (ends(c, how, version))
         return;
     if (stg_target_change_apply(c->hub, c->name, c->text, version, &made,
-                                &err) != STG_OK)
-        end(c, STG_TARGET_REFUSED, err.text);
+                                &c->why) != STG_OK)
+        take_back(c);
     else if (made != NULL)
         made->change = c;
     else
@@ -310,6 +343,7 @@ stg_status stg_hub_write_target(stg_hub *h, const char *name, const char *text,
                                 void *ctx, stg_error *err)
 {
     stg_target_change *c;
+    char *sealed;
     stg_status status =
         stg_target_change_may(h, stg_targets_named(&h->targets, name), err);
 
@@ -317,13 +351,15 @@ stg_status stg_hub_write_target(stg_hub *h, const char *name, const char *text,
         return status;
     if (stg_hub_is_stopping(h))
         return stg_hub_refuse(err, STG_IO, "the hub is stopping");
-    c = begin(h, name, text);
-    if (c == NULL)
-        return stg_target_refuse_memory(err);
-    c->done = done;
-    c->ctx = ctx;
-    stg_store_write_target(h->store, name, text, expected, written, c);
-    return STG_OK;
+    sealed = stg_target_seal(h, name, text);
+    c = sealed == NULL ? NULL : begin(h, name, text);
+    if (c != NULL) {
+        c->done = done;
+        c->ctx = ctx;
+        stg_store_write_target(h->store, name, sealed, expected, written, c);
+    }
+    free(sealed);
+    return c == NULL ? stg_target_refuse_memory(err) : STG_OK;
 }
 
 /* -- removing -------------------------------------------------------------- */

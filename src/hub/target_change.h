@@ -6,7 +6,8 @@
  * again. One change is the work of one target, however many there are.
  *
  * A change is checked, written to the store, then made: what is answered is
- * durable, and a restart finds it. A removal first writes that the target goes,
+ * durable, and a restart finds it. One that cannot be made any more, as a reload
+ * has come in between, is taken back from the store before it is refused. A removal first writes that the target goes,
  * so that one which a restart cuts short is carried on; the row goes last, when
  * all that waited is cancelled.
  *
@@ -22,8 +23,9 @@ typedef enum stg_target_changed {
     STG_TARGET_MADE,      /* durable, and in effect */
     STG_TARGET_OTHER,     /* it has another version than was expected */
     STG_TARGET_NO_ROOM,   /* the store is full */
-    STG_TARGET_REFUSED,   /* why says it; it is not in effect */
-    STG_TARGET_UNCERTAIN, /* the hub stops first: its next start shows it */
+    STG_TARGET_REFUSED,   /* why says it; it is not in effect, nor stored */
+    STG_TARGET_UNCERTAIN, /* the hub stops first, or the store has no room to
+                             take it back: the next start shows it */
 } stg_target_changed;
 
 /* why: "" but for STG_TARGET_REFUSED. */
@@ -35,6 +37,10 @@ typedef void stg_target_changed_fn(void *ctx, stg_target_changed how,
  * says, or what is made of its URL; "": it has none. */
 bool stg_hub_check_target(const stg_hub *h, const char *text,
                           char name[STG_TARGET_NAME_MAX], stg_diagnostics *c);
+
+/* Whether the store keeps settings of targets encrypted: secrets are to be
+ * refused where it does not. */
+bool stg_hub_has_secrets_key(const stg_hub *h);
 
 /* Adds the target, or gives it other settings. expected: the version that it has
  * now; 0: it is not there. text was loaded by stg_settings_load_target(), and has

@@ -27,10 +27,14 @@ struct stg_forgetting {
 
 stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i)
 {
-    for (*i = 0; *i < h->targets.count; ++*i)
-        if (strcmp(h->targets.all[*i]->name, name) == 0)
-            return STG_OK;
-    return STG_NOT_FOUND;
+    const stg_target *t = stg_targets_named(&h->targets, name);
+
+    if (t == NULL)
+        return STG_NOT_FOUND;
+    // From the end, for one that was added just now is there.
+    for (*i = h->targets.count - 1; h->targets.all[*i] != t;)
+        --*i;
+    return STG_OK;
 }
 
 /* NULL: there is none, or it is too late; *status says which. */

@@ -17,8 +17,9 @@ typedef struct opening {
     stg_error *err;
 } opening;
 
-static stg_status open_row(stg_hub *h, const stg_target_row *row,
-                           stg_error *err)
+/* text: the settings that the row has. */
+static stg_status open_text(stg_hub *h, const stg_target_row *row,
+                            const char *text, stg_error *err)
 {
     const stg_target *there = stg_targets_named(&h->targets, row->name);
     stg_target *t;
@@ -34,8 +35,8 @@ static stg_status open_row(stg_hub *h, const stg_target_row *row,
     t = stg_target_new(row->name, "");
     if (t == NULL)
         return stg_target_refuse_memory(err);
-    status = stg_target_added_load(&t->added, h->settings, row->settings,
-                                   row->version, err);
+    status =
+        stg_target_added_load(&t->added, h->settings, text, row->version, err);
     if (status == STG_OK) {
         t->settings = &t->added.settings->targets[0];
         free(t->url);
@@ -51,6 +52,21 @@ static stg_status open_row(stg_hub *h, const stg_target_row *row,
     if (t->endpoint != NULL)
         stg_endpoint_free(t->endpoint);
     stg_target_free(t);
+    return status;
+}
+
+static stg_status open_row(stg_hub *h, const stg_target_row *row,
+                           stg_error *err)
+{
+    char *text;
+    stg_status status = stg_target_unseal(h, row, &text, err);
+
+    if (status != STG_OK)
+        return status;
+    status = open_text(h, row, text, err);
+    if (status == STG_OK)
+        stg_target_rekey(h, row, text);
+    free(text);
     return status;
 }
 
@@ -90,14 +106,19 @@ static void seen(stg_hub *h, const stg_target_row *row)
     stg_target *t = stg_targets_named(&h->targets, row->name), *made;
     stg_error err;
     stg_status status;
+    char *text;
 
     if (*row->settings == '\0') {
         if (stg_target_is_added(t))
             stg_target_change_drop(h, t, row->version);
         return;
     }
-    status = stg_target_change_apply(h, row->name, row->settings, row->version,
-                                     &made, &err);
+    status = stg_target_unseal(h, row, &text, &err);
+    if (status == STG_OK) {
+        status = stg_target_change_apply(h, row->name, text, row->version,
+                                         &made, &err);
+        free(text);
+    }
     if (status != STG_OK && status != STG_NOT_FOUND)
         STG_LOG(h->log, STG_LOG_WARN, "target-refused",
                 stg_field_text("target", row->name),

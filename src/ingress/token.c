@@ -6,29 +6,24 @@
  * by mistake. Also the words of roles. */
 #include "ingress/token.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
 #include "base/digits.h"
-#include "host/process.h"
+#include "host/secret_file.h"
 
 enum {
     HASH_SIZE = 32,
     TOKEN_MIN = 16, /* shorter ones can be guessed */
     TOKEN_MAX = 512,
     RANDOM_SIZE = 32,
-    FILE_MAX = 1 << 20, /* of comments, most of it */
 };
 
 struct stg_tokens {
@@ -222,81 +217,19 @@ stg_status stg_tokens_parse(stg_tokens **tokens, stg_span text,
 
 /* -- the file ---------------------------------------------------------------- */
 
-/* Of the file that is open: the path may lead to another one by now. */
-static stg_status check_file(int fd, const char *path, stg_error *err)
-{
-    struct stat s;
-
-    if (fstat(fd, &s) != 0)
-        return refuse(err, STG_IO, path, 0, "%s", strerror(errno));
-    if (S_ISDIR(s.st_mode))
-        return refuse(err, STG_INVALID, path, 0, "it is a directory");
-    if (!stg_file_is_private(&s))
-        return refuse(err, STG_INVALID, path, 0,
-                      "others than the hub may use it (mode %03o); to "
-                      "keep it for its owner: chmod 600 %.80s",
-                      (unsigned)(s.st_mode & 0777), path);
-    return STG_OK;
-}
-
-static stg_status read_file(int fd, const char *path, char *text, size_t *size,
-                            stg_error *err)
-{
-    ssize_t got;
-
-    *size = 0;
-    do {
-        got = read(fd, text + *size, FILE_MAX - *size);
-        if (got < 0 && errno != EINTR)
-            return refuse(err, STG_IO, path, 0, "%s", strerror(errno));
-        *size += got > 0 ? (size_t)got : 0;
-    } while (got != 0 && *size < FILE_MAX);
-    if (*size == FILE_MAX)
-        return refuse(err, STG_INVALID, path, 0, "more than %d bytes",
-                      FILE_MAX);
-    return STG_OK;
-}
-
 /* The text may have a token in it that was pasted by mistake: it is wiped. */
-static stg_status load(stg_tokens **tokens, int fd, const char *path,
-                       stg_error *err)
-{
-    stg_status status = check_file(fd, path, err);
-    char *text;
-    size_t size;
-
-    if (status != STG_OK)
-        return status;
-    text = malloc(FILE_MAX);
-    if (text == NULL)
-        return refuse(err, STG_IO, path, 0, "no memory");
-    status = read_file(fd, path, text, &size, err);
-    if (status == STG_OK)
-        status = stg_tokens_parse(tokens, (stg_span){text, size}, path, err);
-    OPENSSL_cleanse(text, FILE_MAX);
-    free(text);
-    return status;
-}
-
-/* Only a person can mend it. */
-static bool is_lasting(int error)
-{
-    return error == ENOENT || error == ENOTDIR || error == EACCES ||
-           error == ELOOP || error == ENAMETOOLONG;
-}
-
-/* O_NONBLOCK, so that a FIFO does not hold the hub up. */
 stg_status stg_tokens_load(stg_tokens **tokens, const char *path,
                            stg_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    stg_status status;
+    stg_error why;
+    char *text;
+    size_t size;
+    stg_status status = stg_secret_file_read(path, &text, &size, &why);
 
-    if (fd < 0)
-        return refuse(err, is_lasting(errno) ? STG_INVALID : STG_IO, path, 0,
-                      "%s", strerror(errno));
-    status = load(tokens, fd, path, err);
-    close(fd);
+    if (status != STG_OK)
+        return refuse(err, status, path, 0, "%s", why.text);
+    status = stg_tokens_parse(tokens, (stg_span){text, size}, path, err);
+    stg_secret_file_free(text, size);
     return status;
 }
 

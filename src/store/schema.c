@@ -12,8 +12,8 @@
  * was forgotten; its row stays. The url has no values of a query, which may be
  * secrets. begins: the first position that the lane was to see.
  *
- * targets: those that were added by calls: see target_rows.h. settings: JSON, with
- * secrets in it.
+ * targets: those that were added by calls: see target_rows.h. settings: JSON, or
+ * that encrypted (store/seal.h), where the hub has a key.
  *
  * messages: the queue. created_at in ms since 1970. filled_before: bytes of the
  * file that the messages before it have filled, about, those that are gone, too.
@@ -116,6 +116,7 @@ static const char tables[] =
     " name TEXT PRIMARY KEY,"
     " settings TEXT NOT NULL,"
     " version INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX targets_version ON targets (version);" // for the newest
 
     "CREATE TABLE messages ("
     " position INTEGER PRIMARY KEY,"

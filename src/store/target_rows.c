@@ -88,9 +88,9 @@ stg_status stg_store_target_rows(stg_store *s, stg_target_rows_fn *each,
 
 typedef struct writing {
     stg_store_request request;
-    char *name, *settings; /* NULL: the row goes */
+    const char *name, *settings; /* its own; settings NULL: the row goes */
     uint64_t expected, version;
-    bool differs;
+    bool keeps_version, differs;
     stg_target_written_fn *done;
     void *ctx;
 } writing;
@@ -162,7 +162,10 @@ static int write_target(stg_store_request *e, stg_store_writer *writer)
     w->differs = found != w->expected;
     if (rc != SQLITE_OK || w->differs)
         return rc;
-    rc = next_version(db, &w->version);
+    if (w->keeps_version)
+        w->version = found;
+    else
+        rc = next_version(db, &w->version);
     return rc == SQLITE_OK ? write_row(db, w) : rc;
 }
 
@@ -183,32 +186,51 @@ static void free_writing(stg_store_request *e)
 {
     writing *w = writing_of(e);
 
-    free(w->name);
-    free(w->settings);
+    free((void *)(uintptr_t)w->name);
+    free((void *)(uintptr_t)w->settings);
     free(w);
+}
+
+/* w: what is not the request's; its texts are copied. */
+static void send_copy(stg_store *s, writing what)
+{
+    writing *w = stg_store_new_request(s, sizeof *w);
+    bool has_settings = what.settings != NULL;
+
+    if (w == NULL)
+        return;
+    *w = what;
+    w->request = (stg_store_request){
+        .write = write_target, .tell = tell_written, .free = free_writing};
+    w->name = stg_store_copy(what.name);
+    w->settings = has_settings ? stg_store_copy(what.settings) : NULL;
+    if (w->name == NULL || (has_settings && w->settings == NULL)) {
+        free_writing(&w->request);
+        stg_store_lack_memory(s);
+        return;
+    }
+    stg_store_request_send(s, &w->request);
 }
 
 void stg_store_write_target(stg_store *s, const char *name,
                             const char *settings, uint64_t expected,
                             stg_target_written_fn *done, void *ctx)
 {
-    writing *w = stg_store_new_request(s, sizeof *w);
+    send_copy(s, (writing){.name = name,
+                           .settings = settings,
+                           .expected = expected,
+                           .done = done,
+                           .ctx = ctx});
+}
 
-    if (w == NULL)
-        return;
-    *w = (writing){.request = {.write = write_target,
-                               .tell = tell_written,
-                               .free = free_writing},
-                   .name = stg_store_copy(name),
-                   .settings =
-                       settings == NULL ? NULL : stg_store_copy(settings),
-                   .expected = expected,
-                   .done = done,
-                   .ctx = ctx};
-    if (w->name == NULL || (settings != NULL && w->settings == NULL)) {
-        free_writing(&w->request);
-        stg_store_lack_memory(s);
-        return;
-    }
-    stg_store_request_send(s, &w->request);
+void stg_store_rewrite_target(stg_store *s, const char *name,
+                              const char *settings, uint64_t version,
+                              stg_target_written_fn *done, void *ctx)
+{
+    send_copy(s, (writing){.name = name,
+                           .settings = settings,
+                           .expected = version,
+                           .keeps_version = true,
+                           .done = done,
+                           .ctx = ctx});
 }

@@ -1,6 +1,6 @@
 /* target_rows.h - targets that were added by calls: a row each, which has the
- * target's settings as they were written, in JSON. What is in that text is the
- * hub's; the store keeps it.
+ * target's settings, in JSON or encrypted. What is in that text is the hub's; the
+ * store keeps it.
  *
  * A version is a number that rises with each write of any row, and is about the
  * time of the write in nanoseconds since 1970: no two texts of a name have the
@@ -39,6 +39,12 @@ typedef void stg_target_written_fn(void *ctx, stg_target_write how,
 void stg_store_write_target(stg_store *s, const char *name,
                             const char *settings, uint64_t expected,
                             stg_target_written_fn *done, void *ctx);
+
+/* Other settings for the row of this version, which stays its version, for they
+ * say the same: they were encrypted with another key. done as above. */
+void stg_store_rewrite_target(stg_store *s, const char *name,
+                              const char *settings, uint64_t version,
+                              stg_target_written_fn *done, void *ctx);
 
 /* -- for the store --------------------------------------------------------- */
 

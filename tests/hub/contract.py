@@ -810,7 +810,11 @@ class Changing(Api):
 
     def test_targets_of_calls(self):
         url = self.leaf().url("/in?key=hush")
-        hub = self.hub("--to", f"a={self.leaf().url()}")
+        key = os.path.join(self.folder, "secrets.key")
+        with open(key, "w") as file:
+            file.write("0f" * 32)
+        os.chmod(key, 0o600)
+        hub = self.hub("--to", f"a={self.leaf().url()}", "--secrets-key", key)
         dry = self.good(hub, "addTarget", body={"name": "b", "url": url},
                         query="?dry-run=true")
         self.assertEqual(dry["change"], "add")

@@ -57,6 +57,7 @@ static const char tables[] =
     " name TEXT PRIMARY KEY,"
     " settings TEXT NOT NULL,"
     " version BIGINT NOT NULL);"
+    "CREATE INDEX targets_version ON targets (version);" // for the newest
 
     "CREATE TABLE partitions ("
     " number INTEGER PRIMARY KEY,"
