@@ -200,18 +200,15 @@ static bool add_target(stg_settings *s, const char *text)
     return t->name != NULL;
 }
 
-/* After all other options, for a target is a copy of the defaults. */
+/* After all other options, for a target is a copy of the defaults. None: calls
+ * add them. */
 static int add_targets(const hub_options *o)
 {
     for (size_t i = 0; i < o->flag_count; i++)
         if (o->flags[i].setting->kind == &stg_kind_targets &&
             !add_target(o->settings, o->flags[i].text))
             return fail("out of memory");
-    if (o->settings->target_count > 0)
-        return 0;
-    stg_options_complain(who, "expected a target: --to URL");
-    fputs("See stagger hub --help.\n", stderr);
-    return STG_EXIT_USAGE;
+    return 0;
 }
 
 /* Warnings are kept for the log; mistakes end it here. */

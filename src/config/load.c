@@ -156,7 +156,8 @@ static void want_needed(stg_loading *l)
         stg_complain(
             l->c, nowhere,
             "there are no `targets`; expected `targets:`, and a list of "
-            "`- {name: NAME, url: URL}`");
+            "`- {name: NAME, url: URL}`, or `targets: []` where calls add "
+            "them");
 }
 
 /* -- the file -------------------------------------------------------------- */

@@ -37,6 +37,11 @@ json_t *stg_schema_either(json_t *a, json_t *b)
     return json_pack("{s[oo]}", "anyOf", a, b);
 }
 
+json_t *stg_schema_array(json_t *items)
+{
+    return json_pack("{ss so}", "type", "array", "items", items);
+}
+
 json_t *stg_schema_list(json_t *items)
 {
     return json_pack("{ss so si}", "type", "array", "items", items, "minItems",

@@ -417,6 +417,7 @@ static void take_share(stg_settings *s)
     for (size_t i = 0; i < s->target_count; i++)
         if (stg_shard_has(&s->shard, s->targets[i].name))
             s->targets[count++] = s->targets[i];
+    s->targets_elsewhere = s->target_count - count;
     s->target_count = count;
 }
 

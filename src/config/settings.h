@@ -265,6 +265,7 @@ typedef struct stg_settings {
     stg_target_settings defaults; /* of each target; no name, no URL */
     stg_target_settings *targets;
     size_t target_count;
+    size_t targets_elsewhere; /* of other shards; they were left out */
 
     struct stg_settings_inside *inside; /* its memory, and its places */
 } stg_settings;

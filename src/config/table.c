@@ -317,8 +317,9 @@ static const stg_setting table[] = {
  target_count),
  .is_needed = true, .flag = "-t, --to [NAME=]URL",
  .example = "[{name: shop, url: https://shop.example/in}]",
- .says = "The targets, one or more. Every message goes to every target, except "
-         "for what `match` leaves out."},
+ .says = "The targets. Every message goes to every target, except for what "
+         "`match` leaves out. `[]`: all of them are added by API "
+         "(docs/api.md)."},
 {SECTION(STG_IN_HUB, "alerts"),
  .says = "Which alerts are sent, to whom, and how often."},
 /* -- a target -------------------------------------------------------------- */

@@ -23,14 +23,13 @@ static stg_status check(const stg_hub_options *hub, stg_error *err)
 {
     const stg_settings *o = hub->settings;
 
-    if (o->target_count == 0 && o->shard.mode == STG_SHARD_TARGETS)
+    if (o->target_count == 0 && o->targets_elsewhere > 0 &&
+        o->shard.mode == STG_SHARD_TARGETS)
         return stg_hub_refuse(err, STG_INVALID,
                               "there is no target whose name falls to shard "
                               "%" PRIu32 " of %" PRIu32
                               "; expected fewer shards",
                               o->shard.index, o->shard.count);
-    if (o->target_count == 0)
-        return stg_hub_refuse(err, STG_INVALID, "there is no target");
     if (o->memory_max < MEMORY_LEAST || o->memory_max > MEMORY_MOST)
         return stg_hub_refuse(err, STG_INVALID,
                               "memory: expected 8 MiB to 1 TiB");

@@ -1,10 +1,11 @@
 /* Connects the ingress to the store: passes the settings on as the ingress'
  * options, appends what is published, and says why the hub is not ready.
  *
- * Two reasons are told apart: `missing` (the store has failed, the hub is
+ * Three reasons are told apart: `missing` (the store has failed, the hub is
  * stopping) refuses every message; `unready` (the store is full or away) only
- * shows at /readyz, while each message is still tried. All on the loop's
- * thread. */
+ * shows at /readyz, while each message is still tried; `unwanted` (there is no
+ * target) refuses messages, and the hub is ready, for the first target comes by
+ * a call. All on the loop's thread. */
 #include "hub/parts.h"
 
 #include <string.h>
@@ -66,6 +67,16 @@ static const char *unready_of(const stg_hub *h)
                : NULL;
 }
 
+/* A message that nobody gets is not taken: who published it would believe that
+ * it was sent. */
+static const char *unwanted_of(const stg_hub *h)
+{
+    return h->targets.count > 0
+               ? NULL
+               : "there is no target; the first one is added by POST "
+                 "/v1/targets, or stagger targets add";
+}
+
 static const char *find_missing(void *ctx)
 {
     const stg_intake *in = ctx;
@@ -80,11 +91,20 @@ static const char *find_unready(void *ctx)
     return unready_of(in->hub);
 }
 
+static const char *find_unwanted(void *ctx)
+{
+    const stg_intake *in = ctx;
+
+    return unwanted_of(in->hub);
+}
+
 const char *stg_intake_missing(const stg_hub *h)
 {
     const char *missing = missing_of(h);
 
-    return missing != NULL ? missing : unready_of(h);
+    if (missing == NULL)
+        missing = unready_of(h);
+    return missing != NULL ? missing : unwanted_of(h);
 }
 
 static const stg_tls_names tls_names = {
@@ -129,6 +149,7 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
     i.files = stg_client_files(hub->client);
     i.missing = find_missing;
     i.unready = find_unready;
+    i.unwanted = find_unwanted;
     i.ctx = in;
     i.log = hub->log;
     status = stg_ingress_open(&in->ingress, hub->loop, &i, err);

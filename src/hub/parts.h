@@ -114,7 +114,7 @@ void stg_intake_stop(stg_intake *in);
 /* Closes it, stopped or not; closed is called if it was open. */
 void stg_intake_close(stg_intake *in, void (*closed)(void *ctx), void *ctx);
 
-/* Why the hub takes no messages now; NULL: it does. For /readyz and status. */
+/* Why the hub takes no messages now; NULL: it does. For status. */
 const char *stg_intake_missing(const stg_hub *h);
 
 /* Messages taken so far. */

@@ -52,6 +52,9 @@ void stg_tell_ready(const stg_hub *h, const char *store)
     STG_LOG(h->log, STG_LOG_INFO, "ready", stg_field_text("listen", address),
             stg_field_text("store", store),
             stg_field_number("targets", h->targets.known));
+    if (h->targets.known == 0)
+        STG_LOG(h->log, STG_LOG_INFO, "no-targets",
+                stg_field_text("next", "stagger targets add NAME --url URL"));
     tell_policies(h);
 }
 

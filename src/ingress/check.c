@@ -383,6 +383,8 @@ static bool check_room(stg_caller *c)
     if (!stg_request_is_published(c))
         return true;
     missing = o->missing == NULL ? NULL : o->missing(o->ctx);
+    if (missing == NULL && o->unwanted != NULL)
+        missing = o->unwanted(o->ctx);
     if (missing != NULL)
         return stg_problem_set(&c->problem, 503, 0, "%s", missing);
     if (g->view.waiting >= o->waiting_max)

@@ -70,10 +70,12 @@ typedef struct stg_ingress_options {
     const char *(*missing)(void *ctx);
     /* The same of /readyz alone: what is published is tried. May be NULL. */
     const char *(*unready)(void *ctx);
+    /* The same of what is published alone: the hub is ready. May be NULL. */
+    const char *(*unwanted)(void *ctx);
     stg_files
         *files;   /* shared with the connections to targets; kept. NULL: they
                          are the ingress's alone */
-    void *ctx;    /* of these three */
+    void *ctx;    /* of these four */
     stg_log *log; /* kept; may be NULL */
 } stg_ingress_options;
 

@@ -246,6 +246,8 @@ class Words(unittest.TestCase):
             words = command.split()
             if command == "send": # it would wait for a hub that is not there
                 words.append("--policy=attempts=1")
+            if command == "hub": # it would serve without targets
+                words.append("--to=http://")
             yield from ([*words, "%s"], [*words, "--%s"], [*words, "-%s"])
             for option in options_of(command):
                 if option not in ("help", "log", "html", "svg", "csv"):

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import threading
+import urllib.request
 
 import case
 import kafka_case
@@ -273,6 +274,31 @@ targets: [{{name: b, url: "{b.url()}"}}]
         self.assertIn("Kafka", str(refused.exception))
 
     # -- commits
+
+    def test_without_targets_it_reads_nothing_until_there_is_one(self):
+        broker = self.mock(t=2)
+        a = self.leaf()
+        hub = self.hub_of(f"""
+source: "{broker.url("t")}"
+store: {{path: hub.db}}
+listen: {{address: 127.0.0.1:0}}
+targets: []
+""")
+        hub.event("no-targets")
+        self.await_partitions(hub, count=2)
+        broker.produce("t", {p: [b"first"] for p in range(2)})
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/targets", method="POST",
+            data=json.dumps({"name": "a", "url": a.url()}).encode(),
+            headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            self.assertEqual(answer.status, 201)
+        broker.produce("t", {p: [b"a"] * 5 for p in range(2)})
+        self.assertEqual(collections.Counter(r.body for r in a.wait(12)),
+                         {b"first": 2, b"a": 10})
+        watcher = self.watch(broker, "t", 2)
+        watcher.wait({0: 6, 1: 6})
+        self.assertEqual(hub.stop(), 0)
 
     def test_no_commit_passes_what_is_not_settled(self):
         broker = self.mock(t=2)

@@ -114,9 +114,8 @@ class Writing(Targets):
         hub = self.start()
         got = self.good(200, hub, "GET", "/b")
         self.assertEqual((got.tag, got.json["state"]), (tag, "live"))
-        b.wait(20)
-        self.assertLessEqual(
-            ids, {r.one("idempotency-key") for r in b.receipts})
+        case.wait_for(lambda: ids <= {
+            r.one("idempotency-key") for r in list(b.receipts)}, "all ids")
 
     def test_put_replaces_and_patch_changes_some(self):
         first, second = self.leaf(), self.leaf()
@@ -543,6 +542,57 @@ headers: {{X-Key: hush}}
                                   code=2))
         hub.post(b"x")
         a.wait(2)
+
+
+class Nobody(Targets):
+    """A hub that starts without targets."""
+
+    def test_it_takes_messages_from_the_first_target_on(self):
+        hub = self.start({})
+        told = hub.event("no-targets")
+        self.assertEqual((told["level"], told["next"]), (
+            "info", "stagger targets add NAME --url URL"))
+        self.assertEqual(self.get(hub, "/readyz"), (200, b"ready\n"))
+        producer = self.kept(hub.producer())
+        refused = self.refused_post(producer)
+        self.assertIn(b"there is no target; the first one is added by",
+                      refused.body)
+        self.assertIn(b"there is no target;", self.get(hub, "/v1/status")[1])
+        leaves = []
+        for round in range(2):
+            leaves.append(self.leaf())
+            self.good(201, hub, "POST",
+                      body={"name": "b", "url": leaves[-1].url()})
+            for i in range(20):
+                producer.post(b"%d" % i)
+            leaves[-1].wait(20)
+            self.good(200, hub, "DELETE", "/b?waiting=cancel")
+            self.refused_post(producer)
+        self.assertEqual(len(leaves[0].receipts), 20)
+        self.good(201, hub, "POST", body={"name": "c",
+                                          "url": leaves[0].url()})
+        hub.kill()
+        hub = self.start()
+        hub.post(b"last")
+        leaves[0].wait(21)
+        case.wait_for(lambda: self.rows("SELECT * FROM messages") == [],
+                      "nothing left in the queue")
+        self.assertEqual(hub.stop(), 0)
+        hub = self.hub("--secrets-key", self.keys)  # no file, and no --to
+        self.assertEqual(self.names(hub), {"c": "call"})
+
+    def refused_post(self, producer):
+        with self.assertRaises(case.Refused) as refused:
+            producer.post(b"nobody")
+        self.assertEqual(refused.exception.status, 503)
+        return refused.exception
+
+    def get(self, hub, path):
+        c = self.kept(http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                 timeout=PATIENCE))
+        c.request("GET", path)
+        answer = c.getresponse()
+        return answer.status, answer.read()
 
 
 class Many(Targets):

@@ -139,6 +139,7 @@ json_t *stg_schema_text(const char *pattern);
 json_t *stg_schema_number(uint64_t least, uint64_t most);
 json_t *stg_schema_scalar(void);
 json_t *stg_schema_either(json_t *a, json_t *b);
+json_t *stg_schema_array(json_t *items); /* that may be empty */
 json_t *stg_schema_list(json_t *items);
 json_t *stg_schema_one_or_list(const stg_setting *s);
 json_t *stg_schema_map(json_t *values);

@@ -81,26 +81,17 @@ static void load_target(stg_loading *l, const stg_yaml_node *n)
         t->place = places[name];
 }
 
-static void refuse_parts(stg_loading *l, const stg_setting *s,
-                         const stg_yaml_node *n)
-{
-    if (n->kind == STG_NODE_LIST && n->count == 0)
-        stg_complain(l->c, n->place,
-                     "`%s`: an empty list; expected one at least", s->path);
-    else
-        stg_load_refuse_kind(l, s, n);
-}
-
-/* What is no map is complained of, and leaves no gap in the targets. */
+/* What is no map is complained of, and leaves no gap in the targets. None at all
+ * are for a hub whose targets are added by calls. */
 static void load_targets(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n, void *base)
 {
     (void)base;
-    if (n->kind != STG_NODE_LIST || n->count == 0) {
-        refuse_parts(l, s, n);
+    if (n->kind != STG_NODE_LIST) {
+        stg_load_refuse_kind(l, s, n);
         return;
     }
-    l->targets = calloc(n->count, sizeof(stg_file_place *));
+    l->targets = calloc(n->count + 1, sizeof(stg_file_place *));
     if (l->targets == NULL) {
         stg_complain(l->c, nowhere, "out of memory");
         return;
@@ -160,7 +151,7 @@ static void load_receivers(stg_loading *l, const stg_setting *s,
 static json_t *schema_of_targets(const stg_setting *s)
 {
     (void)s;
-    return stg_schema_list(stg_schema_reference("target"));
+    return stg_schema_array(stg_schema_reference("target"));
 }
 
 static json_t *schema_of_receivers(const stg_setting *s)
