@@ -271,6 +271,61 @@ class Console(case.Case):
             self.assertIn("at most", page.evaluate("document.querySelector('figure svg[role]').ariaLabel"))
             self.look(page, name)
 
+    def call(self, hub, method, path, body):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/targets{path}", method=method, data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def test_the_settings_of_a_target_by_api_are_edited(self):
+        hub, well, _ = self.begin("--secrets-key", self.key())
+        self.call(hub, "POST", "", {"name": "new", "url": well.url("/in?key=hush"), "rate": "5/s",
+                                    "headers": {"X-Key": "hush"}})
+        page = self.open(hub, "targets/well")
+        page.wait("document.querySelector('.pairs')")
+        self.assertEqual(self.count_buttons(page, "Edit"), 0)
+        page = self.open(hub, "targets/new")
+
+        def write(**more):
+            page.wait("document.getElementById('settings')")
+            page.evaluate("{const text = document.getElementById('settings'); text.value = JSON.stringify("
+                          f"{{...JSON.parse(text.value), ...{json.dumps(more)}}}, null, 2)}}; 0")
+
+        def said(words):
+            page.wait(f"document.querySelector('dialog [role=status]').textContent.includes({json.dumps(words)})")
+
+        self.press(page, "Edit")
+        write(rate="5", tags={"<b>": "x"})
+        self.press(page, "Save", "dialog")
+        said("/rate `rate`: `5` is not a rate")
+        self.assertIn("422", page.complaints.pop())  # Chromium's own
+        self.look(page, "edit")
+        write(rate="6/s", tags={})
+        self.press(page, "Check", "dialog")
+        said("Would change: /rate")
+        self.call(hub, "PATCH", "/new", {"in-flight": 3})
+        self.press(page, "Save", "dialog")
+        said("it has changed since")
+        self.press(page, "Cancel", "dialog")
+        page.wait("!document.querySelector('dialog')")
+        self.press(page, "Edit")
+        write(rate="7/s")
+        self.press(page, "Save", "dialog")
+        page.wait("document.getElementById('said').textContent === 'new: saved'")
+        self.assertEqual(self.call(hub, "PATCH", "/new", {})["settings"], {
+            "name": "new", "url": well.url("/in?key=***"), "rate": "7/s", "in-flight": 3,
+            "headers": {"X-Key": "***"}})
+        hub.post(b"x")
+        self.assertEqual({r.headers.get("x-key", [None])[0] for r in well.wait(2)}, {None, "hush"})
+
+    def key(self):
+        path = os.path.join(self.folder, "secrets.key")
+        with open(path, "w") as file:
+            file.write("0f" * 32)
+        os.chmod(path, 0o600)
+        return path
+
     def test_the_token_decides_what_there_is_to_press(self):
         tokens = os.path.join(self.folder, "tokens")
         words = {}

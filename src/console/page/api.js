@@ -3,9 +3,10 @@
 const KEY = "stagger-token";
 
 export class Refused extends Error {
-  constructor(status, detail) {
+  constructor(status, detail, errors) {
     super(detail);
     this.status = status;
+    this.errors = errors ?? []; /* of settings: each with its pointer */
   }
 }
 
@@ -39,11 +40,23 @@ async function ask(path, options) {
   if (answer.ok)
     return answer;
   const problem = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, problem.detail ?? answer.statusText);
+  throw new Refused(answer.status, problem.detail ?? answer.statusText, problem.errors);
 }
 
 export async function get(path, signal) {
   return (await ask(path, {headers: headers(), signal})).json();
+}
+
+/* With its version, for put(). */
+export async function getTagged(path) {
+  const answer = await ask(path, {headers: headers()});
+  return {value: await answer.json(), tag: answer.headers.get("ETag")};
+}
+
+/* A text of JSON, over the version that was read. */
+export async function put(path, text, tag) {
+  return (await ask(path, {method: "PUT", body: text,
+                           headers: headers({"Content-Type": "application/json", "If-Match": tag})})).json();
 }
 
 export async function post(path, body) {

@@ -2,6 +2,7 @@
 import {follow, get, post, query} from "./api.js";
 import {makeChart} from "./chart.js";
 import {count, make, makePairs, makeTable, rate, span, time} from "./dom.js";
+import {editTarget} from "./edit.js";
 import {backlog, booksBalance, kindOfState, Rate, trouble} from "./state.js";
 
 const EVERY_MS = 2000;
@@ -100,11 +101,16 @@ function makeButtons(t, context, again) {
     location.hash = "#/";
   })}, "Forget");
 
+  const edit = make("button", {click: () => context.act(() => editTarget(path, t.name, () => {
+    context.say(`${t.name}: saved`);
+    again();
+  }))}, "Edit");
+
   if (!context.may("operate"))
     return null;
   return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed") : act("pause", "paused"),
               ["circuit-open", "shedding"].includes(t.state) ? act("probe", "a probe is sent", "Probe now") : null,
-              t.state === "orphaned" ? forget : null);
+              t.added_by === "call" ? edit : null, t.state === "orphaned" ? forget : null);
 }
 
 export function showTarget(context, name) {
@@ -176,7 +182,7 @@ export function showTarget(context, name) {
     facts.replaceChildren(factsOf(t, now));
     details.replaceChildren(detailsOf(t));
     /* A button under a finger stays: it is made anew only when it means another. */
-    const meaning = `${t.state} ${t.is_paused_by_call}`;
+    const meaning = `${t.state} ${t.is_paused_by_call} ${t.added_by}`;
     if (meaning !== drawn)
       buttons.replaceChildren(makeButtons(t, context, draw) ?? "");
     drawn = meaning;
