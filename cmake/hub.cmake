@@ -160,6 +160,7 @@ add_library(stagger_hub STATIC
     hub/hub.c
     hub/intake.c
     hub/measure.c
+    hub/receipts.c
     hub/recent.c
     hub/reload.c
     hub/service.c
@@ -231,6 +232,7 @@ add_library(stagger_hub STATIC
     store/queue.c
     store/ranges.c
     store/reader.c
+    store/receipts.c
     store/replay_job.c
     store/replay_range.c
     store/replay_write.c

@@ -184,17 +184,13 @@ static json_t *print_attempt(const stg_hub *h, const stg_recent_attempt *r)
 {
     stg_outcome o = {
         .fault = r->fault, .code_kind = r->code_kind, .code = r->code};
-    char id[STG_MESSAGE_ID_MAX], cause[STG_CAUSE_MAX];
-    bool is_good = r->fault == STG_FAULT_NONE;
-    json_t *json =
-        json_pack("{s:o,s:o,s:s,s:o,s:o,s:s?}", "ended_at",
-                  stg_json_time(stg_admin_wall_of(r->at)), "took_ms",
-                  stg_json_milliseconds(r->took), "message_id",
-                  stg_store_id(h->store, r->partition, r->position, id),
-                  "attempt", stg_json_count(r->number), "http_status",
-                  r->status == 0 ? json_null() : json_integer(r->status),
-                  "cause", is_good ? NULL : stg_outcome_cause(&o, cause));
+    char id[STG_MESSAGE_ID_MAX];
+    json_t *json = stg_admin_print_attempt(stg_admin_wall_of(r->at), r->took,
+                                           r->number, &o, r->status);
 
+    json_object_set_new(
+        json, "message_id",
+        json_string(stg_store_id(h->store, r->partition, r->position, id)));
     stg_json_add_bytes(json, "answer", (stg_span){r->answer, r->size});
     return json;
 }

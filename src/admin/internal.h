@@ -64,6 +64,11 @@ json_t *stg_json_count(uint64_t number);    /* the most is INT64_MAX */
 json_t *stg_json_time(stg_ns wall);         /* 0: null */
 json_t *stg_json_milliseconds(stg_ns time); /* 0: null */
 
+/* An attempt that has ended: when, by the wall clock; how long it took; its
+ * number; its answer's status, 0: none; and its cause, null of a success. */
+json_t *stg_admin_print_attempt(stg_ns ended_at, stg_ns took, uint64_t number,
+                                const stg_outcome *outcome, int status);
+
 /* Adds bytes as name, or where they are no UTF-8 as name_base64. Fails like
  * json_object_set_new(). */
 int stg_json_add_bytes(json_t *object, const char *name, stg_span bytes);

@@ -56,6 +56,20 @@ json_t *stg_json_milliseconds(stg_ns time)
     return time == 0 ? json_null() : json_real((double)thousandths / 1000.0);
 }
 
+json_t *stg_admin_print_attempt(stg_ns ended_at, stg_ns took, uint64_t number,
+                                const stg_outcome *outcome, int status)
+{
+    char cause[STG_CAUSE_MAX];
+
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:s?}", "ended_at", stg_json_time(ended_at),
+        "took_ms", stg_json_milliseconds(took), "attempt",
+        stg_json_count(number), "http_status",
+        status == 0 ? json_null() : json_integer(status), "cause",
+        outcome->fault == STG_FAULT_NONE ? NULL
+                                         : stg_outcome_cause(outcome, cause));
+}
+
 static json_t *base64_of(stg_span bytes)
 {
     size_t size = stg_base64_size(bytes.size);

@@ -170,6 +170,7 @@ bool stg_admin_is_id(const char *id)
 }
 
 typedef struct page {
+    const stg_admin *admin;
     stg_ask *ask;
     size_t from, limit;
 } page;
@@ -193,19 +194,51 @@ static const char *state_of(const stg_delivery_status *f)
     return "unknown";
 }
 
-static json_t *print_delivery(const stg_delivery_status *f)
+static json_t *print_receipts(const stg_message_status *m, uint32_t lane)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < m->receipt_count; i++) {
+        const stg_receipt *r = &m->receipts[i];
+        stg_outcome o = {
+            .fault = r->fault, .code_kind = r->code_kind, .code = r->code};
+
+        if (r->lane == lane)
+            json_array_append_new(
+                list, stg_admin_print_attempt(
+                          r->at, r->took, r->number, &o,
+                          r->code_kind == STG_CODE_STATUS ? (int)r->code : 0));
+    }
+    return list;
+}
+
+static json_t *print_delivery(const stg_message_status *m,
+                              const stg_delivery_status *f)
 {
     bool has_row = f->kind == STG_DELIVERY_STATUS_PARKED ||
                    f->kind == STG_DELIVERY_STATUS_LETTER;
 
     return json_pack(
-        "{s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:b}", "target", stg_json_text(f->target),
-        "is_forgotten", (int)f->is_forgotten, "state",
+        "{s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:b,s:o}", "target",
+        stg_json_text(f->target), "is_forgotten", (int)f->is_forgotten, "state",
         stg_json_text(state_of(f)), "attempts",
         has_row ? stg_json_count(f->attempts) : json_null(), "cause",
         stg_json_text(f->cause), "due_at", stg_json_time(f->due_at),
         "dead_letter", f->letter == 0 ? json_null() : stg_json_count(f->letter),
-        "is_range", (int)f->is_range);
+        "is_range", (int)f->is_range, "receipts", print_receipts(m, f->lane));
+}
+
+/* What is not there may have been: off, or another share, or trimmed. */
+static json_t *print_kept(const stg_hub *h, const stg_message_status *m)
+{
+    bool is_on = h->receipts.is_on;
+
+    return json_pack("{s:s,s:o}", "state",
+                     !is_on ? "off"
+                     : stg_hub_receipts_has(h, m->partition, m->position)
+                         ? "kept"
+                         : "not-sampled",
+                     "since", stg_json_time(m->receipts_since));
 }
 
 static json_t *print_message(const stg_message_status *m, const page *p)
@@ -214,14 +247,15 @@ static json_t *print_message(const stg_message_status *m, const page *p)
     json_t *list = json_array();
 
     for (size_t i = p->from; i < end; i++)
-        json_array_append_new(list, print_delivery(&m->deliveries[i]));
+        json_array_append_new(list, print_delivery(m, &m->deliveries[i]));
     return json_pack(
-        "{s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o}", "id", m->id, "position",
+        "{s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "id", m->id, "position",
         stg_json_count(m->position), "is_kept", (int)m->is_kept, "accepted_at",
         m->is_kept ? stg_json_time(m->accepted_at) : json_null(), "size",
         m->is_kept ? stg_json_count(m->size) : json_null(), "key",
         stg_json_text(m->is_kept ? m->key : NULL), "targets", list, "next",
-        print_next(end < m->count ? end : 0));
+        print_next(end < m->count ? end : 0), "receipts",
+        print_kept(p->admin->hub, m));
 }
 
 static void answer_message(void *ctx, const stg_message_status *m)
@@ -259,6 +293,6 @@ void stg_admin_message(void *admin, stg_ask *ask)
         stg_ask_refuse(ask, 503, "no memory");
         return;
     }
-    *p = (page){ask, (size_t)from, limit};
+    *p = (page){a, ask, (size_t)from, limit};
     stg_store_message(a->hub->store, id, answer_message, p);
 }

@@ -125,6 +125,8 @@ static void set_defaults(stg_settings *s)
                                     .keys_kept = store.keys_kept,
                                     .keys_max = store.keys_max};
     s->dead = store.dead;
+    s->receipts = (stg_receipt_settings){
+        .keep = STG_NEVER, .share = 100, .quota = store.receipts.quota};
     s->kafka.group = "stagger";
     s->kafka.start = "latest";
     s->shard.count = s->shard.index = 1;

@@ -224,6 +224,13 @@ typedef struct stg_letters_settings {
     const char *topic; /* of Kafka */
 } stg_letters_settings;
 
+/* Receipts of attempts: see store/receipts.h. */
+typedef struct stg_receipt_settings {
+    stg_ns keep;    /* 1 m to 365 d; STG_NEVER: there are none */
+    uint32_t share; /* percent of messages, 1 to 100 */
+    uint64_t quota; /* bytes, from 1 MiB */
+} stg_receipt_settings;
+
 typedef struct stg_metrics_settings {
     uint32_t targets_max; /* with numbers of their own: 0 to 100000 */
 } stg_metrics_settings;
@@ -249,6 +256,7 @@ typedef struct stg_settings {
     stg_ns drain;                 /* of attempts, after a stop: up to 1 d */
     stg_letters_settings letters; /* copies of dead letters */
     stg_dead_options dead;        /* what is kept of them */
+    stg_receipt_settings receipts;
     const char *secrets_key; /* a file of keys (store/seal.h); NULL: none, or a
                                 credential of the service */
     const char *audit;       /* a file for what was changed by calls */

@@ -233,6 +233,21 @@ static const stg_setting table[] = {
  .standard = "25%", .example = "10%", .is_fixed = true,
  .says = "How much of `store.quota` they may fill. With `store.full: refuse` "
          "none is evicted for room; and a PostgreSQL database has no quota."},
+{SECTION(STG_IN_HUB, "receipts"),
+ .says = "Receipts of attempts, for `GET /v1/messages/ID` and the console: what "
+         "each target answered, when, and how long it took, of deliveries that "
+         "succeeded, too. Those of the last second may be lost in a crash."},
+{HUB("receipts.keep", time, receipts.keep), RANGE(STG_MIN, 365 * STG_DAY),
+ .none = "off", .standard = "off", .example = "7d", .is_fixed = true,
+ .says = "How long they are kept; `off`: there are none."},
+{HUB("receipts.share", percent, receipts.share), RANGE(1, 100),
+ .standard = "100%", .example = "10%", .is_fixed = true,
+ .says = "How many messages have receipts. A message has them for all of its "
+         "targets, or for none."},
+{HUB("receipts.quota", size, receipts.quota), RANGE(MIB, TIB),
+ .standard = "256MiB", .example = "4GiB", .is_fixed = true,
+ .says = "How much of the store they may fill, at 80 bytes each; then the oldest "
+         "go. In a file at most an eighth of `store.quota`."},
 {SECTION(STG_IN_HUB, "secrets"),
  .says = "Secrets of targets that are added by API, in the store: docs/api.md."},
 {HUB("secrets.key", file, secrets_key), .example = "secrets.key",

@@ -244,6 +244,8 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
 
     note(a->target, &how->outcome, took, now);
     stg_recent_add(a->target, &told, how, now);
+    if (h->receipts.is_on)
+        stg_hub_receipts_add(&h->receipts, &told, &how->outcome);
     note_gone(h, a->target, &how->outcome, now);
     stg_metrics_end(&a->target->meter, &how->outcome, &v, took, a->accepted_at);
     if (v.decision.next != STG_DONE || h->settings->log.least == STG_LOG_DEBUG)

@@ -294,6 +294,7 @@ static void close_all(void *hub)
     stg_target_changes_close(h);
     stg_notify_close(&h->notify);
     stg_recorder_close(&h->recorder);
+    stg_hub_receipts_close(&h->receipts);
     if (h->is_open)
         h->end.dead = count_dead(h);
     stg_intake_close(&h->intake, part_closed, h);
@@ -339,6 +340,8 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.keys_max = o->store.keys_max;
     s.letters = o->letters.path;
     s.dead = o->dead;
+    s.receipts.keep = o->receipts.keep == STG_NEVER ? 0 : o->receipts.keep;
+    s.receipts.quota = o->receipts.quota;
     s.shard_of = o->shard.count;
     s.shard = o->shard.index - 1;
     s.broken = stg_shell_break;
@@ -356,6 +359,8 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     if (status == STG_OK)
         status = stg_store_open(&h->store, h->loop, &s, err);
     h->handles += h->store != NULL;
+    if (status == STG_OK)
+        stg_hub_receipts_open(&h->receipts, h);
     return status;
 }
 

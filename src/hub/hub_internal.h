@@ -15,7 +15,8 @@
  *     target_seal.c       and how it keeps their settings
  *     measure.c   facts for the metrics
  *     history.c   what targets did in the last hour
- *     recent.c    their last attempts */
+ *     recent.c    their last attempts
+ *     receipts.c  attempts for the store, where it keeps receipts */
 #ifndef STAGGER_HUB_HUB_INTERNAL_H
 #define STAGGER_HUB_HUB_INTERNAL_H
 
@@ -65,6 +66,7 @@ struct stg_hub {
     stg_client *client;
     stg_targets targets;
     stg_attempts attempts;
+    stg_hub_receipts receipts;
     stg_intake intake;
     stg_source *source; /* what flow reads */
     stg_hub_source source_part;

@@ -154,6 +154,8 @@ static void look_hub(void *ctx, stg_snapshot *p)
         stg_ingress_look(h->intake.ingress, &p->ingress);
     p->known = h->targets.known;
     p->unknown = h->targets.count - h->targets.known;
+    p->receipts.stored = h->receipts.stored;
+    p->receipts.dropped = h->receipts.dropped;
     look_source(h, p);
     look_alerts(h->watch.alerts, p);
     p->log_dropped = stg_log_dropped(h->log);

@@ -19,6 +19,7 @@
 #include "kafka/kafka.h"
 #include "sources/source.h"
 #include "store/message_id.h"
+#include "store/receipts.h"
 
 /* -- attempts ---------------------------------------------------------------- */
 
@@ -79,6 +80,34 @@ typedef struct stg_attempt_end {
     const stg_verdict *verdict;
     const stg_trace *trace;
 } stg_attempt_end;
+
+/* -- receipts ---------------------------------------------------------------- */
+
+/* Receipts on their way to the store. Zeroed before they are opened. */
+typedef struct stg_hub_receipts {
+    stg_hub *hub;
+    bool is_on;
+    bool is_out;    /* the store has a batch, and has not answered */
+    uint64_t share; /* of messages: those whose hash is not above */
+    stg_receipt *rows;
+    size_t count, room;
+    stg_deadline due;
+    uint64_t stored, dropped;
+} stg_hub_receipts;
+
+/* The settings of the hub are there. */
+void stg_hub_receipts_open(stg_hub_receipts *r, stg_hub *hub);
+
+/* An attempt has ended, and receipts are on. */
+void stg_hub_receipts_add(stg_hub_receipts *r, const stg_attempt_end *e,
+                          const stg_outcome *outcome);
+
+/* Whether the message's attempts get receipts. */
+bool stg_hub_receipts_has(const stg_hub *h, uint32_t partition,
+                          uint64_t position);
+
+/* Gives the store what is left; the store is open. */
+void stg_hub_receipts_close(stg_hub_receipts *r);
 
 /* -- the intake -------------------------------------------------------------- */
 

@@ -96,6 +96,16 @@ static void print_hub(const stg_snapshot *p, stg_exposition *page)
                 "Lines of the log that nobody read in time.", p->log_dropped);
 }
 
+static void print_receipts(const stg_snapshot *p, stg_exposition *page)
+{
+    put_counter(page, "stagger_receipts_stored_total",
+                "Receipts of attempts that the store has taken.",
+                p->receipts.stored);
+    put_counter(page, "stagger_receipts_dropped_total",
+                "Receipts of attempts that the store had no room or time for.",
+                p->receipts.dropped);
+}
+
 static void print_memory(const stg_snapshot *p, stg_exposition *page)
 {
     put_gauge(page, "stagger_window_messages",
@@ -264,6 +274,7 @@ void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
 {
     print_hub(p, page);
     stg_snapshot_print_targets(p, page);
+    print_receipts(p, page);
     print_memory(p, page);
     print_store(&p->store, &p->groups, page);
     print_times(&p->store, page);

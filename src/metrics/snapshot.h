@@ -57,6 +57,10 @@ typedef struct stg_snapshot {
     bool has_others;
     size_t known, unknown; /* targets of the settings, and of the store alone */
 
+    struct {
+        uint64_t stored, dropped;
+    } receipts;
+
     stg_snapshot_source source;
     stg_flow_view flow;
     uint64_t accepted; /* messages, by all intakes */

@@ -122,6 +122,8 @@ typedef struct stg_delivery_status {
     stg_ns due_at;     /* PARKED */
 } stg_delivery_status;
 
+typedef struct stg_receipt stg_receipt; /* receipts.h */
+
 typedef struct stg_message_status {
     bool is_known; /* the id is one of this store: else nothing follows */
     char id[STG_MESSAGE_ID_MAX];
@@ -133,6 +135,9 @@ typedef struct stg_message_status {
     const char *key;    /* the ordering key; NULL: none */
     const stg_delivery_status *deliveries; /* by lane */
     size_t count;
+    const stg_receipt *receipts; /* in the order in which attempts ended */
+    size_t receipt_count;
+    stg_ns receipts_since; /* the oldest receipt of all messages; 0: none */
 } stg_message_status;
 
 /* id: as publishing gave it. */

@@ -24,6 +24,7 @@ stg_store_options stg_store_options_default(const char *path)
                                .shard_of = 1,
                                .quota = (uint64_t)8 << 30,
                                .dead = {STG_NEVER, UINT64_MAX, 25},
+                               .receipts = {.quota = 256 << 20},
                                .retention = STG_DAY,
                                .keys_kept = STG_DAY,
                                .keys_max = 1000000,

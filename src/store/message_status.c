@@ -16,6 +16,7 @@
 #include "store/internal.h"
 #include "store/lanes.h"
 #include "store/letter.h"
+#include "store/receipts.h"
 #include "store/sql.h"
 
 typedef struct question {
@@ -25,6 +26,8 @@ typedef struct question {
     stg_message_status m;
     stg_delivery_status *deliveries;
     size_t count, room;
+    stg_receipt *receipts;
+    size_t receipt_count, receipt_room;
     stg_arena texts;
     stg_message_status_fn *done;
     void *ctx;
@@ -162,6 +165,25 @@ static void note_cursor(void *ctx, const stg_cursor *c)
                              : STG_DELIVERY_STATUS_WAITING;
 }
 
+/* -- receipts --------------------------------------------------------------- */
+
+static int add_receipt(void *ctx, const stg_receipt *r)
+{
+    question *q = ctx;
+
+    if (q->receipt_count == q->receipt_room) {
+        size_t room = q->receipt_room == 0 ? 16 : 2 * q->receipt_room;
+        stg_receipt *receipts = realloc(q->receipts, room * sizeof *receipts);
+
+        if (receipts == NULL)
+            return SQLITE_NOMEM;
+        q->receipts = receipts;
+        q->receipt_room = room;
+    }
+    q->receipts[q->receipt_count++] = *r;
+    return SQLITE_OK;
+}
+
 /* -- all of it ------------------------------------------------------------- */
 
 static stg_delivery_status *add_fate(question *q)
@@ -254,6 +276,9 @@ static int look_all(question *q, stg_db *db)
     snprintf(number, sizeof number, "%" PRIu32, q->m.partition);
     if (rc == SQLITE_OK && q->m.is_known)
         rc = stg_cursors_read(db, number, false, note_cursor, q);
+    if (rc == SQLITE_OK && q->m.is_known)
+        rc = stg_receipts_read(db, q->m.partition, q->m.position, add_receipt,
+                               q, &q->m.receipts_since);
     return rc == SQLITE_OK && q->texts.is_short ? SQLITE_NOMEM : rc;
 }
 
@@ -272,13 +297,13 @@ static int begin(stg_db *db)
 }
 
 /* The transaction only reads, so it is rolled back. Runs again from the
- * start when the server went away: `count` is set back for that. */
+ * start when the server went away: the counts are set back for that. */
 static int look(stg_store_request *e, stg_db *db)
 {
     question *q = STG_HOLDER(&e->link, question, request.link);
     int rc;
 
-    q->count = 0;
+    q->count = q->receipt_count = 0;
     if (!q->is_parsed)
         return SQLITE_OK;
     rc = begin(db);
@@ -294,6 +319,8 @@ static void tell(stg_store_request *e)
 
     q->m.deliveries = q->deliveries;
     q->m.count = q->count;
+    q->m.receipts = q->receipts;
+    q->m.receipt_count = q->receipt_count;
     q->done(q->ctx, &q->m);
 }
 
@@ -303,6 +330,7 @@ static void free_question(stg_store_request *e)
 
     stg_arena_free(&q->texts);
     free(q->deliveries);
+    free(q->receipts);
     free(q);
 }
 

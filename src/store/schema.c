@@ -18,6 +18,9 @@
  * messages: the queue. created_at in ms since 1970. filled_before: bytes of the
  * file that the messages before it have filled, about, those that are gone, too.
  *
+ * receipts: of attempts that ended, in the order in which they came: see
+ * receipts.h. at in ms since 1970, took in us.
+ *
  * idempotency_keys: SHA-256, the first half, of the key; and of the message,
  * see stg_key. In the order of the log, so that the oldest go first; what is
  * looked for is found by an index in memory, for random places in a tree of
@@ -127,6 +130,19 @@ static const char tables[] =
     " headers TEXT,"
     " key TEXT,"
     " body BLOB NOT NULL);"
+
+    "CREATE TABLE receipts ("
+    " id INTEGER PRIMARY KEY,"
+    " partition INTEGER NOT NULL,"
+    " position INTEGER NOT NULL,"
+    " lane INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " at INTEGER NOT NULL,"
+    " took INTEGER NOT NULL,"
+    " fault INTEGER NOT NULL,"
+    " code_kind INTEGER NOT NULL,"
+    " code INTEGER NOT NULL);"
+    "CREATE INDEX receipts_message ON receipts (partition, position);"
 
     "CREATE TABLE idempotency_keys ("
     " position INTEGER PRIMARY KEY,"

@@ -85,7 +85,12 @@ typedef struct stg_store_options {
     stg_ns keys_kept;  /* of idempotency keys, 24 h */
     uint64_t keys_max; /* 1000000 */
     stg_dead_options dead;
-    const char *letters;  /* --dead-letters file:PATH, the PATH; NULL: none */
+    struct {
+        stg_ns keep;     /* 0: none is; 1 m to 365 d */
+        uint64_t quota;  /* bytes that they may fill, about; of a file an eighth
+                           of its quota at most */
+    } receipts;          /* see receipts.h */
+    const char *letters; /* --dead-letters file:PATH, the PATH; NULL: none */
     uint64_t letters_max; /* bytes before the file is rotated */
     stg_letter_sink sink; /* instead of a file; write is NULL: none */
     void (*broken)(void *ctx, const stg_error *why);

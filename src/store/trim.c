@@ -186,7 +186,7 @@ static int trim(stg_store_writer *w, uint64_t now)
     return rc;
 }
 
-/* -- keys, letters --------------------------------------------------------- */
+/* -- receipts, keys, letters --------------------------------------------------------- */
 
 static int expire_keys(stg_store_writer *w, uint64_t now)
 {
@@ -200,6 +200,19 @@ static int expire_keys(stg_store_writer *w, uint64_t now)
         w->is_tending = true;
     else
         w->keys_at = now + trim_pause;
+    return rc;
+}
+
+static int trim_receipts(stg_store_writer *w, uint64_t now)
+{
+    stg_ns wait = STG_RECEIPT_PAUSE;
+    int rc = stg_writer_begin(w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_receipt_table_trim(&w->receipts, stg_sql_now(w->db), &wait);
+    rc = stg_writer_end(w, rc);
+    w->is_tending |= wait == 0;
+    w->receipts.tend_at = stg_ns_add(now, wait);
     return rc;
 }
 
@@ -338,6 +351,8 @@ static int make_room(stg_store_writer *w, uint64_t now)
         rc = trim(w, now);
     if (rc == SQLITE_OK && w->keys_at <= now)
         rc = expire_keys(w, now);
+    if (rc == SQLITE_OK && w->receipts.tend_at <= now)
+        rc = trim_receipts(w, now);
     if (rc == SQLITE_OK && has_grown(w) && w->renew_at <= now)
         rc = renew_letters(w, now);
     return rc == SQLITE_OK ? stg_writer_evict(w, now) : rc;
@@ -361,6 +376,7 @@ static int tend(stg_store_writer *w, uint64_t now)
         w->letters_at = now + trim_pause;
         if (w->url == NULL)
             w->trim_at = w->keys_at = now + trim_pause;
+        w->receipts.tend_at = now + trim_pause;
         w->renew_at = w->evict_at = w->letters_old_at = now + trim_pause;
         if (w->is_closing)
             w->letters_version = w->letters_noted;
@@ -407,6 +423,7 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
         at = stg_ns_min(at, w->checkpoint_at);
     if (has_grown(w))
         at = stg_ns_min(at, w->renew_at);
+    at = stg_ns_min(at, w->receipts.tend_at);
     at = stg_ns_min(at, stg_ns_min(w->age_at, w->room_at));
     at = stg_ns_min(at, stg_writer_evict_at(w));
     return stg_ns_min(at, w->trim_at);

@@ -422,6 +422,9 @@ static int load_rows(stg_store_writer *w)
         rc = stg_replays_prepare(&w->replays, w->db);
     if (rc == SQLITE_OK)
         rc = stg_eviction_prepare(&w->eviction, w->db);
+    if (rc == SQLITE_OK)
+        rc = stg_receipt_table_prepare(&w->receipts, w->db, w->o,
+                                       w->url != NULL);
     if (rc == SQLITE_OK && w->url == NULL)
         rc = stg_eviction_look(&w->eviction);
     if (rc == SQLITE_OK)

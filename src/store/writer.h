@@ -10,6 +10,7 @@
 #include "store/keys.h"
 #include "store/lanes.h"
 #include "store/queue.h"
+#include "store/receipts.h"
 #include "store/request.h"
 #include "store/rows.h"
 
@@ -29,6 +30,7 @@ struct stg_store_writer {
     stg_partitions partitions;
     stg_replays replays;
     stg_eviction eviction;
+    stg_receipt_table receipts;
     stg_stmt *page_count, *free_count, *add_lane, *pause_lane, *fence;
 
     /* the round */

@@ -4,6 +4,7 @@ hub, and that the hub does what it says, operation by operation.
 
 Needs python3-yaml and python3-jsonschema.
 """
+import collections
 import contextlib
 import glob
 import http.client
@@ -652,11 +653,63 @@ class Letters(Api):
         rest = self.good(hub, "getMessage", id=id,
                          query=f"?limit=2&cursor={message['next']}")
         self.assertEqual((len(rest["targets"]), rest["next"]), (1, None))
+        self.assertEqual(message["receipts"], {"state": "off", "since": None})
         self.problem(404, "no message", hub, "getMessage", id=NEVER)
         self.problem(404, "no message", hub, "getMessage",
                      id=id.split("-")[0] + "-999")
         for id in ("x", "7", "00c0ffee00c0ffee-"):
             self.problem(400, "the id", hub, "getMessage", id=id)
+
+    def keep_receipts(self, share, good, bad):
+        """A hub that keeps receipts of so many messages."""
+        settings = os.path.join(self.folder, "receipts.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store},
+                       "listen": {"address": "127.0.0.1:0"},
+                       "receipts": {"keep": "1h", "share": share},
+                       "defaults": {"policy": "fixed base=10ms attempts=5"},
+                       "targets": [{"name": "good", "url": good.url()},
+                                   {"name": "bad", "url": bad.url()}]}, file)
+        return self.hub(settings=settings)
+
+    def test_the_receipts_of_a_message(self):
+        good = self.leaf()
+        bad = self.leaf(lambda r: 503 if r.attempt < 3 else 200)
+        hub = self.keep_receipts("100%", good, bad)
+        id = hub.post(b"x")
+        bad.wait(3)
+        good.wait(1)
+        # What is gathered is written at the end, too.
+        self.assertEqual(hub.stop(), 0)
+        hub = self.keep_receipts("100%", good, bad)
+        found = self.good(hub, "getMessage", id=id)
+        self.assertEqual(found["receipts"]["state"], "kept")
+        receipts = {t["target"]: t["receipts"] for t in found["targets"]}
+        self.assertEqual({name: [(r["attempt"], r["http_status"], r["cause"])
+                                 for r in all]
+                          for name, all in receipts.items()},
+                         {"good": [(1, 200, None)],
+                          "bad": [(1, 503, "HTTP_503"), (2, 503, "HTTP_503"),
+                                  (3, 200, None)]})
+        for r in receipts["good"] + receipts["bad"]:
+            self.assertGreater(r["took_ms"], 0)
+            self.assertGreaterEqual(r["ended_at"], found["receipts"]["since"])
+        self.assertEqual(hub.stop(), 0)
+        # A message has some for all of its targets, or for none.
+        hub = self.keep_receipts("50%", good, bad)
+        ids = [hub.post(b"y") for _ in range(40)]
+        bad.wait(3 + 3 * 40)
+        good.wait(1 + 40)
+        self.assertEqual(hub.stop(), 0)
+        hub = self.keep_receipts("50%", good, bad)
+        states = collections.Counter()
+        for id in ids:
+            found = self.good(hub, "getMessage", id=id)
+            state = found["receipts"]["state"]
+            states[state] += 1
+            self.assertEqual([len(t["receipts"]) for t in found["targets"]],
+                             [1, 3] if state == "kept" else [0, 0])
+        self.assertEqual(states.keys(), {"kept", "not-sampled"})
 
     def test_replay(self):
         tries = {}

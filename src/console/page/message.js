@@ -1,6 +1,6 @@
 /* A message by its id: where it is, target by target. */
 import {get, query} from "./api.js";
-import {bytes, count, make, makePairs, makeTable, time} from "./dom.js";
+import {bytes, count, make, makePairs, makeTable, span, time} from "./dom.js";
 
 const COLUMNS = [["Target"], ["State"], ["Attempts", "number"], ["Cause", "wide"], ["Next attempt"], ["Dead letter"]];
 
@@ -11,15 +11,35 @@ function rowOf(each) {
                    `${each.dead_letter}${each.is_range ? " (of many messages)" : ""}`)];
 }
 
+/* -- its attempts: receipts, where the hub keeps them ------------------------- */
+
+const ATTEMPTS = [["Target"], ["Attempt", "number"], ["Ended (UTC)"], ["Status", "number"], ["Cause", "wide"], ["Took", "number"]];
+const NO_RECEIPTS = {
+  "off": "No receipts are kept: with “receipts.keep” in the settings each attempt is shown here.",
+  "not-sampled": "This message has no receipts: it is not among “receipts.share”.",
+  "kept": "No receipt of this message is there: its attempts have not ended, or were too long ago.",
+};
+
+function attemptsOf({state, since}, targets) {
+  const rows = targets.flatMap((t) => t.receipts.map((r) => [
+    t.target, count(r.attempt), r.ended_at, r.http_status === null ? "none" : String(r.http_status),
+    r.cause === null ? "delivered" : make("span", {class: "trouble"}, r.cause), span(r.took_ms)]));
+
+  if (rows.length === 0)
+    return [make("p", {class: "quiet"}, NO_RECEIPTS[state])];
+  return [makeTable("Attempts", ATTEMPTS, rows),
+          make("p", {class: "quiet"}, `The oldest receipt that is kept is of ${since}.`)];
+}
+
 export async function showMessage(context, id) {
   const {view, signal} = context;
   const path = `/v1/messages/${encodeURIComponent(id)}`;
   let page = await get(query(path, {limit: 1000}), signal);
   const m = page;
-  const rows = [];
+  const targets = [];
 
   for (;;) {
-    rows.push(...page.targets.map(rowOf));
+    targets.push(...page.targets);
     if (page.next === null)
       break;
     page = await get(query(path, {limit: 1000, cursor: page.next}), signal);
@@ -32,5 +52,6 @@ export async function showMessage(context, id) {
                 ["Key", m.key],
                 ["Body", m.is_kept ? "still in the log" : "no longer in the log"],
               ]),
-              makeTable("Targets", COLUMNS, rows));
+              makeTable("Targets", COLUMNS, targets.map(rowOf)),
+              make("h2", {}, "Its attempts"), ...attemptsOf(m.receipts, targets));
 }
