@@ -409,7 +409,16 @@ class Looking(Api):
         self.assertIsNone(second["next"])
         self.problem(400, "that target is gone", hub, "getHistory",
                      query="?cursor=none")
-        for name in ("getTargetHistory", "listLastAttempts"):
+        plan = self.good(hub, "getTargetPlan", name="a")
+        said = subprocess.run([STAGGER, "plan", "--json", plan["text"]],
+                              check=True, capture_output=True).stdout
+        [said] = json.loads(said)["policies"]
+        # What a hub adds is said of targets alone.
+        both = plan.keys() - {"name", "faults", "warnings"}
+        self.assertEqual(plan.keys(), said.keys())
+        self.assertEqual({k: plan[k] for k in both}, {k: said[k] for k in both})
+        self.assertEqual((plan["attempts_max"], plan["waits"]), (1, []))
+        for name in ("getTargetHistory", "listLastAttempts", "getTargetPlan"):
             self.problem(404, "no target", hub, name, name="c")
 
 
