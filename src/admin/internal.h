@@ -104,6 +104,7 @@ bool stg_admin_target_page(const stg_admin *a, stg_ask *ask, size_t *at,
 /* -- plan.c ------------------------------------------------------------ */
 
 void stg_admin_target_plan(void *admin, stg_ask *a);
+void stg_admin_target_picture(void *admin, stg_ask *a);
 
 /* -- history.c --------------------------------------------------------- */
 

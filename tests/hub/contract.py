@@ -15,6 +15,7 @@ import stat
 import subprocess
 import time
 import warnings
+import xml.etree.ElementTree
 
 import jsonschema
 import yaml
@@ -418,7 +419,16 @@ class Looking(Api):
         self.assertEqual(plan.keys(), said.keys())
         self.assertEqual({k: plan[k] for k in both}, {k: said[k] for k in both})
         self.assertEqual((plan["attempts_max"], plan["waits"]), (1, []))
-        for name in ("getTargetHistory", "listLastAttempts", "getTargetPlan"):
+        self.assertIn("no retry", self.ask(
+            hub, "getTargetPlanPicture", name="a").body.decode())
+        hub.kill()
+        hub = self.hub("--to", f"a={leaf.url()}", "--policy",
+                       "exponential base=1s attempts=5 breaker=none")
+        picture = xml.etree.ElementTree.fromstring(
+            self.ask(hub, "getTargetPlanPicture", name="a").body)
+        self.assertIn("wait (s)", list(picture.itertext()))
+        for name in ("getTargetHistory", "listLastAttempts", "getTargetPlan",
+                     "getTargetPlanPicture"):
             self.problem(404, "no target", hub, name, name="c")
 
 
