@@ -52,7 +52,7 @@ target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 # The page's files, in the binary.
 set(console_files api.js chart.js console.css console.js dom.js edit.js index.html
-                  letters.js live.js message.js overview.js state.js target.js)
+                  letters.js live.js message.js overview.js plan.js state.js target.js)
 list(TRANSFORM console_files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/console/page/)
 set(console_source ${CMAKE_CURRENT_BINARY_DIR}/console_files.c)
 add_custom_command(
@@ -77,6 +77,7 @@ add_library(stagger_hub STATIC
     admin/letters.c
     admin/live.c
     admin/look.c
+    admin/plan.c
     admin/replay.c
     admin/secrets.c
     admin/targets.c
@@ -98,7 +99,14 @@ add_library(stagger_hub STATIC
     base/histogram.c
     base/refuse.c
     base/text.c
-    base/visible.c
+    chart/scale.c
+    chart/svg.c
+    chart/svg_frame.c
+    chart/svg_hover.c
+    chart/svg_marks.c
+    chart/svg_names.c
+    chart/svg_style.c
+    chart/text_buffer.c
     config/diagnostics.c
     config/diff.c
     config/files.c
@@ -253,6 +261,7 @@ add_library(stagger_hub STATIC
     store/postgres/remote_replay.c
     store/postgres/shared_lanes.c
     $<TARGET_OBJECTS:stagger_flow>
+    $<TARGET_OBJECTS:stagger_plan>
 )
 # Kafka as the log, where there is its library.
 if(STAGGER_KAFKA AND PKG_CONFIG_FOUND)

@@ -387,7 +387,7 @@ def wrong_fields():
     page = read("docs/man/stagger-plan.1")
     yield from differences("stagger-plan.1, fields", items(page, "Va"),
                            {*keys_of(json.loads(found)), *of_target})
-    code = "".join(path.read_text() for path in (SOURCE / "src/cli").rglob("*.c"))
+    code = "".join(path.read_text() for path in (SOURCE / "src/plan").rglob("*.c"))
     yield from differences(
         "stagger-plan.1, warnings", items(page, "Sy"),
         re.findall(r'stg_lint_add\(\s*lint,\s*"([a-z-]+)"', code))

@@ -35,13 +35,15 @@ ROOMS = {
                 "ingress", "alerts", "config"),
     "hub": ("base", "core", "flow", "adapters", "host", "http", "store",
             "sources", "kafka", "ingress", "alerts", "metrics", "config"),
-    "admin": ("base", "core", "flow", "host", "http", "store", "ingress",
-              "console", "alerts", "metrics", "config", "hub"),
+    "plan": ("base", "core"),
     "chart": ("base",),
+    "admin": ("base", "core", "flow", "host", "http", "store", "ingress",
+              "console", "alerts", "metrics", "config", "hub", "plan",
+              "chart"),
     "sim": ("base", "core", "flow", "chart"),
     "cli": ("base", "core", "flow", "adapters", "host", "http", "store",
             "sources", "kafka", "ingress", "alerts", "metrics", "config", "hub",
-            "admin", "chart", "sim"),
+            "admin", "chart", "sim", "plan"),
 }
 PURE = {"core", "flow"}
 # What a compiler brings along, and the names of the memory primitives.

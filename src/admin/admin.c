@@ -44,6 +44,8 @@ static const stg_route routes[] = {
     LOOK("/v1/targets", targets, stg_admin_targets),
     LOOK("/v1/targets/{name}", NULL, stg_admin_target),
     LOOK("/v1/targets/{name}/history", NULL, stg_admin_target_history),
+    LOOK("/v1/targets/{name}/plan", NULL, stg_admin_target_plan),
+    LOOK("/v1/targets/{name}/plan.svg", NULL, stg_admin_target_picture),
     LOOK("/v1/targets/{name}/attempts", NULL, stg_admin_attempts),
     LOOK("/v1/history", page, stg_admin_history),
     WRITE("POST", "/v1/targets", stg_admin_add_target),

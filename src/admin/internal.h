@@ -3,6 +3,7 @@
  *     admin.c    the table of routes; open and close
  *     look.c     the hub, its targets
  *     history.c  what targets did in the last hour
+ *     plan.c     what a target's policy will do
  *     letters.c  dead letters and messages, to look at
  *     choice.c   which dead letters
  *     change.c   changes, from the request to the audit log; a test of the
@@ -104,6 +105,11 @@ uint32_t stg_admin_limit(stg_ask *a);
  * above. False: answered. */
 bool stg_admin_target_page(const stg_admin *a, stg_ask *ask, size_t *at,
                            uint32_t *limit);
+
+/* -- plan.c ------------------------------------------------------------ */
+
+void stg_admin_target_plan(void *admin, stg_ask *a);
+void stg_admin_target_picture(void *admin, stg_ask *a);
 
 /* -- history.c --------------------------------------------------------- */
 

@@ -34,8 +34,11 @@ static const char head[] =
 static const char tail[] =
     "\n"
     "Options of targets (--to, --policy, --order and the like) apply to all of\n"
-    "them, and only without -c. SIGTERM and SIGINT stop the hub in order; a second\n"
-    "one stops it at once. SIGHUP makes it read the settings again.\n"
+    "them, and only without -c. Without any --to, stagger targets add makes the\n"
+    "first one while the hub runs.\n"
+    "\n"
+    "SIGTERM and SIGINT stop the hub in order; a second one stops it at once. SIGHUP\n"
+    "makes it read the settings again.\n"
     "\n"
     "Exit code: 0; 2 for bad options, settings or paths; 3 if requests were cut at\n"
     "the end, or rows could not be stored; 4 if the store failed, or it or the\n"

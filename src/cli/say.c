@@ -134,27 +134,6 @@ void stg_say_bytes(FILE *to, const char *at, size_t size)
         fwrite(at, 1, size, to);
 }
 
-/* JSON that is also safe on a terminal: what is invisible becomes an escape. */
-void stg_say_quoted(FILE *to, const char *at, size_t size)
-{
-    char escape[STG_VISIBLE_ESCAPE_MAX] = "";
-
-    fputc('"', to);
-    for (size_t i = 0; i < size;) {
-        stg_visible_char c =
-            stg_visible_next(at + i, size - i, STG_VISIBLE_IN_LINE);
-
-        if (c.code == '"' || c.code == '\\')
-            fprintf(to, "\\%c", (int)c.code);
-        else if (c.is_visible)
-            fwrite(at + i, 1, c.size, to);
-        else
-            fwrite(escape, 1, stg_visible_escape(c.code, escape), to);
-        i += c.size;
-    }
-    fputc('"', to);
-}
-
 /* Returns 0 for all but the first of those that are the same, so that a caller
  * who skips 0 shows each group once. */
 size_t stg_count_same(size_t i, size_t count,

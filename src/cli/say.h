@@ -34,9 +34,6 @@ void stg_say_text(FILE *to, const char *at, size_t size, stg_visible_in in);
 /* The bytes as they are; as text where `to` is a terminal. */
 void stg_say_bytes(FILE *to, const char *at, size_t size);
 
-/* A string of JSON, in quotes. What is no UTF-8 reads as U+FFFD. */
-void stg_say_quoted(FILE *to, const char *at, size_t size);
-
 /* Of `count` targets, how many are as number i is; 0: an earlier one is, too.
  * is_same: whether two are. */
 size_t stg_count_same(size_t i, size_t count,

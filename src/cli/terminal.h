@@ -10,6 +10,8 @@
 
 #include <stagger/ns.h>
 
+#include "plan/duration.h"
+
 /* -- text ------------------------------------------------------------------- */
 
 typedef struct stg_terminal {
@@ -31,9 +33,6 @@ typedef enum stg_style {
 /* What changes the style from here on: "" without colour. */
 const char *stg_terminal_style(const stg_terminal *t, stg_style style);
 
-/* Stands for a blank at which no line is broken. */
-#define STG_HELD '\037'
-
 /* stg_time_text() with its blank held. Returns text. */
 const char *stg_terminal_time(stg_ns ns, char text[STG_NS_TEXT_MAX]);
 
@@ -41,11 +40,6 @@ const char *stg_terminal_time(stg_ns ns, char text[STG_NS_TEXT_MAX]);
  * start at `indent`. A word longer than a line is broken behind a comma. */
 void stg_terminal_wrap(const stg_terminal *t, int indent, const char *label,
                        stg_style style, const char *text);
-
-/* -- times ------------------------------------------------------------------ */
-
-/* Returns text, of 8 letters at most but for the longest times: "213503 d". */
-const char *stg_time_text(stg_ns ns, char text[STG_NS_TEXT_MAX]);
 
 /* -- questions -------------------------------------------------------------- */
 

@@ -1,10 +1,10 @@
 /* What a policy's waits come to: against numbers worked out by hand, against
  * the library's own waits, and against sums done the long way. */
-#include "cli/plan/forecast.h"
+#include "plan/forecast.h"
 
 #include <stdio.h>
 
-#include "cli/plan/answers.h"
+#include "plan/answers.h"
 #include "tests/harness.h"
 #include "tests/policy_of.h"
 

@@ -255,7 +255,8 @@ class Console(case.Case):
     def test_a_target_shows_its_hour_and_its_last_attempts(self):
         self.answer = 503
         ill = self.leaf(lambda r: (self.answer, (), b"no room <b>here</b>"))
-        hub = self.hub("--to", f"ill={ill.url()}", "--policy", "attempts=1 breaker=none")
+        hub = self.hub("--to", f"ill={ill.url()}", "--policy", "exponential base=400ms attempts=4 retry=timeout "
+                       "breaker=none")
         producer = self.kept(hub.producer())
         for i in range(12):
             self.answer = 200 if i % 3 == 0 else 503
@@ -269,6 +270,8 @@ class Console(case.Case):
             self.assertEqual(set(self.texts(page, "main td code")), {"no room <b>here</b>"})
             self.assertIn("HTTP_503", self.texts(page, "main tbody")[0])
             self.assertIn("at most", page.evaluate("document.querySelector('figure svg[role]').ariaLabel"))
+            page.wait("document.querySelectorAll('svg.wait').length === 3")
+            self.assertIn("30 to 1.6s0 to 2.8s", self.texts(page, "tbody:has(.wait)")[0])
             self.look(page, name)
 
     def call(self, hub, method, path, body):

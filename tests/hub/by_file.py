@@ -261,7 +261,7 @@ class ByFile(case.Case):
             self.assertEqual(found.count("\n"), 1)
 
     def test_a_bad_file_stops_it_with_every_mistake(self):
-        path = self.put("hub.yaml", "store: {quota: 5}\ntargets: []\n")
+        path = self.put("hub.yaml", "store: {quota: 5}\ntargets: none\n")
         found = self.refused_to_run("-c", path).splitlines()
         self.assertEqual([line.split(": `")[0] for line in found],
                          [f"{path}:1:16", f"{path}:2:10"])

@@ -16,6 +16,7 @@ import stat
 import subprocess
 import time
 import warnings
+import xml.etree.ElementTree
 
 import jsonschema
 import yaml
@@ -410,7 +411,25 @@ class Looking(Api):
         self.assertIsNone(second["next"])
         self.problem(400, "that target is gone", hub, "getHistory",
                      query="?cursor=none")
-        for name in ("getTargetHistory", "listLastAttempts"):
+        plan = self.good(hub, "getTargetPlan", name="a")
+        said = subprocess.run([STAGGER, "plan", "--json", plan["text"]],
+                              check=True, capture_output=True).stdout
+        [said] = json.loads(said)["policies"]
+        # What a hub adds is said of targets alone.
+        both = plan.keys() - {"name", "faults", "warnings"}
+        self.assertEqual(plan.keys(), said.keys())
+        self.assertEqual({k: plan[k] for k in both}, {k: said[k] for k in both})
+        self.assertEqual((plan["attempts_max"], plan["waits"]), (1, []))
+        self.assertIn("no retry", self.ask(
+            hub, "getTargetPlanPicture", name="a").body.decode())
+        hub.kill()
+        hub = self.hub("--to", f"a={leaf.url()}", "--policy",
+                       "exponential base=1s attempts=5 breaker=none")
+        picture = xml.etree.ElementTree.fromstring(
+            self.ask(hub, "getTargetPlanPicture", name="a").body)
+        self.assertIn("wait (s)", list(picture.itertext()))
+        for name in ("getTargetHistory", "listLastAttempts", "getTargetPlan",
+                     "getTargetPlanPicture"):
             self.problem(404, "no target", hub, name, name="c")
 
 

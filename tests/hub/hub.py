@@ -397,7 +397,6 @@ class Hub(case.Case):
     def test_options_that_cannot_be_used_are_told(self):
         to = ("--to", "http://127.0.0.1:9/")
         for arguments, words in (
-                ((), "--to URL"),
                 (("--to", "ftp://x/"), "target 1: url: it does not begin"),
                 ((*to, "--to", "x=nothing"), "target 2 (x): url"),
                 (("--to", "http://u:secret@x/"), "password"),

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/visible.h"
 #include "cli/dead/dead.h"
-#include "cli/json.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/dead/dead.h"
-#include "cli/json.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
 

@@ -149,36 +149,31 @@ static int read_options(settings *s, int argc, char **argv,
     return 0;
 }
 
+/* Programs read the fields, which are only ever added to. */
+static void show_json(const stg_plans *plans)
+{
+    stg_json j = {0};
+
+    stg_json_open(&j, NULL, '{');
+    stg_json_open(&j, "policies", '[');
+    for (size_t i = 0; i < plans->count; i++)
+        stg_plan_write(&plans->at[i], plans->clients, &j);
+    stg_json_close(&j, ']');
+    stg_json_close(&j, '}');
+}
+
 /* One policy has a table at length; several have columns to compare. */
 static void show(const settings *s, const stg_plans *plans,
                  const stg_terminal *t)
 {
     if (s->is_json)
-        stg_plan_show_json(plans);
+        show_json(plans);
     else if (s->is_plot)
         stg_plan_show_plot(plans, t);
     else if (plans->count > 1)
         stg_plan_show_columns(plans, t);
     else
         stg_plan_show_table(plans, t);
-}
-
-/* In this order: the forecast needs the answers, the lint needs both. */
-void stg_plan_work_out(stg_plan *plan, uint32_t clients)
-{
-    stg_lint_facts facts = {
-        .policy = &plan->policy,
-        .forecast = &plan->forecast,
-        .answers = &plan->answers,
-        .clients = clients,
-        .is_in_hub = plan->is_of_target,
-    };
-
-    (void)stg_policy_print(&plan->policy, plan->text);
-    stg_answers_list(&plan->answers, &plan->policy, plan->is_of_target);
-    stg_forecast_make(&plan->forecast, &plan->policy,
-                      stg_answers_retries_max(&plan->answers));
-    stg_lint_check(&plan->lint, &facts);
 }
 
 /* plans may be partly filled after a mistake, and is freed in either case. */

@@ -1,4 +1,4 @@
-/* plan.h - one policy with all that is known of it, and ways to show it.
+/* plan.h - policies with all that is known of them, and ways to show them.
  *
  * Each show function prints to stdout. */
 #ifndef STAGGER_CLI_PLAN_PLAN_H
@@ -11,35 +11,16 @@
 #include <stagger/policy.h>
 #include <stagger/text.h>
 
-#include "cli/plan/answers.h"
-#include "cli/plan/forecast.h"
-#include "cli/plan/lint.h"
 #include "cli/terminal.h"
+#include "plan/plan.h"
 
-/* -- a policy and what it does ---------------------------------------------- */
-
-typedef struct stg_plan {
-    char *name;    /* a preset's, one of a file, "default", or the text given */
-    bool is_named; /* it is a name, and no text */
-    bool
-        is_of_target; /* of a hub, which waits for an open breaker, and for what
-                          its machine lacks */
-    char text[STG_POLICY_TEXT_MAX]; /* canonical */
-    stg_policy policy;
-    stg_answers answers;
-    stg_forecast forecast;
-    stg_lint lint;
-} stg_plan;
+/* -- policies and what they do ---------------------------------------------- */
 
 typedef struct stg_plans {
     size_t count;
     stg_plan *at;
     uint32_t clients; /* how many use a policy at once; 0: not said */
 } stg_plans;
-
-/* Fills in text, answers, forecast and lint, of policy and is_of_target. clients
- * as in stg_plans. */
-void stg_plan_work_out(stg_plan *plan, uint32_t clients);
 
 /* One policy, at length; `plans` has one. */
 void stg_plan_show_table(const stg_plans *plans, const stg_terminal *t);
@@ -49,9 +30,6 @@ void stg_plan_show_columns(const stg_plans *plans, const stg_terminal *t);
 
 /* A picture of the waits. */
 void stg_plan_show_plot(const stg_plans *plans, const stg_terminal *t);
-
-/* Every number. */
-void stg_plan_show_json(const stg_plans *plans);
 
 /* -- what the first three share: words.c */
 
@@ -79,11 +57,6 @@ enum { STG_PLAN_WAITED = STG_RETRIES_MAX + 1 };
 /* Whether a row is worth room in a table: faults of our own doing are, if they
  * are retried. */
 bool stg_plan_is_shown(const stg_forecast_answer *row, uint16_t retries_max);
-
-/* How many arrive in 100 ms on average at retry 1, in thousandths, when all
- * clients failed at once: their number over the width of the first wait. All
- * of them, where that is shorter. */
-uint64_t stg_plan_arrivals(const stg_plan *plan, uint32_t clients);
 
 /* Whether it hears no server that says when to come back. */
 bool stg_plan_is_deaf(const stg_policy *p);

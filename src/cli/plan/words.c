@@ -99,21 +99,6 @@ bool stg_plan_is_shown(const stg_forecast_answer *row, uint16_t retries_max)
     return category != STG_CATEGORY_OWN || retries_max > 0;
 }
 
-/* Thousandths of clients in 100 ms of retry 1, as if the wait were uniform in
- * its range. A range that is shorter than 100 ms has all of them. */
-uint64_t stg_plan_arrivals(const stg_plan *plan, uint32_t clients)
-{
-    const stg_wait_range *first = &plan->forecast.waits[0].wait;
-    const stg_ns moment = 100 * STG_MS;
-    stg_ns width = first->most - first->least;
-
-    if (plan->forecast.wait_count == 0)
-        return 0;
-    if (width <= moment)
-        return 1000 * (uint64_t)clients;
-    return 1000 * (uint64_t)clients * moment / width;
-}
-
 const char *stg_plan_thousandths(uint64_t number, char *words)
 {
     stg_writer w = stg_writer_on(words, STG_PLAN_WORDS_MAX);

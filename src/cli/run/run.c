@@ -13,13 +13,13 @@
 #include <stagger/load.h>
 #include <stagger/loop.h>
 
+#include "base/json.h"
 #include "base/suggest.h"
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "cli/options.h"
-#include "cli/plan/answers.h"
 #include "cli/run/child.h"
 #include "core/reader.h"
+#include "plan/answers.h"
 
 enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125, EXIT_CODES = 256 };
 

@@ -5,7 +5,7 @@ import {make} from "./dom.js";
 const WIDTH = 720;
 const HEIGHT = 120;
 
-function makeSvg(name, attributes) {
+export function makeSvg(name, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes))
     element.setAttribute(key, value);

@@ -13,8 +13,10 @@ function wordsOf({change, changed, warnings}) {
   return [make("p", {}, words), ...(warnings.length > 0 ? [listOf(warnings)] : [])];
 }
 
-function wrongOf(error) {
-  return [make("p", {class: "trouble"}, error.message), ...(error.errors.length > 0 ? [listOf(error.errors)] : [])];
+/* The words of one mistake are those of the whole answer. */
+function wrongOf({message, errors}) {
+  return [...(errors.length === 1 ? [] : [make("p", {class: "trouble"}, message)]),
+          ...(errors.length > 0 ? [make("div", {class: "trouble"}, listOf(errors))] : [])];
 }
 
 /* Opens the dialog; saved(target) is called when it is closed with a change. */

@@ -3,6 +3,7 @@ import {follow, get, post, query} from "./api.js";
 import {makeChart} from "./chart.js";
 import {count, make, makePairs, makeTable, rate, span, time} from "./dom.js";
 import {editTarget} from "./edit.js";
+import {makePlan} from "./plan.js";
 import {backlog, booksBalance, kindOfState, Rate, trouble} from "./state.js";
 
 const EVERY_MS = 2000;
@@ -120,6 +121,7 @@ export function showTarget(context, name) {
   const words = make("p", {class: "trouble"});
   const facts = make("div");
   const details = make("div");
+  const plan = make("div");
   const buttons = make("div");
   const hour = make("div", {class: "charts"});
   const attempts = make("div");
@@ -127,11 +129,13 @@ export function showTarget(context, name) {
   const told = [];
   let drawn = null;
   let hourAt = 0;
+  let planned = null;
   let attemptsShown = null;
 
   view.append(make("h1", {}, name), words, facts, buttons,
               make("h2", {}, "The last hour"), hour, make("h2", {}, "Its last attempts"), attempts,
               make("h2", {}, "What it is"), details,
+              make("h2", {}, "What its policy will do"), plan,
               make("h2", {}, "What happens to it, as the log has it"), events);
 
   function drawEvents() {
@@ -174,6 +178,15 @@ export function showTarget(context, name) {
     attemptsShown = meaning;
   }
 
+  /* The policy changes with the settings only. */
+  async function drawPlan({policy}) {
+    if (policy === planned)
+      return;
+    plan.replaceChildren(policy === null ? make("p", {class: "quiet"}, "The settings have no such target.")
+      : makePlan(await get(`${path}/plan`, signal)));
+    planned = policy;
+  }
+
   const draw = async () => {
     const t = await get(path, signal);
     const iso = new Date().toISOString();
@@ -186,7 +199,7 @@ export function showTarget(context, name) {
     if (meaning !== drawn)
       buttons.replaceChildren(makeButtons(t, context, draw) ?? "");
     drawn = meaning;
-    await Promise.all([drawHour(), drawAttempts()]);
+    await Promise.all([drawHour(), drawAttempts(), drawPlan(t)]);
   };
   return every(EVERY_MS, draw);
 }

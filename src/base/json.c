@@ -2,23 +2,44 @@
  * take as much as one. The caller keeps the order: an object or a list that is
  * opened is closed. `row_depth` is the depth at which a row began; inside it
  * all is on one line. */
-#include "cli/json.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/say.h"
+#include "base/visible.h"
 
 static FILE *out(const stg_json *j)
 {
     return j->to != NULL ? j->to : stdout;
 }
 
+/* JSON that is also safe on a terminal: what is invisible becomes an escape. */
+static void put_quoted(FILE *to, const char *at, size_t size)
+{
+    char escape[STG_VISIBLE_ESCAPE_MAX] = "";
+
+    fputc('"', to);
+    for (size_t i = 0; i < size;) {
+        stg_visible_char c =
+            stg_visible_next(at + i, size - i, STG_VISIBLE_IN_LINE);
+
+        if (c.code == '"' || c.code == '\\')
+            fprintf(to, "\\%c", (int)c.code);
+        else if (c.is_visible)
+            fwrite(at + i, 1, c.size, to);
+        else
+            fwrite(escape, 1, stg_visible_escape(c.code, escape), to);
+        i += c.size;
+    }
+    fputc('"', to);
+}
+
 static void put_string(const stg_json *j, const char *text)
 {
-    stg_say_quoted(out(j), text, strlen(text));
+    put_quoted(out(j), text, strlen(text));
 }
 
 static void new_line(const stg_json *j)

@@ -1,12 +1,12 @@
-/* The fields of `plan --json`. They are only ever added to, because programs
+/* The fields of `plan --json`, and of a target's plan by API. They are only ever added to, because programs
  * read them; null is unlimited, or never. Times are exact: milliseconds with as
  * many digits as they need.
  *
  * The trap is a 0 of the policy that means "none": it must become null, or 1
  * for the probes of a breaker, as a program would take 0 for a limit of
  * nothing. */
-#include "cli/json.h"
-#include "cli/plan/plan.h"
+#include "plan/plan.h"
+
 #include "core/rule.h"
 #include "core/text_internal.h"
 
@@ -157,7 +157,7 @@ static void show_numbers(stg_json *j, const stg_plan *plan)
 
 /* arrivals_mean_100ms is there only with --clients, as without it there is no
  * number. */
-static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
+void stg_plan_write(const stg_plan *plan, uint32_t clients, stg_json *j)
 {
     const stg_policy *p = &plan->policy;
 
@@ -202,16 +202,4 @@ static void show_plan(stg_json *j, const stg_plan *plan, uint32_t clients)
         show_warning(j, &plan->lint.warnings[i]);
     stg_json_close(j, ']');
     stg_json_close(j, '}');
-}
-
-void stg_plan_show_json(const stg_plans *plans)
-{
-    stg_json j = {0};
-
-    stg_json_open(&j, NULL, '{');
-    stg_json_open(&j, "policies", '[');
-    for (size_t i = 0; i < plans->count; i++)
-        show_plan(&j, &plans->at[i], plans->clients);
-    stg_json_close(&j, ']');
-    stg_json_close(&j, '}');
 }

@@ -3,8 +3,8 @@
  * A row is a fault with a name, an HTTP status, a code that the policy names,
  * or the rest of a family ("other 5xx"). Together they cover every outcome that
  * any rule can tell from another. */
-#ifndef STAGGER_CLI_PLAN_ANSWERS_H
-#define STAGGER_CLI_PLAN_ANSWERS_H
+#ifndef STAGGER_PLAN_ANSWERS_H
+#define STAGGER_PLAN_ANSWERS_H
 
 #include <stddef.h>
 
@@ -49,7 +49,7 @@ uint64_t stg_answers_retries_max(const stg_answers *answers);
 
 /* The names of rows that `take` chooses, blanks between; a family that is
  * taken whole is named once ("5xx"), and in "other 5xx" the blank is held, as
- * cli/terminal.h means it. Cut to size. Returns how many names. */
+ * plan/duration.h means it. Cut to size. Returns how many names. */
 typedef bool stg_answers_take(const stg_forecast_answer *row, const void *ctx);
 size_t stg_answers_write(const stg_answers *answers, stg_answers_take *take,
                          const void *ctx, char *text, size_t size);

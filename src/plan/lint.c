@@ -2,16 +2,16 @@
  * the change that mends it. A check is sure of what it says: a policy that is
  * unusual but right for somebody gets no warning. The fix is a text to paste,
  * and was tried: tests/cli/plan_lint.py applies each and checks again. */
-#include "cli/plan/lint.h"
+#include "plan/lint.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/text.h"
-#include "cli/terminal.h"
 #include "core/backoff_draw.h"
 #include "core/writer.h"
+#include "plan/duration.h"
 
 enum { MANY_ATTEMPTS = 10 };
 

@@ -4,8 +4,8 @@
  * reads as "never ends". A mean is rounded down to the ns. Waits are the
  * policy's own: what a server asks for (Retry-After) comes on top. Rows are of
  * the backoff's base; the bounds below them, of any base that the policy has. */
-#ifndef STAGGER_CLI_PLAN_FORECAST_H
-#define STAGGER_CLI_PLAN_FORECAST_H
+#ifndef STAGGER_PLAN_FORECAST_H
+#define STAGGER_PLAN_FORECAST_H
 
 #include <stagger/policy.h>
 

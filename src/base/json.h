@@ -2,9 +2,10 @@
  *
  * Times are milliseconds with up to six digits behind the point, written from
  * the integers: a double holds 15 digits, and 365 d in ns have 17. Objects and
- * lists are indented; a row is one line. */
-#ifndef STAGGER_CLI_JSON_H
-#define STAGGER_CLI_JSON_H
+ * lists are indented; a row is one line. What is no UTF-8 reads as U+FFFD, and
+ * what a terminal would obey is an escape. */
+#ifndef STAGGER_BASE_JSON_H
+#define STAGGER_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

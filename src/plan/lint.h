@@ -3,11 +3,11 @@
  * Few and precise: a warning says what goes wrong, in numbers where there are
  * some, and its fix can be pasted into the text. Presets have none, but those
  * without jitter. Codes are for programs, and do not change. */
-#ifndef STAGGER_CLI_PLAN_LINT_H
-#define STAGGER_CLI_PLAN_LINT_H
+#ifndef STAGGER_PLAN_LINT_H
+#define STAGGER_PLAN_LINT_H
 
-#include "cli/plan/answers.h"
-#include "cli/plan/forecast.h"
+#include "plan/answers.h"
+#include "plan/forecast.h"
 
 typedef struct stg_warning {
     const char *code; /* "no-jitter" */

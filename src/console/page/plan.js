@@ -1,0 +1,66 @@
+/* What a policy will do: where each wait may fall, as `stagger plan --plot` draws
+ * it, and what it comes to. */
+import {makeSvg} from "./chart.js";
+import {count, make, makePairs, span} from "./dom.js";
+
+const WIDTH = 720;
+const ROW = 16;
+const LINEAR = 50; /* times the shortest wait: a longer axis is logarithmic */
+
+/* From 0 to 1: where a time stands. */
+function axisOf(waits) {
+  const times = waits.flatMap((w) => [w.wait_min_ms, w.wait_mean_ms, w.wait_max_ms]).filter((ms) => ms > 0);
+  const most = Math.max(...times, 1e-6);
+  const least = Math.min(...times, most);
+  const isLog = most / LINEAR > least;
+  const place = (ms) => (ms <= 0 ? 0 : isLog ? 0.03 + 0.97 * Math.log(ms / least) / Math.log(most / least) : ms / most);
+
+  return {place, most, isLog};
+}
+
+function makeBar({wait_min_ms, wait_mean_ms, wait_max_ms}, place) {
+  const from = place(wait_min_ms) * (WIDTH - ROW) + ROW / 2;
+  const to = place(wait_max_ms) * (WIDTH - ROW) + ROW / 2;
+  const svg = makeSvg("svg", {viewBox: `0 0 ${WIDTH} ${ROW}`, preserveAspectRatio: "none", "aria-hidden": "true",
+                              class: "wait"});
+
+  svg.append(makeSvg("path", {d: `M${from.toFixed(1)} ${ROW / 2}H${Math.max(to, from + 1).toFixed(1)}`}),
+             makeSvg("path", {class: "mean",
+                              d: `M${(place(wait_mean_ms) * (WIDTH - ROW) + ROW / 2).toFixed(1)} 3V${ROW - 3}`}));
+  return svg;
+}
+
+const lengthOf = (ms) => (ms === 0 ? "0" : span(ms));
+const rangeOf = (least, most) => (least === most ? lengthOf(least) : `${lengthOf(least)} to ${lengthOf(most)}`);
+
+function waitsOf({waits, waits_truncated}) {
+  if (waits.length === 0)
+    return make("p", {}, "It makes one attempt, and no retry.");
+  const {place, most, isLog} = axisOf(waits);
+  const rows = waits.map((w) => make("tr", {},
+    make("td", {class: "number"}, String(w.retry)), make("td", {}, rangeOf(w.wait_min_ms, w.wait_max_ms)),
+    make("td", {class: "wide"}, makeBar(w, place)),
+    make("td", {}, w.past_deadline ? "never: past the deadline" : rangeOf(w.total_min_ms, w.total_max_ms))));
+
+  return make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Waits"},
+    make("table", {}, make("thead", {}, make("tr", {},
+      make("th", {scope: "col", class: "number"}, "Retry"), make("th", {scope: "col"}, "Wait"),
+      make("th", {scope: "col", class: "wide"}, `0 to ${span(most)}${isLog ? ", logarithmic" : ""}`),
+      make("th", {scope: "col"}, "In all"))), make("tbody", {}, ...rows)),
+    waits_truncated ? make("p", {class: "quiet"}, "And so on.") : null);
+}
+
+const orNone = (value, say) => (value === null ? "no limit" : say(value));
+
+export function makePlan(plan) {
+  return make("div", {}, waitsOf(plan), makePairs("pairs", [
+    ["Attempts", orNone(plan.attempts_max, count)],
+    ["Time in all", orNone(plan.time_total_max_ms, span)],
+    ["Requests a message", `${orNone(plan.amplification_max, count)}; while all fail, ` +
+                           orNone(plan.amplification_sustained, count)],
+    ["Retried", plan.faults.filter((f) => f.retries_max !== 0).map((f) =>
+      (f.retries_max === null ? f.fault : `${f.fault} (${f.retries_max}×)`)).join(", ")],
+    ["Mind", plan.warnings.length === 0 ? null : make("ul", {}, ...plan.warnings.map((w) =>
+      make("li", {}, `${w.text} ${w.fix}`)))],
+  ]));
+}
