@@ -127,6 +127,7 @@ add_library(stagger_hub STATIC
     config/print_schema.c
     config/settings.c
     config/table.c
+    config/table_find.c
     config/targets.c
     config/validate.c
     config/validate_kafka.c
@@ -169,6 +170,7 @@ add_library(stagger_hub STATIC
     hub/intake.c
     hub/measure.c
     hub/receipts.c
+    hub/recovery.c
     hub/recent.c
     hub/reload.c
     hub/service.c

@@ -74,6 +74,12 @@ typedef enum stg_target_start {
                                   keep */
 } stg_target_start;
 
+/* When its dead letters are sent again without a call. */
+typedef enum stg_target_replay {
+    STG_REPLAY_OFF,
+    STG_REPLAY_ON_RECOVERY,
+} stg_target_replay;
+
 /* A target: its endpoint and its lane. */
 typedef struct stg_target_settings {
     const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -; NULL: made from the URL,
@@ -95,6 +101,7 @@ typedef struct stg_target_settings {
     uint32_t burst;         /* 1 to 1000000; 0: a tenth of a second's rate */
     uint32_t parked_max;    /* 1 to 1000000 */
     stg_ns shed_after;      /* up to 365 d; STG_NEVER: it never sheds */
+    stg_target_replay replay;
     bool is_paused;
     stg_target_start start;
     const stg_match_setting *match; /* all of them; none: every message */

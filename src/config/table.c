@@ -8,8 +8,6 @@
  * `stagger check --docs`, `--manual`, `--schema`. */
 #include "config/table.h"
 
-#include <string.h>
-
 #include "config/kinds/kinds.h"
 
 static const char *const fulls[] = {"shed", "refuse", NULL};
@@ -19,6 +17,7 @@ static const char *const losses[] = {"drop", "dead-letter", NULL};
 static const char *const expireds[] = {"continue", "stop", NULL};
 static const char *const shards[] = {"partitions", "targets", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
+static const char *const replays[] = {"off", "on-recovery", NULL};
 static const char *const starts[] = {"latest", "earliest", NULL};
 static const char *const formats[] = {"logfmt", "json", NULL};
 static const char *const resolvers[] = {"dns", "system", NULL};
@@ -384,6 +383,11 @@ static const stg_setting table[] = {
  .says = "How long the circuit breaker of a target may be open before its "
          "messages are given up, in a bulk dead letter; `none`: for ever. It has "
          "no effect if the policy has no breaker."},
+{TARGET("replay", word, replay), .words = replays, .standard = "off",
+ .example = "on-recovery",
+ .says = "`on-recovery`: after an outage, dead letters of the target that never "
+         "reached it (no connection, or given up untried) are sent again by "
+         "themselves, once, when its circuit closes (docs/delivery.md)."},
 {TARGET("paused", flag, is_paused), .standard = "false", .example = "true",
  .says = "The hub sends nothing to it; its messages wait, up to "
          "`store.retention`."},
@@ -572,36 +576,7 @@ const stg_setting *stg_setting_at(size_t i)
     return i < SETTINGS ? &table[i] : NULL;
 }
 
-size_t stg_setting_number(const stg_setting *s)
-{
-    return (size_t)(s - table);
-}
-
 size_t stg_setting_count(void)
 {
     return SETTINGS;
-}
-
-const stg_setting *stg_setting_find(stg_setting_in in, const char *path,
-                                    size_t size)
-{
-    for (size_t i = 0; i < SETTINGS; i++)
-        if (table[i].in == in && strncmp(table[i].path, path, size) == 0 &&
-            table[i].path[size] == '\0')
-            return &table[i];
-    return NULL;
-}
-
-const stg_setting *stg_setting_of_flag(const char *flag)
-{
-    size_t size = strlen(flag);
-
-    for (size_t i = 0; i < SETTINGS; i++) {
-        const char *at =
-            table[i].flag != NULL ? strstr(table[i].flag, flag) : NULL;
-
-        if (at != NULL && at[size] == ' ')
-            return &table[i];
-    }
-    return NULL;
 }

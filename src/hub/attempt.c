@@ -243,6 +243,9 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
                             .trace = &a->trace};
 
     note(a->target, &how->outcome, took, now);
+    if (how->outcome.fault == STG_FAULT_NONE &&
+        a->target->recovery == STG_RECOVERY_DUE)
+        stg_recovery_note(h, a->target);
     stg_recent_add(a->target, &told, how, now);
     if (h->receipts.is_on)
         stg_hub_receipts_add(&h->receipts, &told, &how->outcome);

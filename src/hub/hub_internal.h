@@ -16,6 +16,7 @@
  *     measure.c   facts for the metrics
  *     history.c   what targets did in the last hour
  *     recent.c    their last attempts
+ *     recovery.c  dead letters that are sent again after an outage
  *     receipts.c  attempts for the store, where it keeps receipts */
 #ifndef STAGGER_HUB_HUB_INTERNAL_H
 #define STAGGER_HUB_HUB_INTERNAL_H
@@ -196,6 +197,14 @@ bool stg_target_control_forgotten(void *hub, uint32_t lane);
 
 /* Those who wait for a forget are told that the hub stops first. */
 void stg_target_control_close(stg_hub *h);
+
+/* -- recovery.c ------------------------------------------------------------- */
+
+/* Its circuit has opened. */
+void stg_recovery_opened(stg_target *t);
+
+/* It is due, and has taken a message, or its circuit has closed. */
+void stg_recovery_note(stg_hub *h, stg_target *t);
 
 /* -- target_change.c ------------------------------------------------------- */
 

@@ -176,6 +176,18 @@ static void release_partition(stg_source *s, uint32_t number)
         s->ops->release(s, number);
 }
 
+static void note_breaker(stg_hub *h, const stg_action *a)
+{
+    stg_target *t = stg_targets_at(&h->targets, a->lane);
+
+    if (a->tell.what == STG_TELL_OPENED)
+        stg_metrics_opened(&h->metrics, a->lane);
+    if (t != NULL && a->tell.what == STG_TELL_OPENED)
+        stg_recovery_opened(t);
+    if (t != NULL && a->tell.what == STG_TELL_CLOSED)
+        stg_recovery_note(h, t);
+}
+
 static void act(stg_hub *h, const stg_action *a, stg_ns now)
 {
     switch (a->kind) {
@@ -203,8 +215,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         release_partition(h->source, a->partition);
         break;
     case STG_ACTION_TELL:
-        if (a->tell.what == STG_TELL_OPENED)
-            stg_metrics_opened(&h->metrics, a->lane);
+        note_breaker(h, a);
         stg_watch_tell(&h->watch, a, now);
         stg_tell_action(h, a, now);
         break;

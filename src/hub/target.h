@@ -53,6 +53,13 @@ void stg_added_free(stg_added *a);
 
 typedef struct stg_target_change stg_target_change;
 
+/* What a target has to do with `replay: on-recovery` (recovery.c). */
+typedef enum stg_recovery {
+    STG_RECOVERY_DUE, /* when it takes messages again */
+    STG_RECOVERY_RUNNING,
+    STG_RECOVERY_DONE,
+} stg_recovery;
+
 typedef struct stg_target {
     char *name, *url;
     const stg_hub *hub;                  /* NULL: not in one yet */
@@ -73,7 +80,8 @@ typedef struct stg_target {
     stg_latency
         *latency; /* of those that succeeded; NULL: none did, or there was
                              no memory */
-    bool is_gone; /* it answered 410, and took nothing since */
+    stg_recovery recovery;
+    bool is_gone;              /* it answered 410, and took nothing since */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
     stg_outcome last;          /* failure */
     stg_ns failed_at;          /* when that was; 0: never */

@@ -42,7 +42,9 @@ typedef struct stg_letter_filter {
     stg_ns since, until; /* when it was made, since 1970; until: before then.
                             0: no bound. A bulk row takes messages for a while:
                             since is of its newest one */
-    bool has_position;   /* about one message; bulk rows that have it, too */
+    bool is_unreached; /* never replayed, and never reached the target: connect
+                          letters, and bulk rows */
+    bool has_position; /* about one message; bulk rows that have it, too */
     uint32_t partition;
     uint64_t position;
 } stg_letter_filter;

@@ -266,11 +266,20 @@ static bool is_in_time(stg_stmt *st, const stg_filter *f)
            (f->until[0] == '\0' || strcmp(at, f->until) < 0);
 }
 
+/* A bulk row stands for what was given up without an attempt. */
+static bool is_unreached(stg_stmt *st)
+{
+    return stg_sql_column(st, STG_LETTER_REPLAY) == 0 &&
+           (!stg_sql_is_null(st, STG_LETTER_LAST_POSITION) ||
+            is_same(st, STG_LETTER_CATEGORY, "A"));
+}
+
 static bool matches(stg_stmt *st, const stg_filter *f)
 {
     return is_same(st, STG_LETTER_TARGET, f->f.target) &&
            is_same(st, STG_LETTER_STATE, f->f.state) &&
            is_cause(st, f->f.cause) &&
+           (!f->f.is_unreached || is_unreached(st)) &&
            is_same(st, STG_LETTER_CATEGORY, f->f.category) && is_in_time(st, f);
 }
 

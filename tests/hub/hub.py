@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import http.client
+import json
 import os
 import signal
 import socket
@@ -268,6 +269,43 @@ class Hub(case.Case):
                           left["last_position"] - left["position"]),
                          (8, None, 7))
         self.assertEqual(self.books()["gone"]["dead"], 10)
+
+    def test_a_recovery_sends_what_never_reached_the_target_again(self):
+        leaf = self.leaf(lambda r: 400 if r.body == b"bad" else 200)
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store},
+                       "listen": {"address": "127.0.0.1:0"},
+                       "targets": [{"name": "a", "url": leaf.url(),
+                                    "policy": "broadcast breaker=2:10ms",
+                                    "shed-after": "10ms",
+                                    "replay": "on-recovery"}]}, file)
+        hub = self.hub(settings=settings)
+        posted = {hub.post(b"bad")}
+        hub.event("attempt-failed")
+        leaf.close()
+        with contextlib.closing(hub.producer()) as producer:
+            posted.update(producer.post_lines(
+                [{"body": str(i)} for i in range(10)]))
+            hub.event("breaker-opened")
+            hub.event("shedding")
+            # A restart in the outage does not spend them.
+            self.assertEqual(hub.stop(), 0)
+        hub = self.hub(settings=settings)
+        with contextlib.closing(hub.producer()) as producer:
+            posted.update(producer.post_lines([{"body": "later"}] * 3))
+            hub.event("breaker-opened")
+            leaf.open()
+            posted.add(producer.post(b"last"))
+        receipts = leaf.wait(len(posted))
+        hub.event("replayed-on-recovery")
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual({r.id for r in receipts}, posted)
+        self.assertEqual(len(leaf.receipts), len(posted))
+        # What the target has refused stays dead.
+        dead = self.rows("SELECT cause FROM failed_broadcast_logs"
+                         " WHERE state = 'dead'")
+        self.assertEqual([row["cause"] for row in dead], ["HTTP_400"])
 
     # -- the end and the next start
 

@@ -477,6 +477,35 @@ TEST(queue_replay, eats_a_range_row_from_its_front)
     shelf_end(s);
 }
 
+TEST(queue_replay, finds_what_never_reached_its_target_once)
+{
+    const stg_letter_filter unreached = {.is_unreached = true};
+    stg_failure answered = shelf_failure(503, STG_WHY_ATTEMPTS);
+    stg_failure refused = shelf_failure(0, STG_WHY_PERMANENT);
+    told t;
+    shelf *s = &t.shelf;
+    stg_change c;
+
+    make(&t);
+    put(s, 20);
+    refused.outcome = stg_failed(STG_FAULT_REFUSED);
+    c = dead(s, 0, 1, &answered);
+    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    c = dead(s, 0, 2, &refused);
+    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    c = dead(s, 0, 3, &refused);
+    c.replay = 1;
+    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    shed(s, 0, 11, 20, 10);
+    CHECK_STR(replay(s, &unreached, false), "done: 2 11 0 0");
+    CHECK_STR(shelf_ask(s,
+                        "SELECT position FROM failed_broadcast_logs"
+                        " WHERE state = 'dead' ORDER BY position"),
+              "1\n3");
+    CHECK_STR(replay(s, &unreached, false), "done: 0 0 0 0");
+    shelf_end(s);
+}
+
 TEST(queue_replay, stops_in_a_range_row_where_its_lane_has_enough)
 {
     told t;

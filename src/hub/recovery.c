@@ -1,0 +1,82 @@
+/* `replay: on-recovery`: when a target takes messages again, what an outage has made
+ * dead letters of is sent again, once.
+ *
+ * A target is due from the start of the hub on, and each time its circuit opens. It
+ * has recovered when its circuit closes; or, where that never opened, with the
+ * first success: a hub that was restarted in an outage does not spend the letters
+ * on a target that is still down. */
+#include "hub/hub_internal.h"
+
+#include <stdlib.h>
+
+#include "store/dead_letters.h"
+
+/* A replay; its target may go meanwhile. */
+typedef struct recovery {
+    stg_hub *hub;
+    uint32_t lane;
+} recovery;
+
+static const char *const ends[] = {
+    [STG_LETTERS_DONE] = "done",       [STG_LETTERS_HELD] = "held",
+    [STG_LETTERS_AWAY] = "away",       [STG_LETTERS_FULL] = "full",
+    [STG_LETTERS_STOPPED] = "stopped",
+};
+
+/* What it has not come to stays dead, and is sent with the next recovery. */
+static void ended(void *ctx, const stg_letters_sum *sum)
+{
+    recovery *r = ctx;
+    stg_hub *h = r->hub;
+    stg_target *t = stg_targets_at(&h->targets, r->lane);
+
+    if (t != NULL) {
+        if (sum->messages > 0 || sum->end != STG_LETTERS_DONE)
+            STG_LOG(h->log, STG_LOG_INFO, "replayed-on-recovery",
+                    stg_field_text("target", t->name),
+                    stg_field_text("state", ends[sum->end]),
+                    stg_field_number("letters", sum->letters),
+                    stg_field_number("messages", sum->messages));
+        if (t->recovery == STG_RECOVERY_RUNNING)
+            t->recovery = STG_RECOVERY_DONE;
+    }
+    free(r);
+}
+
+static void start(stg_hub *h, stg_target *t)
+{
+    const stg_letter_filter f = {.target = t->name, .is_unreached = true};
+    recovery *r = malloc(sizeof *r);
+
+    if (r == NULL)
+        return; // it stays due
+    *r = (recovery){h, t->lane};
+    t->recovery = STG_RECOVERY_RUNNING;
+    stg_store_replay(h->store, &f, false, ended, r);
+}
+
+static bool is_wanted(const stg_target *t)
+{
+    return t->settings != NULL && t->settings->replay == STG_REPLAY_ON_RECOVERY;
+}
+
+void stg_recovery_opened(stg_target *t)
+{
+    t->recovery = STG_RECOVERY_DUE;
+}
+
+void stg_recovery_note(stg_hub *h, stg_target *t)
+{
+    stg_lane_view v;
+
+    if (!is_wanted(t)) {
+        t->recovery = STG_RECOVERY_DONE;
+        return;
+    }
+    if (stg_hub_is_stopping(h) ||
+        stg_flow_view_lane(h->flow, t->lane, &v, stg_deadlines_now()) !=
+            STG_OK ||
+        v.breaker != STG_BREAKER_CLOSED)
+        return;
+    start(h, t);
+}
