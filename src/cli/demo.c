@@ -26,16 +26,22 @@
 
 static const char who[] = "stagger demo";
 
+enum { KEEP = STG_OPTION_ROW, STAY };
+
 static const stg_option options[] = {
     {"--keep",
-     "leave the directory with the hub's store and log, and say where it is", 0,
-     NULL},
+     "leave the directory with the hub's store and log, and say where it is",
+     KEEP, NULL},
+    {"--stay",
+     "go on until Ctrl-C when all is done: there is a page to look at, and a "
+     "target to mend",
+     STAY, NULL},
     {.flag = NULL},
 };
 
 static const stg_usage usage = {
     .head =
-        "usage: stagger demo [--keep]\n"
+        "usage: stagger demo [--keep] [--stay]\n"
         "\n"
         "Shows the hub at work, in some ten seconds: 2000 messages to five targets,\n"
         "of which one is well, one fails now and then, one asks for patience, one is\n"
@@ -85,7 +91,7 @@ typedef struct demo {
     char url[80];    /* the hub's */
     int stopped_by;  /* a signal; 0: none */
     bool is_hurried; /* by a second one */
-    bool is_kept;
+    bool is_kept, stays;
 } demo;
 
 /* -- processes ------------------------------------------------------------- */
@@ -428,6 +434,28 @@ static bool act(demo *d)
     return run(d, dead);
 }
 
+/* Until Ctrl-C, which is the end of this alone. The port of the target that is
+ * down is given up for a sink. */
+static void stay(demo *d)
+{
+    const char *address = strstr(d->down, "//") + 2;
+
+    printf(
+        "\n# The hub goes on, until Ctrl-C. Its page: %s/\n"
+        "#\n"
+        "# See why `down` fails, and mend it, in another terminal:\n"
+        "$ stagger sink --listen %s\n"
+        "# Then send what it has missed: `Dead letters` on the page, or\n"
+        "$ stagger dead replay --target down --hub %s\n",
+        d->url, address, d->url);
+    fflush(stdout);
+    close(d->down_socket);
+    d->down_socket = -1;
+    while (nap(d, 1000))
+        ;
+    d->stopped_by = 0;
+}
+
 /* -- beginning and end ----------------------------------------------------- */
 
 /* The demo makes files only, and no folders; hidden ones would stay, and the
@@ -464,6 +492,8 @@ static int run_demo(demo *d)
 {
     bool holds = act(d);
 
+    if (holds && d->stays)
+        stay(d);
     // The hub first, so that it sends nothing to who is not there any more.
     holds = end_hub(d) && holds;
     holds = end_sinks(d) && holds;
@@ -477,6 +507,8 @@ static int run_demo(demo *d)
             "Nothing was lost,\n# and `duplicates` of the sinks says that "
             "none came twice.\n",
             MESSAGES);
+    if (holds && !d->stays)
+        puts("# With --stay it goes on, and has a page to look at.");
     if (d->is_kept)
         printf("# It is all kept: cd %s\n", d->directory);
     return stg_options_finish(who, holds ? 0 : EXIT_WRONG);
@@ -486,8 +518,10 @@ static int read_option(void *ctx, int option)
 {
     demo *d = ctx;
 
-    (void)option; // --keep is the only one
-    d->is_kept = true;
+    if (option == KEEP)
+        d->is_kept = true;
+    else
+        d->stays = true;
     return 0;
 }
 
@@ -509,7 +543,8 @@ int stg_cli_demo(int argc, char **argv)
     sigaddset(&ends, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &ends, &d.before);
     code = run_demo(&d);
-    close(d.down_socket);
+    if (d.down_socket >= 0)
+        close(d.down_socket);
     if (!d.is_kept)
         remove_directory(&d);
     return code;

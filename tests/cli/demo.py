@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.request
 
 STAGGER = os.environ["STAGGER"]
 
@@ -73,8 +74,29 @@ class Demo(unittest.TestCase):
         while any(map(self.is_running, children)):
             time.sleep(0.01)
 
-    def test_keeps_what_it_is_told_to_keep(self):
-        out, _ = self.start("--keep").communicate(timeout=60)
+    def test_stays_with_a_page_and_keeps_what_it_is_told_to_keep(self):
+        demo = self.start("--keep", "--stay")
+        said = []
+        for line in demo.stdout:
+            said.append(line)
+            if "stagger dead replay" in line:
+                break
+        text = "".join(said)
+        page = re.search(r"Its page: (\S+)", text)[1]
+        with urllib.request.urlopen(page, timeout=60) as answer:
+            self.assertIn(b"stagger hub", answer.read())
+        # What it says to type mends the target, and sends what it missed.
+        sink = subprocess.Popen(
+            [STAGGER, *re.search(r"\$ stagger (sink .*)", text[text.index(page):])[1]
+             .split(), "--count", "2000"], stdout=subprocess.DEVNULL)
+        self.addCleanup(sink.kill)
+        replay = re.search(r"\$ stagger (dead replay .*)", text)[1].split()
+        subprocess.run([STAGGER, *replay, "--yes"], check=True, timeout=60,
+                       stdout=subprocess.DEVNULL)
+        self.assertEqual(sink.wait(timeout=60), 0)
+        demo.send_signal(signal.SIGINT)
+        out, err = demo.communicate(timeout=60)
+        self.assertEqual((demo.returncode, err), (0, ""), out)
         kept, = os.listdir(self.folder)
         self.assertIn(f"cd {self.folder}/{kept}\n", out)
         self.assertIn("hub.db", os.listdir(f"{self.folder}/{kept}"))

@@ -70,7 +70,7 @@ export function trouble(t, now) {
   case "paused":
     return `Paused ${t.is_paused_by_call ? "by a call" : "in the settings"} ${since}.`;
   case "shedding":
-    return `Its circuit is open for too long: messages become bulk dead letters, ${since}${cause}.`;
+    return `Its circuit was open for too long: messages are given up ${since}, in bulk dead letters${cause}.`;
   case "circuit-open":
     return `Its circuit is open ${since}${cause}` +
       (t.probe_at === null ? "." : `; next probe in ${until(t.probe_at, now)}.`);
