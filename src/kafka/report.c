@@ -30,14 +30,13 @@ static void log_event(const stg_kafka_source *s, stg_log_level level,
 
 /* -- what is repeated ------------------------------------------ */
 
-static void log_trouble(void *ctx, const stg_kafka_trouble *one,
-                        bool is_recreated)
+static void log_trouble(void *ctx, const stg_kafka_trouble *one, bool is_over)
 {
     const stg_kafka_source *s = ctx;
     const char *topic = one->topic[0] != '\0' ? one->topic : NULL;
     uint64_t more = one->count - one->told;
 
-    if (is_recreated)
+    if (is_over)
         STG_LOG(s->base.host->log, STG_LOG_INFO, "kafka-trouble-over",
                 stg_field_text("topic", topic),
                 stg_field_number("errors", one->count),

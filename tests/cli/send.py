@@ -430,6 +430,19 @@ class Send(unittest.TestCase):
         self.assertEqual(out, "3 messages accepted, 00c0ffee00c0ffee-1 .. "
                               "00c0ffee00c0ffee-3\n")
 
+    def test_sleeps_while_a_pipe_that_does_not_block_has_nothing(self):
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        p = self.start(stdin=reading, stdout=subprocess.DEVNULL)
+        os.close(reading)
+        with os.fdopen(writing, "w") as pipe:
+            time.sleep(0.4)  # of which it uses none
+            pipe.write("late")
+        _, code, used = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(code)
+        self.assertEqual((p.returncode, self.hub.requests[0][2]), (0, b"late"))
+        self.assertLess(used.ru_utime + used.ru_stime, 0.2)
+
     def test_publishes_nothing_of_nothing(self):
         for file in (self.write(b""), self.write(b"\n\r\n"), "/dev/null"):
             self.assertEqual(self.send("--lines", file),

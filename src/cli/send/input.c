@@ -45,9 +45,7 @@ bool stg_send_input_is_ready(const send_input *in)
 }
 
 /* Room for one more read behind what is there, which moves to the front: a span
- * that was lent is void after it. The limit is checked only when the buffer has
- * to grow, which doubles it, so a line of nearly twice SEND_INPUT_MAX can
- * pass. */
+ * that was lent is void after it. */
 static int make_room(send_input *in)
 {
     char *grown;
@@ -58,10 +56,10 @@ static int make_room(send_input *in)
         in->searched -= in->at;
         in->at = 0;
     }
-    if (in->room - in->size >= READ_MAX)
-        return 0;
     if (in->size > SEND_INPUT_MAX)
         return EFBIG;
+    if (in->room - in->size >= READ_MAX)
+        return 0;
     grown = realloc(in->bytes, 2 * in->room + READ_MAX);
     if (grown == NULL)
         return ENOMEM;
@@ -70,8 +68,8 @@ static int make_room(send_input *in)
     return 0;
 }
 
-/* EAGAIN, of a descriptor that somebody else made non-blocking, reads nothing
- * and is no error. */
+/* A descriptor that somebody else made non-blocking is waited for, until a signal
+ * comes. */
 int stg_send_input_fill(send_input *in)
 {
     int error = make_room(in);
@@ -82,8 +80,12 @@ int stg_send_input_fill(send_input *in)
     do
         got = read(in->file, in->bytes + in->size, READ_MAX);
     while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN) {
+        (void)poll(&(struct pollfd){.fd = in->file, .events = POLLIN}, 1, -1);
+        return 0;
+    }
     if (got < 0)
-        return errno == EAGAIN ? 0 : errno;
+        return errno;
     in->size += (size_t)got;
     in->has_ended = got == 0;
     return 0;
