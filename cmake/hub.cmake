@@ -171,6 +171,7 @@ add_library(stagger_hub STATIC
     hub/measure.c
     hub/receipts.c
     hub/recovery.c
+    hub/disable.c
     hub/recent.c
     hub/reload.c
     hub/service.c
@@ -221,6 +222,7 @@ add_library(stagger_hub STATIC
     store/cursors.c
     store/cursors_text.c
     store/epochs.c
+    store/failing.c
     store/eviction.c
     store/fingerprints.c
     store/group.c

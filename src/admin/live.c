@@ -40,6 +40,7 @@ enum {
     PROBE_AT,
     GATE_UNTIL,
     PAUSED,
+    DISABLED,
     CATCHING_UP,
     BREAKER,
     ROUTED,
@@ -69,6 +70,7 @@ static const struct {
     [PROBE_AT] = {"probe_at", KIND_TIME},
     [GATE_UNTIL] = {"gate_until", KIND_TIME},
     [PAUSED] = {"is_paused_by_call", KIND_BOOL},
+    [DISABLED] = {"is_disabled", KIND_BOOL},
     [CATCHING_UP] = {"is_catching_up", KIND_BOOL},
     [BREAKER] = {"breaker", KIND_WORD},
     [ROUTED] = {"routed", KIND_COUNT},
@@ -124,7 +126,8 @@ static bool look(const stg_hub *h, size_t i, uint64_t numbers[FIELDS])
     numbers[FAILED_AT] = v.failed_at;
     numbers[PROBE_AT] = v.lane.probe_at;
     numbers[GATE_UNTIL] = v.lane.gate_until;
-    numbers[PAUSED] = t->is_paused_by_call;
+    numbers[PAUSED] = t->pause != STG_PAUSE_NONE;
+    numbers[DISABLED] = t->pause == STG_PAUSE_DISABLED;
     numbers[CATCHING_UP] = v.lane.is_catching_up;
     numbers[BREAKER] = v.lane.breaker;
     numbers[ROUTED] = v.lane.routed;

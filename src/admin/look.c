@@ -312,9 +312,10 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
 
     if (stg_hub_look_target(a->hub, i, &v) != STG_OK)
         return NULL;
-    json = json_pack("{s:s,s:o,s:b,s:b}", "name", v.name, "url",
+    json = json_pack("{s:s,s:o,s:b,s:b,s:b}", "name", v.name, "url",
                      print_url(v.url), "is_known", (int)v.is_known,
-                     "is_paused_by_call", (int)t->is_paused_by_call);
+                     "is_paused_by_call", (int)(t->pause != STG_PAUSE_NONE),
+                     "is_disabled", (int)(t->pause == STG_PAUSE_DISABLED));
     json_object_set_new(json, "policy", print_policy(t));
     json_object_set_new(json, "state",
                         json_string(stg_target_state_name(stg_target_note_state(

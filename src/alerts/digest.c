@@ -48,10 +48,10 @@ void stg_digest_take_text(char *to, size_t room, const char *text)
 static int rank_of(stg_alert alert)
 {
     static const int ranks[STG_ALERT_COUNT] = {
-        [STG_ALERT_STORE] = 0,      [STG_ALERT_BREAKER] = 1,
-        [STG_ALERT_DEAD] = 2,       [STG_ALERT_RETENTION] = 3,
-        [STG_ALERT_GONE] = 4,       [STG_ALERT_LAG] = 5,
-        [STG_ALERT_CERTIFICATE] = 6};
+        [STG_ALERT_STORE] = 0,     [STG_ALERT_DISABLED] = 1,
+        [STG_ALERT_BREAKER] = 2,   [STG_ALERT_DEAD] = 3,
+        [STG_ALERT_RETENTION] = 4, [STG_ALERT_GONE] = 5,
+        [STG_ALERT_LAG] = 6,       [STG_ALERT_CERTIFICATE] = 7};
 
     return ranks[alert];
 }

@@ -126,6 +126,7 @@ static void set_numbers(json_t *to, const stg_digest_item *i)
         break;
     case STG_ALERT_BREAKER:
     case STG_ALERT_GONE:
+    case STG_ALERT_DISABLED:
         if (i->has_cause)
             set_text(to, "cause", stg_alert_cause_text(i->cause, cause));
         break;

@@ -151,6 +151,18 @@ static void write_gone(stg_writer *w, const stg_digest_item *i)
     write_after(w, i);
 }
 
+static void write_disabled(stg_writer *w, const stg_digest_item *i)
+{
+    write_before(w, i);
+    stg_write_text(w, i->phase == STG_ALERT_STILL
+                          ? "it is still disabled"
+                          : "it is disabled: all attempts have failed for as "
+                            "long as disable-after allows");
+    if (i->phase == STG_ALERT_ENDED)
+        stg_write_text(w, ", and was resumed");
+    write_after(w, i);
+}
+
 static void write_store(stg_writer *w, const stg_digest_item *i)
 {
     static const char *const words[] = {
@@ -219,6 +231,7 @@ void stg_alert_headline(const stg_digest_item *i,
         [STG_ALERT_DEAD] = write_dead,
         [STG_ALERT_BREAKER] = write_breaker,
         [STG_ALERT_GONE] = write_gone,
+        [STG_ALERT_DISABLED] = write_disabled,
         [STG_ALERT_STORE] = write_store,
         [STG_ALERT_LAG] = write_lag,
         [STG_ALERT_CERTIFICATE] = write_certificate,

@@ -98,6 +98,7 @@ static stg_target_settings default_target(void)
         .in_flight_max = l.in_flight_max,
         .parked_max = l.parked_max,
         .shed_after = l.shed_after,
+        .disable_after = STG_NEVER,
         .resolve_timeout = e.resolve_timeout,
         .connect_timeout = e.connect_timeout,
         .tls_timeout = e.tls_timeout,

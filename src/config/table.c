@@ -388,6 +388,11 @@ static const stg_setting table[] = {
  .says = "`on-recovery`: after an outage, dead letters of the target that never "
          "reached it (no connection, or given up untried) are sent again by "
          "themselves, once, when its circuit closes (docs/delivery.md)."},
+{TARGET("disable-after", time, disable_after), RANGE(STG_MIN, 365 * STG_DAY),
+ .none = "none", .standard = "none", .example = "5d",
+ .says = "A target whose attempts have all failed for so long, ten or more, is "
+         "paused, with the alert `disabled`, until a call resumes it; `none`: "
+         "never."},
 {TARGET("paused", flag, is_paused), .standard = "false", .example = "true",
  .says = "The hub sends nothing to it; its messages wait, up to "
          "`store.retention`."},
@@ -475,7 +480,7 @@ static const stg_setting table[] = {
  .standard = "10 failures in 5m", .example = "off",
  .says = "The same for all targets together."},
 {HUB("alerts.alerts", alerts, alerts.alerts),
- .standard = "[dead-letters, breaker, gone, store, lag, certificate, retention]",
+ .standard = "[dead-letters, breaker, gone, disabled, store, lag, certificate, retention]",
  .example = "[dead-letters, store]",
  .says = "Which alerts are sent at all."},
 {SECTION(STG_IN_HUB, "alerts.lag"),
@@ -555,7 +560,7 @@ static const stg_setting table[] = {
  RANGE(1, 100), .example = "[ops@example.org]",
  .says = "For mail: the recipients, up to 100."},
 {RECEIVER("alerts", alerts, alerts),
- .standard = "[dead-letters, breaker, gone, store, lag, certificate, retention]",
+ .standard = "[dead-letters, breaker, gone, disabled, store, lag, certificate, retention]",
  .example = "[store]",
  .says = "Only these alerts."},
 {RECEIVER_LIST("targets", texts, targets,

@@ -152,7 +152,7 @@ stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
             l.follows = follows_topic;
             l.ctx = t;
         }
-        l.is_paused = l.is_paused || t->is_paused_by_call;
+        l.is_paused = l.is_paused || t->pause != STG_PAUSE_NONE;
     } else {
         l = stg_lane_options_default(&h->policy);
         l.is_paused = true;
@@ -178,7 +178,7 @@ stg_status stg_hub_begin_lane(stg_hub *h, stg_target *t, stg_error *err)
         return status;
     t->is_known = is_known;
     // By another hub, before this one had the target.
-    t->is_paused_by_call = stg_store_is_paused(h->store, lane);
+    t->pause = stg_store_paused(h->store, lane);
     l = stg_hub_lane(h, t);
     if (!stg_targets_put(&h->targets, t, lane))
         return stg_target_refuse_memory(err);
@@ -295,6 +295,7 @@ static void close_all(void *hub)
     stg_notify_close(&h->notify);
     stg_recorder_close(&h->recorder);
     stg_hub_receipts_close(&h->receipts);
+    stg_deadline_clear(&h->deadlines, &h->failing);
     if (h->is_open)
         h->end.dead = count_dead(h);
     stg_intake_close(&h->intake, part_closed, h);
@@ -456,6 +457,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     h->ended = o->ended;
     h->ctx = o->ctx;
     stg_target_changes_start(h);
+    stg_disable_open(h);
     stg_tell_ready(h, stg_store_name(h->store));
     if (o->is_service)
         stg_service_open(h);

@@ -16,6 +16,7 @@
  *     measure.c   facts for the metrics
  *     history.c   what targets did in the last hour
  *     recent.c    their last attempts
+ *     disable.c   stops targets that only fail
  *     recovery.c  dead letters that are sent again after an outage
  *     receipts.c  attempts for the store, where it keeps receipts */
 #ifndef STAGGER_HUB_HUB_INTERNAL_H
@@ -74,6 +75,7 @@ struct stg_hub {
     stg_metrics metrics;
     stg_watch watch;            /* its alerts */
     stg_recorder recorder;      /* of what its targets did in the last hour */
+    stg_deadline failing;       /* when disable.c looks at its targets */
     const stg_hub_calls *calls; /* NULL: nobody can call */
     void *calls_part;           /* NULL: not opened yet */
     stg_forgetting *forgetting; /* one after the other */
@@ -188,15 +190,30 @@ bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
 /* Flow has no such lane any more. */
 void stg_target_control_removed(stg_hub *h, uint32_t lane);
 
+/* Pauses a target, whoever wants that, or ends it. */
+void stg_target_control_pause(stg_hub *h, stg_target *t, stg_pause pause,
+                              stg_target_control_fn *done, void *ctx);
+
 /* Whether the lane is being forgotten. */
 bool stg_target_control_forgets(const stg_hub *h, uint32_t lane);
 
 /* For stg_store_options: another hub was called. */
-void stg_target_control_paused(void *hub, uint32_t lane, bool is_paused);
+void stg_target_control_paused(void *hub, uint32_t lane, stg_pause pause);
 bool stg_target_control_forgotten(void *hub, uint32_t lane);
 
 /* Those who wait for a forget are told that the hub stops first. */
 void stg_target_control_close(stg_hub *h);
+
+/* -- disable.c -------------------------------------------------------------- */
+
+/* Attempts may have ended: within ten seconds they are looked at. Cheap. */
+void stg_disable_note(stg_hub *h, stg_ns now);
+
+/* The hub is open: what was disabled before is told. */
+void stg_disable_open(stg_hub *h);
+
+/* The target's pause is another one. */
+void stg_disable_paused(stg_hub *h, stg_target *t);
 
 /* -- recovery.c ------------------------------------------------------------- */
 

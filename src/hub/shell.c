@@ -263,6 +263,7 @@ static void ask_flow(stg_hub *h)
     set_wake(h);
     stg_watch_note(&h->watch, now);
     stg_recorder_note(&h->recorder, now);
+    stg_disable_note(h, now);
 }
 
 /* Starts new attempts within a turn in which many have ended: else a turn with

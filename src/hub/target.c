@@ -310,7 +310,7 @@ static void add_stored(void *ctx, uint32_t lane, const char *name,
         target == NULL || !stg_targets_put(s->targets, target, lane);
     if (s->has_failed)
         return;
-    target->is_paused_by_call = stg_store_is_paused(s->store, lane);
+    target->pause = stg_store_paused(s->store, lane);
     target->is_known = true;
 }
 
@@ -330,7 +330,7 @@ stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
             return status;
         if (!stg_targets_put(t, t->all[i], lane))
             return fail_memory(err);
-        t->all[i]->is_paused_by_call = stg_store_is_paused(store, lane);
+        t->all[i]->pause = stg_store_paused(store, lane);
     }
     status = stg_store_lanes(store, add_stored, &s, err);
     return status == STG_OK && s.has_failed ? fail_memory(err) : status;

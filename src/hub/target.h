@@ -60,6 +60,12 @@ typedef enum stg_recovery {
     STG_RECOVERY_DONE,
 } stg_recovery;
 
+/* What `disable-after` knows of a target (disable.c). */
+typedef struct stg_failing {
+    uint64_t attempts, failures; /* of the target, when it was looked at last */
+    uint64_t in_row;             /* failures without a success between them */
+} stg_failing;
+
 typedef struct stg_target {
     char *name, *url;
     const stg_hub *hub;                  /* NULL: not in one yet */
@@ -69,9 +75,9 @@ typedef struct stg_target {
     stg_target_change *change; /* it is told when the lane's beginning is
                                   durable; NULL: none waits */
     uint32_t lane;
-    bool is_paused_by_call; /* and perhaps by the settings, too */
-    bool is_known;          /* the store had its lane before: it is not new */
-    bool is_beginning;      /* a reload waits until its beginning is durable */
+    stg_pause pause;       /* and perhaps the settings pause it, too */
+    bool is_known;         /* the store had its lane before: it is not new */
+    bool is_beginning;     /* a reload waits until its beginning is durable */
     uint8_t *topics_known; /* by partition: whether its topic is the target's */
     uint32_t known_count;
     stg_endpoint *endpoint; /* NULL: only the store knows it */
@@ -81,6 +87,7 @@ typedef struct stg_target {
         *latency; /* of those that succeeded; NULL: none did, or there was
                              no memory */
     stg_recovery recovery;
+    stg_failing failing;
     bool is_gone;              /* it answered 410, and took nothing since */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
     stg_outcome last;          /* failure */

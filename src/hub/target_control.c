@@ -77,6 +77,24 @@ static stg_status check_resume(const stg_target *t, stg_error *err)
     return STG_OK;
 }
 
+static void set_pause(stg_hub *h, stg_target *t, stg_pause pause)
+{
+    if (t->settings != NULL) // without them it is paused anyway
+        stg_flow_pause(h->flow, t->lane,
+                       pause != STG_PAUSE_NONE || t->settings->is_paused,
+                       stg_deadlines_now());
+    t->pause = pause;
+    stg_disable_paused(h, t);
+    stg_shell_note(h);
+}
+
+void stg_target_control_pause(stg_hub *h, stg_target *t, stg_pause pause,
+                              stg_target_control_fn *done, void *ctx)
+{
+    set_pause(h, t, pause);
+    stg_store_pause(h->store, t->lane, pause, done, ctx);
+}
+
 stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                          stg_target_control_fn *done, void *ctx, stg_error *err)
 {
@@ -87,15 +105,10 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
         return status;
     if (!is_paused)
         status = check_resume(t, err);
-    if (status != STG_OK)
-        return status;
-    if (t->settings != NULL) // without them it is paused anyway
-        stg_flow_pause(h->flow, t->lane, is_paused || t->settings->is_paused,
-                       stg_deadlines_now());
-    t->is_paused_by_call = is_paused;
-    stg_shell_note(h);
-    stg_store_pause(h->store, t->lane, is_paused, done, ctx);
-    return STG_OK;
+    if (status == STG_OK)
+        stg_target_control_pause(
+            h, t, is_paused ? STG_PAUSE_CALL : STG_PAUSE_NONE, done, ctx);
+    return status;
 }
 
 /* -- probe ------------------------------------------------------------------- */
@@ -162,19 +175,18 @@ static void tell(const stg_hub *h, const stg_target *t, const char *what)
             stg_field_text("target", t->name), stg_field_text("what", what));
 }
 
-void stg_target_control_paused(void *hub, uint32_t lane, bool is_paused)
+void stg_target_control_paused(void *hub, uint32_t lane, stg_pause pause)
 {
     stg_hub *h = hub;
     stg_target *t = stg_targets_at(&h->targets, lane);
 
     if (t == NULL || h->flow == NULL)
         return;
-    if (t->settings != NULL) // without them it is paused anyway
-        stg_flow_pause(h->flow, lane, is_paused || t->settings->is_paused,
-                       stg_deadlines_now());
-    t->is_paused_by_call = is_paused;
-    tell(h, t, is_paused ? "paused" : "resumed");
-    stg_shell_note(h);
+    set_pause(h, t, pause);
+    tell(h, t,
+         pause == STG_PAUSE_NONE   ? "resumed"
+         : pause == STG_PAUSE_CALL ? "paused"
+                                   : "disabled");
 }
 
 static void ignore(void *ctx, bool is_forgotten)

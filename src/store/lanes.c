@@ -105,7 +105,7 @@ static int load_row(stg_lanes *l, stg_stmt *row)
     if (stg_sql_column(row, 3) != 0)
         stg_lanes_forget(l, (uint32_t)number);
     else
-        l->names[number].is_paused = stg_sql_column(row, 4) != 0;
+        l->names[number].pause = (stg_pause)stg_sql_column(row, 4);
     return SQLITE_OK;
 }
 
@@ -114,7 +114,7 @@ int stg_lanes_load(stg_lanes *l, stg_db *db)
     stg_stmt *rows;
     int rc = stg_sql_prepare_once(
         db, &rows,
-        "SELECT number, name, url, is_forgotten, is_paused FROM lanes"
+        "SELECT number, name, url, is_forgotten, pause FROM lanes"
         " ORDER BY number");
 
     while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)

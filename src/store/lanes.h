@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "flow/group.h"
 #include "store/sql.h"
+#include "store/store.h"
 
 enum { STG_LANES_MAX = 1000000 }; /* flow's */
 
@@ -17,7 +18,7 @@ typedef struct stg_lane_name {
     char *name; /* NULL: a number that was skipped */
     char *url;
     bool is_forgotten;
-    bool is_paused; /* by a call */
+    stg_pause pause;
 } stg_lane_name;
 
 typedef struct stg_lanes {

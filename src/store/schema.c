@@ -10,7 +10,7 @@
  *
  * lanes: a number is never given to another name, nor to the same name once it
  * was forgotten; its row stays. The url has no values of a query, which may be
- * secrets. begins: the first position that the lane was to see.
+ * secrets. failing_since: see failing.h. begins: the first position that the lane was to see.
  *
  * targets: those that were added by calls: see target_rows.h. settings: JSON, or
  * that encrypted (store/seal.h), where the hub has a key.
@@ -112,7 +112,8 @@ static const char tables[] =
     " name TEXT NOT NULL,"
     " url TEXT NOT NULL,"
     " is_forgotten INTEGER NOT NULL DEFAULT 0,"
-    " is_paused INTEGER NOT NULL DEFAULT 0," // by a call
+    " pause INTEGER NOT NULL DEFAULT 0," // of stg_pause
+    " failing_since INTEGER,"
     " begins INTEGER);"
 
     "CREATE TABLE targets ("

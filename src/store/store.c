@@ -107,18 +107,19 @@ static bool send_lane(stg_store *s, uint32_t number, const char *name,
 static bool ask_lane(stg_store *s, const char *name, const char *url,
                      uint32_t *lane, stg_error *err)
 {
-    bool is_new = stg_lanes_find(&s->lanes, name) == UINT32_MAX, is_paused;
+    bool is_new = stg_lanes_find(&s->lanes, name) == UINT32_MAX;
+    stg_pause pause;
     int rc = s->is_away ? STG_SQL_AWAY : SQLITE_OK;
 
     if (rc == SQLITE_OK && s->lane_db == NULL)
         rc = stg_pg_open_another(&s->lane_db, s->url);
     if (rc == SQLITE_OK)
-        rc = stg_shared_lanes_find(s->lane_db, name, url, lane, &is_paused);
+        rc = stg_shared_lanes_find(s->lane_db, name, url, lane, &pause);
     if (rc == SQLITE_OK && !stg_lanes_set(&s->lanes, *lane, name, url))
         rc = SQLITE_NOMEM;
     // Changes of a lane that is known are told: see stg_others_watch().
     if (rc == SQLITE_OK && is_new)
-        s->lanes.names[*lane].is_paused = is_paused;
+        s->lanes.names[*lane].pause = pause;
     if (rc == SQLITE_OK)
         return true;
     (void)stg_hub_refuse(err, STG_IO,
@@ -273,7 +274,7 @@ void stg_store_ping(stg_store *s, void (*done)(void *ctx), void *ctx)
 typedef struct note {
     stg_store_request request;
     uint32_t lane;
-    bool is_paused;
+    stg_pause pause;
     stg_noted_fn *done;
     void *ctx;
 } note;
@@ -282,8 +283,7 @@ static int write_note(stg_store_request *e, stg_store_writer *w)
 {
     const note *n = STG_HOLDER(&e->link, note, request.link);
 
-    return stg_sql_run(w->pause_lane, "du", (int)n->is_paused,
-                       (uint64_t)n->lane);
+    return stg_sql_run(w->pause_lane, "du", (int)n->pause, (uint64_t)n->lane);
 }
 
 /* The table in memory follows the one on disk, never the other way: without
@@ -295,7 +295,7 @@ static void tell_note(stg_store_request *e)
 
     s->notes++;
     if (!e->is_full && n->lane < s->lanes.count)
-        s->lanes.names[n->lane].is_paused = n->is_paused;
+        s->lanes.names[n->lane].pause = n->pause;
     if (n->done != NULL)
         n->done(n->ctx, e->is_full);
 }
@@ -305,12 +305,12 @@ static void free_note(stg_store_request *e)
     free(STG_HOLDER(&e->link, note, request.link));
 }
 
-bool stg_store_is_paused(const stg_store *s, uint32_t lane)
+stg_pause stg_store_paused(const stg_store *s, uint32_t lane)
 {
-    return lane < s->lanes.count && s->lanes.names[lane].is_paused;
+    return lane < s->lanes.count ? s->lanes.names[lane].pause : STG_PAUSE_NONE;
 }
 
-void stg_store_pause(stg_store *s, uint32_t lane, bool is_paused,
+void stg_store_pause(stg_store *s, uint32_t lane, stg_pause pause,
                      stg_noted_fn *done, void *ctx)
 {
     note *n = stg_store_new_request(s, sizeof *n);
@@ -321,7 +321,7 @@ void stg_store_pause(stg_store *s, uint32_t lane, bool is_paused,
     n->request.tell = tell_note;
     n->request.free = free_note;
     n->lane = lane;
-    n->is_paused = is_paused;
+    n->pause = pause;
     n->done = done;
     n->ctx = ctx;
     stg_store_request_send(s, &n->request);

@@ -44,6 +44,13 @@ typedef enum stg_store_trouble {
     STG_STORE_TROUBLES
 } stg_store_trouble;
 
+/* Why a lane stands still, beside the settings: as it is stored. */
+typedef enum stg_pause {
+    STG_PAUSE_NONE,
+    STG_PAUSE_CALL,     /* a person has called it */
+    STG_PAUSE_DISABLED, /* the hub has: it only failed for `disable-after` */
+} stg_pause;
+
 typedef struct stg_letter stg_letter;         /* dead_letters.h */
 typedef struct stg_target_row stg_target_row; /* target_rows.h */
 
@@ -112,9 +119,9 @@ typedef struct stg_store_options {
     /* Whether the lane's target wants a message of a bulk row (body is empty);
      * NULL: all. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);
-    /* Another hub that shares the store was called: it has paused the lane, or
-     * ended that; known within some seconds. NULL: nobody wants to know. */
-    void (*paused)(void *ctx, uint32_t lane, bool is_paused);
+    /* Another hub that shares the store has paused the lane, or ended that; known
+     * within some seconds. NULL: nobody wants to know. */
+    void (*paused)(void *ctx, uint32_t lane, stg_pause pause);
     /* The same: it has forgotten the lane. Returns whether nothing of it is
      * here any more; else it is told again. */
     bool (*forgotten)(void *ctx, uint32_t lane);
@@ -215,13 +222,14 @@ stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
 /* Whether the store has a lane of that name, as far as is known here. */
 bool stg_store_has_lane(const stg_store *s, const char *name);
 
-/* Whether a call has paused the lane: stg_store_pause(). */
-bool stg_store_is_paused(const stg_store *s, uint32_t lane);
+/* What stg_store_pause() has noted of the lane. */
+stg_pause stg_store_paused(const stg_store *s, uint32_t lane);
 
-/* Notes that a call has paused the lane, or has ended that: a restart finds it.
- * done: when it is durable; or is_full, and nothing was noted. At any time. */
+/* Notes that the lane is paused, or is not any more: a restart finds it. With
+ * STG_PAUSE_NONE it has not failed yet, either: see failing.h. done: when it is
+ * durable; or is_full, and nothing was noted. At any time. */
 typedef void stg_noted_fn(void *ctx, bool is_full);
-void stg_store_pause(stg_store *s, uint32_t lane, bool is_paused,
+void stg_store_pause(stg_store *s, uint32_t lane, stg_pause pause,
                      stg_noted_fn *done, void *ctx);
 
 /* Every lane that the store knows, and every cursor. */

@@ -415,7 +415,9 @@ static int load_rows(stg_store_writer *w)
 
     if (rc == SQLITE_OK)
         rc = stg_sql_prepare(w->db, &w->pause_lane,
-                             "UPDATE lanes SET is_paused = ? WHERE number = ?");
+                             "UPDATE lanes SET pause = ?1, failing_since ="
+                             " CASE WHEN ?1 = 0 THEN NULL ELSE failing_since"
+                             " END WHERE number = ?2");
     if (rc == SQLITE_OK)
         rc = stg_partitions_prepare_fence(w->db, &w->fence);
     if (rc == SQLITE_OK)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -306,6 +307,52 @@ class Hub(case.Case):
         dead = self.rows("SELECT cause FROM failed_broadcast_logs"
                          " WHERE state = 'dead'")
         self.assertEqual([row["cause"] for row in dead], ["HTTP_400"])
+
+    def test_a_target_that_only_fails_is_disabled(self):
+        well = threading.Event()
+        leaf = self.leaf(lambda r: 200 if well.is_set() else 404)
+        other = self.leaf(lambda r: 404)
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store},
+                       "listen": {"address": "127.0.0.1:0"},
+                       "targets": [{"name": "a", "url": leaf.url(),
+                                    "disable-after": "5d"},
+                                   {"name": "new", "url": other.url(),
+                                    "disable-after": "5d"}]}, file)
+        hub = self.hub(settings=settings)
+        hub.post(b"x")
+        self.await_settled(2)
+        self.assertEqual(hub.stop(), 0)
+        # Its first failure was long ago.
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            db.execute("UPDATE lanes SET failing_since = ? WHERE name = 'a'",
+                       (int((time.time() - 6 * 86400) * 1000),))
+            db.commit()
+        hub = self.hub(settings=settings)
+        with contextlib.closing(hub.producer()) as producer:
+            for i in range(10):
+                producer.post(b"%d" % i)
+            told = hub.event("target-disabled")
+            self.assertEqual((told["target"], told["cause"]), ("a", "HTTP_404"))
+            well.set()
+            producer.post(b"waits")
+        other.wait(12)
+        self.assertEqual(hub.stop(), 0)
+        hub = self.hub(settings=settings)  # it is disabled still
+        self.assertEqual(len(leaf.receipts), 11)
+        connection = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                timeout=PATIENCE)
+        connection.request("GET", "/v1/targets")
+        target = json.loads(connection.getresponse().read())["targets"][0]
+        self.assertEqual((target["state"], target["is_disabled"]),
+                         ("paused", True))
+        connection.request("POST", "/v1/targets/a/resume")
+        target = json.loads(connection.getresponse().read())
+        self.assertFalse(target["is_disabled"])
+        connection.close()
+        self.assertEqual(leaf.wait(12)[-1].body, b"waits")
+        self.assertEqual(hub.stop(), 0)
 
     # -- the end and the next start
 

@@ -625,10 +625,12 @@ TEST(store_hubs, know_of_a_pause_that_another_was_called_for)
     shelf_open(&a);
     shelf_share(&b, &a);
     shelf_open(&b);
-    stg_store_pause(a.store, shelf_lane(&a, "x"), true, on_noted, &is_done);
+    stg_store_pause(a.store, shelf_lane(&a, "x"), STG_PAUSE_DISABLED, on_noted,
+                    &is_done);
     SHELF_UNTIL(&a, is_done);
-    CHECK(stg_store_is_paused(b.store, shelf_lane(&b, "x")));
-    CHECK(!stg_store_is_paused(b.store, shelf_lane(&b, "y")));
+    CHECK_INT(stg_store_paused(b.store, shelf_lane(&b, "x")),
+              STG_PAUSE_DISABLED);
+    CHECK_INT(stg_store_paused(b.store, shelf_lane(&b, "y")), STG_PAUSE_NONE);
     shelf_end(&b);
     shelf_end(&a);
 }

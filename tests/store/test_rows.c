@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "host/wall.h"
+#include "store/failing.h"
 #include "store/sqlite.h"
 #include "tests/harness.h"
 #include "tests/store/shelf.h"
@@ -597,18 +599,69 @@ TEST(store_rows, of_lanes_keep_that_they_were_paused)
     shelf_open(&s);
     shelf_lane(&s, "a");
     shelf_lane(&s, "b");
-    stg_store_pause(s.store, 1, true, on_noted, &is_done);
+    stg_store_pause(s.store, 1, STG_PAUSE_DISABLED, on_noted, &is_done);
     SHELF_UNTIL(&s, is_done);
-    CHECK(stg_store_is_paused(s.store, 1));
+    CHECK_INT(stg_store_paused(s.store, 1), STG_PAUSE_DISABLED);
     shelf_reopen(&s);
-    CHECK(!stg_store_is_paused(s.store, 0));
-    CHECK(stg_store_is_paused(s.store, 1));
-    CHECK(!stg_store_is_paused(s.store, 9));
+    CHECK_INT(stg_store_paused(s.store, 0), STG_PAUSE_NONE);
+    CHECK_INT(stg_store_paused(s.store, 1), STG_PAUSE_DISABLED);
+    CHECK_INT(stg_store_paused(s.store, 9), STG_PAUSE_NONE);
     is_done = false;
-    stg_store_pause(s.store, 1, false, on_noted, &is_done);
+    stg_store_pause(s.store, 1, STG_PAUSE_NONE, on_noted, &is_done);
     SHELF_UNTIL(&s, is_done);
     shelf_reopen(&s);
-    CHECK(!stg_store_is_paused(s.store, 1));
+    CHECK_INT(stg_store_paused(s.store, 1), STG_PAUSE_NONE);
+    shelf_end(&s);
+}
+
+typedef struct noted {
+    bool is_done;
+    stg_ns since;
+} noted;
+
+static void on_lanes_noted(void *ctx, const stg_lane_note *notes, size_t count)
+{
+    CHECK_INT(count, 1);
+    *(noted *)ctx = (noted){true, notes[0].failing_since};
+}
+
+/* Since when lane 1 only fails, with what has just happened. */
+static stg_ns note_lane(shelf *s, bool has_succeeded)
+{
+    stg_lane_note *note = malloc(sizeof *note);
+    noted n = {.is_done = false};
+
+    CHECK(note != NULL);
+    *note = (stg_lane_note){.lane = 1, .has_succeeded = has_succeeded};
+    stg_store_note_lanes(s->store, note, 1, on_lanes_noted, &n);
+    SHELF_UNTIL(s, n.is_done);
+    return n.since;
+}
+
+TEST(store_rows, of_lanes_keep_since_when_they_only_fail)
+{
+    stg_ns began = stg_wall_now(), since;
+    bool is_done = false;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    shelf_lane(&s, "a");
+    shelf_lane(&s, "b");
+    CHECK_U64(note_lane(&s, true), 0);
+    since = note_lane(&s, false);
+    CHECK(since + STG_MS > began && since <= stg_wall_now() + STG_S);
+    shelf_reopen(&s);
+    CHECK_U64(note_lane(&s, false), since);
+    CHECK_U64(note_lane(&s, true), 0);
+    CHECK(note_lane(&s, false) > 0);
+    // Who resumes it gives it another try.
+    stg_store_pause(s.store, 1, STG_PAUSE_NONE, on_noted, &is_done);
+    SHELF_UNTIL(&s, is_done);
+    CHECK_STR(shelf_ask(&s,
+                        "SELECT failing_since FROM lanes"
+                        " WHERE number = 1"),
+              "");
     shelf_end(&s);
 }
 

@@ -68,6 +68,8 @@ export function trouble(t, now) {
   case "removing":
     return "It is being forgotten.";
   case "paused":
+    if (t.is_disabled)
+      return `Disabled ${since}: it only failed for too long${cause}. Mend it, then resume it.`;
     return `Paused ${t.is_paused_by_call ? "by a call" : "in the settings"} ${since}.`;
   case "shedding":
     return `Its circuit was open for too long: messages are given up ${since}, in bulk dead letters${cause}.`;

@@ -32,8 +32,8 @@ stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err);
 /* -- lanes ----------------------------------------------------------------- */
 
 /* The number of a name, new if there is none; notes the url. The row is durable
- * before what anybody commits later. is_paused: by a call, of any hub. */
+ * before what anybody commits later. pause: by any hub. */
 int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
-                          uint32_t *number, bool *is_paused);
+                          uint32_t *number, stg_pause *pause);
 
 #endif

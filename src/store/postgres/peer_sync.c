@@ -17,6 +17,7 @@ static const uint64_t pause_time = 2 * STG_S;
 typedef struct marked {
     uint32_t number;
     bool is_forgotten;
+    stg_pause pause;
 } marked;
 
 typedef struct looking {
@@ -47,7 +48,8 @@ static int add(looking *l, stg_stmt *st)
         l->room = room;
     }
     l->all[l->count++] = (marked){.number = (uint32_t)stg_sql_column(st, 0),
-                                  .is_forgotten = stg_sql_column(st, 1) != 0};
+                                  .is_forgotten = stg_sql_column(st, 1) != 0,
+                                  .pause = (stg_pause)stg_sql_column(st, 2)};
     return SQLITE_OK;
 }
 
@@ -60,10 +62,11 @@ static int look_lanes(stg_store_request *e, stg_db *db)
 {
     looking *l = looking_of(e);
     stg_stmt *st;
-    int rc = stg_sql_prepare_once(db, &st,
-                                  "SELECT number, is_forgotten FROM lanes"
-                                  " WHERE is_paused = 1 OR is_forgotten = 1"
-                                  " ORDER BY number");
+    int rc =
+        stg_sql_prepare_once(db, &st,
+                             "SELECT number, is_forgotten, pause FROM lanes"
+                             " WHERE pause <> 0 OR is_forgotten = 1"
+                             " ORDER BY number");
 
     l->count = 0;
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW)
@@ -103,7 +106,7 @@ static void forget(stg_store *s, uint32_t number)
 static void compare_lane(stg_store *s, uint32_t number, const marked *m)
 {
     stg_lane_name *lane = &s->lanes.names[number];
-    bool is_paused = m != NULL;
+    stg_pause pause = m == NULL ? STG_PAUSE_NONE : m->pause;
 
     if (lane->name == NULL || lane->is_forgotten)
         return;
@@ -111,11 +114,11 @@ static void compare_lane(stg_store *s, uint32_t number, const marked *m)
         forget(s, number);
         return;
     }
-    if (is_paused == lane->is_paused)
+    if (pause == lane->pause)
         return;
-    lane->is_paused = is_paused;
+    lane->pause = pause;
     if (s->o.paused != NULL)
-        s->o.paused(s->o.ctx, number, is_paused);
+        s->o.paused(s->o.ctx, number, pause);
 }
 
 /* Both lists rise by number, and are walked together. */

@@ -49,7 +49,8 @@ static const char tables[] =
     " name TEXT NOT NULL,"
     " url TEXT NOT NULL,"
     " is_forgotten INTEGER NOT NULL DEFAULT 0,"
-    " is_paused INTEGER NOT NULL DEFAULT 0,"
+    " pause INTEGER NOT NULL DEFAULT 0," // of stg_pause
+    " failing_since BIGINT,"
     " begins BIGINT);"
     "CREATE UNIQUE INDEX lanes_name ON lanes (name) WHERE is_forgotten = 0;"
 

@@ -31,11 +31,12 @@ static bool is_enough(void *ctx)
 }
 
 /* Finds the lane's number by its name. SQLITE_DONE: there is none. */
-static int look(stg_db *db, const char *name, uint64_t *number, bool *is_paused)
+static int look(stg_db *db, const char *name, uint64_t *number,
+                stg_pause *pause)
 {
     stg_stmt *st;
     int rc = stg_sql_prepare_once(db, &st,
-                                  "SELECT number, is_paused FROM lanes"
+                                  "SELECT number, pause FROM lanes"
                                   " WHERE name = ? AND is_forgotten = 0");
 
     if (rc == SQLITE_OK)
@@ -44,7 +45,7 @@ static int look(stg_db *db, const char *name, uint64_t *number, bool *is_paused)
         rc = stg_sql_step(st);
     if (rc == SQLITE_ROW) {
         *number = stg_sql_column(st, 0);
-        *is_paused = stg_sql_column(st, 1) != 0;
+        *pause = (stg_pause)stg_sql_column(st, 1);
         rc = SQLITE_OK;
     }
     stg_sql_finalize(st);
@@ -86,14 +87,14 @@ static int add(stg_db *db, const char *name, const char *url, uint64_t *number)
 /* Does not wait for the disk: whatever names the lane is committed later, and
  * so cannot be durable without it. */
 static int find(stg_db *db, const char *name, const char *url, uint64_t *number,
-                bool *is_paused)
+                stg_pause *pause)
 {
     int rc = stg_sql_serialize(db);
 
     if (rc == SQLITE_OK)
         rc = stg_sql_exec(db, "SET LOCAL synchronous_commit = off");
     if (rc == SQLITE_OK)
-        rc = look(db, name, number, is_paused);
+        rc = look(db, name, number, pause);
     if (rc == SQLITE_OK)
         rc = set_url(db, *number, url);
     else if (rc == SQLITE_DONE)
@@ -102,20 +103,20 @@ static int find(stg_db *db, const char *name, const char *url, uint64_t *number,
 }
 
 int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
-                          uint32_t *number, bool *is_paused)
+                          uint32_t *number, stg_pause *pause)
 {
     waiting w = {.until = uv_hrtime() + PATIENCE};
     uint64_t found = 0;
     stg_error none;
     int rc;
 
-    *is_paused = false;
+    *pause = STG_PAUSE_NONE;
     stg_pg_watch(db, is_late, &w);
     // A connection that broke while nobody used it is found out only now.
     for (int i = 0; i < 2; i++) {
         rc = stg_sql_begin(db, is_enough, &w);
         if (rc == SQLITE_OK)
-            rc = find(db, name, url, &found, is_paused);
+            rc = find(db, name, url, &found, pause);
         rc = stg_sql_end(db, rc, "", &none);
         if (rc != STG_SQL_AWAY || is_late(&w))
             break;
