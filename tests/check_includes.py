@@ -5,7 +5,8 @@ nobody asks librdkafka for what may lose messages.
 usage: check_includes.py
 
 A room of src may include itself, those that ROOMS gives it, and the public
-headers. A new room gets a row: place it above all that it includes.
+headers. A new room gets a row: place it behind all that it includes, and add its name to
+the rows that include it.
 """
 
 import os

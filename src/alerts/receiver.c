@@ -122,12 +122,17 @@ static bool print(stg_alert_receiver *s)
                           .to_count = s->o.to_count,
                           .id = random_number(s->world)};
 
-    if (s->o.type == STG_ALERT_MAIL)
+    switch (s->o.type) {
+    case STG_ALERT_MAIL:
         s->text = stg_mail_print(s->current, &head);
-    else if (s->o.type == STG_ALERT_SLACK)
+        break;
+    case STG_ALERT_SLACK:
         s->text = stg_payload_slack(s->current);
-    else
+        break;
+    case STG_ALERT_WEBHOOK:
         s->text = stg_payload_webhook(s->current);
+        break;
+    }
     snprintf(s->headers, sizeof s->headers,
              "Content-Type: application/json\r\n"
              "Idempotency-Key: %016llx\r\n",

@@ -118,7 +118,8 @@ static bool take_live(stg_flow *f, stg_lane *l, stg_partition *p, bool *is_idle,
         *is_idle = false;
         if (!has_ring_room(f, l, p))
             return false;
-        if (!stg_lane_cursor_skips(f, l, m) && !stg_lane_cursor_take(f, l, m))
+        if (!stg_lane_cursor_pass_known(f, l, m) &&
+            !stg_lane_cursor_take(f, l, m))
             return false;
         stg_lane_cursor_advance(f, l, p);
         if (!stg_list_is_empty(&l->untried))

@@ -308,8 +308,9 @@ bool stg_flow_probe(stg_flow *f, uint32_t lane, stg_ns now);
  * applies to what is taken from now on. Another order applies as soon as it
  * can: to none or to key at once; to strict when the attempts under way have
  * ended, and none starts before; from none when all that was taken and parked
- * has ended, and the lane takes nothing before. The old policy is kept until
- * here. */
+ * has ended, and the lane takes nothing before. is_paused applies at once. The
+ * policy of the old options must be there until this returns. STG_INVALID: there
+ * is no such lane, or an option is wrong; nothing has changed. */
 stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
                                 const stg_lane_options *o, stg_ns now,
                                 stg_error *err);

@@ -258,7 +258,7 @@ void stg_lane_cursor_enter(stg_lane *l, stg_delivery *d)
 }
 
 /* The ring has room for one. */
-bool stg_lane_cursor_skips(stg_flow *f, stg_lane *l, const stg_message *m)
+bool stg_lane_cursor_pass_known(stg_flow *f, stg_lane *l, const stg_message *m)
 {
     stg_lane_cursor *cursor = &l->cursors[m->slot];
 

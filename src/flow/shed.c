@@ -166,7 +166,7 @@ static void fold_window(stg_flow *f, stg_lane *l, stg_partition *p)
             cursor->ring.count >= stg_lane_ahead(l) ||
             !stg_ring_reserve(&cursor->ring, &f->memory))
             return;
-        if (!stg_lane_cursor_skips(f, l, m) && !stg_shed_pass(f, l, m))
+        if (!stg_lane_cursor_pass_known(f, l, m) && !stg_shed_pass(f, l, m))
             return;
         stg_lane_cursor_advance(f, l, p);
     }

@@ -358,9 +358,10 @@ void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Puts the lane in the window if it can be, else among the lanes that catch
  * up. */
 void stg_lane_cursor_join(stg_flow *f, stg_lane *l, stg_partition *p);
-/* Whether the lane has no business with the message: filtered out, or settled
- * before the restart. */
-bool stg_lane_cursor_skips(stg_flow *f, stg_lane *l, const stg_message *m);
+/* Passes m if the lane has no business with it: filtered out, settled before the
+ * restart, or parked already, and then its row takes the slot. True: it is not to
+ * be taken. The ring has room for one. */
+bool stg_lane_cursor_pass_known(stg_flow *f, stg_lane *l, const stg_message *m);
 /* Takes m into the ring, as untried; m's reference is shared. False: no
  * memory. */
 bool stg_lane_cursor_take(stg_flow *f, stg_lane *l, stg_message *m);
@@ -501,6 +502,8 @@ void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
  * lowest durable cursor, and drops the messages of the window that all lanes
  * have passed. */
 void stg_watermark_raise(stg_flow *f);
+/* The next STG_ACTION_COMMIT that was raised, and not given out yet. False:
+ * none. */
 bool stg_watermark_next(stg_flow *f, stg_action *action);
 
 /* -- revoke.c ----------------------------------------------------------------
@@ -509,6 +512,7 @@ bool stg_watermark_next(stg_flow *f, stg_action *action);
 /* The attempts that have had their time are cancelled. */
 void stg_revoke_cut(stg_flow *f, stg_ns now);
 bool stg_revoke_next(stg_flow *f, stg_action *action, stg_ns now);
+/* When one of these two has something to do again; STG_NEVER. */
 stg_ns stg_revoke_at(const stg_flow *f);
 /* d has ended, and is neither tried again nor stored: it waits for the end of
  * its partition, or is dropped with it. */

@@ -7,6 +7,7 @@
  * hub/shell.c for flow's actions. */
 #include "hub/parts.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,9 @@
 #include "http/header.h"
 #include "hub/hub_internal.h"
 
-enum {
-    OWN_MAX = 260 /* of the hub's own headers, without what is given, and
-                     without ids */
-};
+/* The hub's own headers: bytes, without what is given and without ids, and lines
+ * that have the message's id. */
+enum { OWN_MAX = 260, OWN_IDS = 2 };
 
 struct stg_attempt {
     stg_link link;
@@ -127,7 +127,8 @@ static char *drop_targets(const stg_target *t, char *from, char *to)
     return to;
 }
 
-/* The headers that the intake has kept. */
+/* The headers that the intake has kept, and behind them the attempt's
+ * traceparent. */
 static char *put_kept(char *to, stg_attempts *all, stg_attempt *a, stg_span id,
                       const stg_parcel *p)
 {
@@ -176,8 +177,8 @@ static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
 {
     char text[STG_MESSAGE_ID_MAX] STG_UNINITIALIZED, *to = all->headers;
     stg_span id = id_of(all, a, text);
-    size_t room = OWN_MAX + 2 * id.size + p->key.size + p->content_type.size +
-                  p->headers.size;
+    size_t room = OWN_MAX + OWN_IDS * id.size + p->key.size +
+                  p->content_type.size + p->headers.size;
 
     *more = NULL;
     if (room > sizeof all->headers)
@@ -186,6 +187,7 @@ static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
         return false;
     headers->at = to;
     headers->size = (size_t)(put_headers(to, all, a, id, p) - to);
+    assert(headers->size <= room);
     return true;
 }
 

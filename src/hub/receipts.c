@@ -52,7 +52,7 @@ static void send_batch(stg_hub_receipts *r)
     r->rows = NULL;
     r->count = r->room = 0;
     r->is_out = true;
-    stg_store_receipts(r->hub->store, rows, count, stored, r);
+    stg_store_write_receipts(r->hub->store, rows, count, stored, r);
 }
 
 static void batch_due(stg_deadline *d)

@@ -198,8 +198,7 @@ static void assign_rows(restoring *r, uint32_t number, uint64_t generation)
 
 static void assign_old(void *ctx, const stg_store_partition *p)
 {
-    if (p->number != 0)
-        assign_rows(ctx, p->number, p->generation);
+    assign_rows(ctx, p->number, p->generation);
 }
 
 /* A file keeps rows of all its partitions, and flow must have these before

@@ -401,8 +401,8 @@ void stg_kafka_member_run(void *member);
 
 /* -- ends.c ---------------------------------------------------------- */
 
-/* Where partitions begin, end, and what the group has committed. One at a time
- * in list order; offset -1 where it is not known. */
+/* Where partitions begin, end, and what the group has committed. One for
+ * each of a list of places, in its order; -1: not known. */
 typedef struct stg_kafka_ends {
     int64_t begin, end, committed;
 } stg_kafka_ends;

@@ -167,7 +167,8 @@ typedef struct stg_source_ops {
 /* What each source begins with. */
 struct stg_source {
     const stg_source_ops *ops;
-    const stg_source_host *host; /* lent, from restore() on */
+    const stg_source_host *host; /* lent, since the hub has made it; its store
+                                     and flow from restore() on */
     stg_letter_sink letters; /* copies of dead letters; write NULL: elsewhere */
     uint64_t messages;       /* that were read ahead of all lanes */
     uint32_t brokers; /* servers of the log: the hub leaves file descriptors for

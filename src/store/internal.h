@@ -55,8 +55,9 @@ typedef struct stg_letters {
     bool is_troubled; /* and it was told */
 } stg_letters;
 
-/* Opens the file of copies: l is zeroed but for in, o and url. Returns STG_IO
- * with words if it cannot be opened for writing. */
+/* Opens what copies dead letters: the file, unless there is a sink, and a
+ * connection of its own. l is zeroed but for in, o and url. Returns STG_INVALID or
+ * STG_IO with words; it is to be freed in any case. */
 stg_status stg_letters_open(stg_letters *l, stg_error *err);
 void stg_letters_free(stg_letters *l);
 
@@ -88,9 +89,10 @@ struct stg_store {
     void *closed_ctx;
 };
 
-/* The loop's handle: everything that came back, also what comes while it calls
- * back. */
-void stg_store_answer(uv_async_t *async);
+/* Of the loop's handle: calls back all that was answered, also what comes
+ * meanwhile; then says that the store is broken, if the writer did, or ends a store
+ * that is being closed. */
+void stg_store_deliver(uv_async_t *async);
 
 /* All threads have ended: joins them, and closes the handle. */
 void stg_store_end(stg_store *s);

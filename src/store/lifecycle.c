@@ -2,7 +2,7 @@
  *
  * Opening blocks the loop's thread until the file or the server has answered.
  * Closing is a chain: stg_store_close() sets the stage, the writer ends last,
- * and its last signal makes stg_store_answer() call stg_store_end(), which
+ * and its last signal makes stg_store_deliver() call stg_store_end(), which
  * joins the threads and closes the loop's handle. The struct holds that handle,
  * so it is freed in the handle's callback and nowhere else: also when opening
  * failed, where all but the struct is released at once. */
@@ -295,7 +295,7 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
     if (s->url == NULL)
         status = stg_claim_begin(&s->lock, &s->is_new, s->o.path, err);
     if (status == STG_OK &&
-        !stg_request_queue_init(&s->in, loop, stg_store_answer))
+        !stg_request_queue_init(&s->in, loop, stg_store_deliver))
         status = stg_store_refuse_memory(s, err);
     stg_store_discard(s); // unless it opens
     if (status != STG_OK) {

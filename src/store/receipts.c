@@ -125,8 +125,8 @@ static void free_storing(stg_store_request *e)
     free(b);
 }
 
-void stg_store_receipts(stg_store *s, stg_receipt *rows, size_t count,
-                        stg_receipts_fn *done, void *ctx)
+void stg_store_write_receipts(stg_store *s, stg_receipt *rows, size_t count,
+                              stg_receipts_fn *done, void *ctx)
 {
     storing *b = stg_store_new_request(s, sizeof *b);
 

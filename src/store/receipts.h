@@ -32,8 +32,8 @@ typedef struct stg_receipt {
 /* Stores them, and frees the rows, which are of malloc(). done: on the loop, whether
  * they are durable; else the store is full. Not called if the store breaks. */
 typedef void stg_receipts_fn(void *ctx, size_t count, bool is_stored);
-void stg_store_receipts(stg_store *s, stg_receipt *rows, size_t count,
-                        stg_receipts_fn *done, void *ctx);
+void stg_store_write_receipts(stg_store *s, stg_receipt *rows, size_t count,
+                              stg_receipts_fn *done, void *ctx);
 
 /* -- for the store --------------------------------------------------------- */
 

@@ -75,7 +75,8 @@ void stg_replay_job_advance(stg_replay_job *r);
 void stg_replay_job_finish(stg_replay_job *r, stg_letters_end end);
 void stg_replay_job_free(stg_replay_job *r);
 
-/* Counts what became of a letter. */
+/* Counts what became of a letter. Messages that were parked end the wait for room
+ * in their lane, too. */
 void stg_replay_job_count(stg_replay_job *r, const stg_replayed *out);
 
 /* Tells flow what was parked. */

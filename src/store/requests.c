@@ -295,7 +295,7 @@ static void tell(stg_store *s, stg_store_request *e)
 
 /* The state is read with the last, empty list, under one lock: an answer that
  * was given before it cannot be missed. */
-void stg_store_answer(uv_async_t *async)
+void stg_store_deliver(uv_async_t *async)
 {
     stg_store *s = async->data;
     bool has_broken, has_ended;

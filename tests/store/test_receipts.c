@@ -45,7 +45,7 @@ static void put(shelf *s, stg_receipt r, size_t copies)
     CHECK(rows != NULL);
     for (size_t i = 0; i < copies; i++)
         rows[i] = r;
-    stg_store_receipts(s->store, rows, copies, note, &stored);
+    stg_store_write_receipts(s->store, rows, copies, note, &stored);
     SHELF_UNTIL(s, stored > 0);
     CHECK_INT(stored, copies);
 }
