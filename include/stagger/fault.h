@@ -1,7 +1,14 @@
 /* fault.h - the taxonomy of what goes wrong, over every source of errors.
  *
  * A fault is the class of a bad outcome. One table holds for each its name
- * (in policies), its cause (in records), its category and a sentence. */
+ * (in policies), its cause (in records), its category and a sentence. What is done
+ * about one is decided elsewhere, where others are the default: whether it is
+ * retried (core/rule.h), whether the call may have been processed
+ * (core/retry_decide.c), whether it counts for a breaker (core/breaker.c) and for
+ * the hub's own network (flow/uplink.c).
+ *
+ * The numbers are ABI, and the hub's store keeps them: a new fault goes directly
+ * before STG_FAULT_COUNT, and none is removed. */
 #ifndef STAGGER_FAULT_H
 #define STAGGER_FAULT_H
 

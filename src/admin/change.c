@@ -417,7 +417,7 @@ void stg_admin_reload(void *admin, stg_ask *ask)
 static json_t *result_of(const stg_alert_result *r)
 {
     return json_pack("{s:o,s:s,s:b,s:o}", "name", stg_json_text(r->name),
-                     "type", stg_alert_type_name(r->type), "is_told",
+                     "type", stg_receiver_type_name(r->type), "is_told",
                      (int)r->is_sent, "detail", stg_json_text(r->detail));
 }
 

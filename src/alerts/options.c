@@ -132,7 +132,7 @@ const char *stg_alert_threshold_print(const stg_alert_threshold *t,
 /* -- defaults -------------------------------------------------------------- */
 
 stg_alert_receiver_options
-stg_alert_receiver_options_default(stg_alert_type type)
+stg_alert_receiver_options_default(stg_receiver_type type)
 {
     return (stg_alert_receiver_options){
         .type = type,
@@ -334,11 +334,11 @@ static stg_status check_http(const place *p)
 
     if (status != STG_OK)
         return status;
-    if (s->type == STG_ALERT_SLACK && s->url != NULL)
+    if (s->type == STG_RECEIVER_SLACK && s->url != NULL)
         return fail(p, "url",
                     "whoever has it can write to the channel: "
                     "expected url-file, a file that has it");
-    if (s->type == STG_ALERT_SLACK && s->url_file == NULL)
+    if (s->type == STG_RECEIVER_SLACK && s->url_file == NULL)
         return fail(p, "url-file",
                     "expected a file that has the URL of the "
                     "incoming webhook");
@@ -346,7 +346,7 @@ static stg_status check_http(const place *p)
         return fail(p, "url", "expected url, or url-file, a file that has it");
     if (s->url != NULL && !is_http_url(s->url))
         return fail(p, "url", "expected http:// or https://");
-    if (s->type == STG_ALERT_SLACK && s->header_count > 0)
+    if (s->type == STG_RECEIVER_SLACK && s->header_count > 0)
         return fail(p, "headers", "only a webhook has them");
     for (size_t i = 0; i < s->header_count && status == STG_OK; i++)
         status = check_header(p, &s->headers[i]);
@@ -369,7 +369,7 @@ static stg_status check_receiver(const stg_alert_options *o, const place *p)
     for (size_t i = 0; i < s->target_count; i++)
         if (!is_name(s->targets[i]))
             return fail(p, "targets", "expected names of targets");
-    return s->type == STG_ALERT_MAIL ? check_mail(p) : check_http(p);
+    return s->type == STG_RECEIVER_MAIL ? check_mail(p) : check_http(p);
 }
 
 static stg_status check_times(const stg_alert_options *o, const place *p)

@@ -56,11 +56,11 @@ const char *stg_alert_threshold_print(const stg_alert_threshold *t,
 
 /* -- receivers: the ways to tell ------------------------------------------- */
 
-typedef enum stg_alert_type {
-    STG_ALERT_SLACK,   /* `slack`: an incoming webhook of Slack */
-    STG_ALERT_MAIL,    /* `mail`: SMTP */
-    STG_ALERT_WEBHOOK, /* `webhook`: JSON by POST */
-} stg_alert_type;
+typedef enum stg_receiver_type {
+    STG_RECEIVER_SLACK,   /* `slack`: an incoming webhook of Slack */
+    STG_RECEIVER_MAIL,    /* `mail`: SMTP */
+    STG_RECEIVER_WEBHOOK, /* `webhook`: JSON by POST */
+} stg_receiver_type;
 
 typedef enum stg_alert_starttls {
     STG_STARTTLS_REQUIRED, /* `required`: no mail without it */
@@ -80,7 +80,7 @@ typedef struct stg_alert_tag {
 
 typedef struct stg_alert_receiver_options {
     const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -, its own */
-    stg_alert_type type;
+    stg_receiver_type type;
 
     const char *url; /* smtp://HOST[:PORT], smtps://...; webhook: http(s)://.
                         Slack's is a secret: only by file */
@@ -111,7 +111,7 @@ typedef struct stg_alert_receiver_options {
 
 /* 10 s, STARTTLS required, all alerts. */
 stg_alert_receiver_options
-stg_alert_receiver_options_default(stg_alert_type type);
+stg_alert_receiver_options_default(stg_receiver_type type);
 
 /* -- all of it ------------------------------------------------------------- */
 

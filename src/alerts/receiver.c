@@ -123,13 +123,13 @@ static bool print(stg_alert_receiver *s)
                           .id = random_number(s->world)};
 
     switch (s->o.type) {
-    case STG_ALERT_MAIL:
+    case STG_RECEIVER_MAIL:
         s->text = stg_mail_print(s->current, &head);
         break;
-    case STG_ALERT_SLACK:
+    case STG_RECEIVER_SLACK:
         s->text = stg_payload_slack(s->current);
         break;
-    case STG_ALERT_WEBHOOK:
+    case STG_RECEIVER_WEBHOOK:
         s->text = stg_payload_webhook(s->current);
         break;
     }
@@ -298,7 +298,7 @@ static bool start(stg_alert_receiver *s)
 {
     if (s->text == NULL && !print(s))
         return false;
-    return s->o.type == STG_ALERT_MAIL ? send_mail(s) : send_http(s);
+    return s->o.type == STG_RECEIVER_MAIL ? send_mail(s) : send_http(s);
 }
 
 static void attempt(stg_alert_receiver *s)
@@ -554,7 +554,7 @@ stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
     s->o = *o;
     s->o.name = s->name;
     s->again.passed = again;
-    if (o->type != STG_ALERT_MAIL)
+    if (o->type != STG_RECEIVER_MAIL)
         status = open_http(s, err);
     else if (o->password_file != NULL)
         status = read_secret(s->name, o->password_file, &s->password, err);

@@ -79,7 +79,7 @@ bool stg_alert_receiver_is_idle(const stg_alert_receiver *s);
 
 typedef struct stg_alert_receiver_view {
     const char *name;
-    stg_alert_type type;
+    stg_receiver_type type;
     uint64_t sent;     /* digests that were accepted */
     uint64_t failed;   /* attempts */
     uint64_t given_up; /* digests, put off or lost as the hub ended */

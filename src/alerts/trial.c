@@ -36,11 +36,11 @@ struct stg_alert_trial {
     try tries[];
 };
 
-const char *stg_alert_type_name(stg_alert_type type)
+const char *stg_receiver_type_name(stg_receiver_type type)
 {
-    static const char *const names[] = {[STG_ALERT_SLACK] = "slack",
-                                        [STG_ALERT_MAIL] = "mail",
-                                        [STG_ALERT_WEBHOOK] = "webhook"};
+    static const char *const names[] = {[STG_RECEIVER_SLACK] = "slack",
+                                        [STG_RECEIVER_MAIL] = "mail",
+                                        [STG_RECEIVER_WEBHOOK] = "webhook"};
 
     return names[type];
 }

@@ -12,7 +12,7 @@ typedef struct stg_alert_trial stg_alert_trial;
 
 typedef struct stg_alert_result {
     char *name;
-    stg_alert_type type;
+    stg_receiver_type type;
     bool is_sent;
     char *detail; /* a line: what the server said, or what was wrong */
 } stg_alert_result;
@@ -38,6 +38,6 @@ stg_status stg_alert_trial_start(stg_alert_trial **trial,
 void stg_alert_trial_cancel(stg_alert_trial *trial);
 
 /* "slack", "mail", "webhook". */
-const char *stg_alert_type_name(stg_alert_type type);
+const char *stg_receiver_type_name(stg_receiver_type type);
 
 #endif

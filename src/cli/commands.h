@@ -1,4 +1,5 @@
-/* commands.h - what `stagger` can do: a function and a file for each command.
+/* commands.h - what `stagger` can do: a function for each command, in a
+ * file of its own or a folder; pause, resume and reload are in control.c.
  *
  * argv[0] is "stagger COMMAND", which messages start with; options and words
  * follow. Returns the exit code. */

@@ -2,7 +2,8 @@
  * options replace, and what a reload cannot change.
  *
  * Settings are compared row by row of the table, so that a new setting is
- * compared without a change here. Options of the command are noted in the
+ * compared without a change here; but for what a file holds, which stamp_of() in
+ * files.c lists. Options of the command are noted in the
  * settings and applied again to each file that is read later: they win over the
  * file as long as the process lives. */
 #include <stdio.h>

@@ -20,11 +20,9 @@
 #include "host/process.h"
 #include "store/parcel.h"
 
-/* -- secrets and outputs ---------------------------------------------------- */
+/* -- secrets --------------------------------------------------------------- */
 
 enum { SECRET_MAX = 64 << 10 };
-
-/* -- secrets --------------------------------------------------------------- */
 
 /* An open secret, or -1: complained. Never blocks on a pipe. */
 static int open_secret(stg_loading *l, stg_file_place place, const char *name,

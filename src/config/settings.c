@@ -16,8 +16,6 @@
 #include "ingress/ingress.h"
 #include "store/store.h"
 
-/* -- memory and defaults ---------------------------------------------------- */
-
 /* -- memory ---------------------------------------------------------------- */
 
 enum { CHUNK = 8192 };

@@ -234,7 +234,7 @@ typedef struct stg_letters_settings {
 
 /* Receipts of attempts: see store/receipts.h. */
 typedef struct stg_receipt_settings {
-    stg_ns keep;    /* 1 m to 365 d; STG_NEVER: there are none */
+    stg_ns keep; /* 1 m to 365 d; STG_NEVER, which is `off`: there are none */
     uint32_t share; /* percent of messages, 1 to 100 */
     uint64_t quota; /* bytes, from 1 MiB */
 } stg_receipt_settings;

@@ -197,6 +197,8 @@ static const stg_failure *find_fault(stg_checkpoint *c, const stg_lane *l,
     return &l->note->failure;
 }
 
+/* The change of a lane's bulk row, if it has grown since the last group. Returns
+ * how many changes. */
 static size_t add_range(stg_checkpoint *c, const stg_lane *l,
                         const stg_partition *p, stg_bulk_row *r,
                         stg_change *change)

@@ -346,8 +346,9 @@ static bool cancel_next(stg_flow *f, stg_action *action)
     return true;
 }
 
-/* A partition may have come since: then it is said later. */
-static bool add_next(stg_flow *f, stg_action *action)
+/* A lane that was added, and whose beginning is durable: STG_ACTION_ADDED. A
+ * partition may have come since: then it is said later. */
+static bool tell_added(stg_flow *f, stg_action *action)
 {
     stg_link *at;
 
@@ -382,7 +383,7 @@ bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
     if (f->revoking > 0)
         stg_revoke_cut(f, now);
     return tell_next(f, action) || cancel_next(f, action) ||
-           stg_dispatch_next(f, action, now) || add_next(f, action) ||
+           stg_dispatch_next(f, action, now) || tell_added(f, action) ||
            remove_next(f, action) || stg_checkpoint_next(f, action, now) ||
            stg_watermark_next(f, action) || stg_revoke_next(f, action, now) ||
            stg_reader_next(f, action, now) || stop_next(f, action) ||

@@ -106,9 +106,13 @@ static stg_status make_kafka(stg_hub *h, const stg_settings *o, stg_error *err)
 
 static stg_status make_named(stg_hub *h, const stg_settings *o, stg_error *err)
 {
-    return o->source == STG_SOURCE_KAFKA
-               ? make_kafka(h, o, err)
-               : stg_source_new_queue(&h->source, err);
+    switch (o->source) {
+    case STG_SOURCE_KAFKA:
+        return make_kafka(h, o, err);
+    case STG_SOURCE_QUEUE:
+        return stg_source_new_queue(&h->source, err);
+    }
+    return STG_INVALID;
 }
 
 /* -- what a source needs of the hub ---------------------------------------- */

@@ -366,7 +366,8 @@ static void end(stg_kafka_assignment *p, stg_assignment_end then)
     lose_before(p);
 }
 
-/* One that is ending already (lost or fenced) is only let go of at its end. */
+/* Begins its end in flow; it is let go of when flow has released it. One that is
+ * ending already (lost or fenced) is only let go of at its end. */
 static void give_back(stg_kafka_assignment *p)
 {
     const stg_source_host *h = stg_kafka_source_host(p->source);

@@ -83,9 +83,9 @@ typedef enum stg_kafka_report_kind {
     STG_KAFKA_ADDED,     /* a topic has more partitions: `before`, `count` */
     STG_KAFKA_GONE,    /* a topic is not there, or none that a pattern matches;
                             until FOUND */
+    STG_KAFKA_FOUND,   /* a topic that was GONE is there */
     STG_KAFKA_STARTED, /* the group begins the topic: `older` messages, at
                             most, are not read */
-    STG_KAFKA_FOUND,   /* and now it is */
     STG_KAFKA_COOPERATIVE, /* the assignor that is asked for has bugs in this
                               version of librdkafka; once, at the start */
     STG_KAFKA_REOPENED,    /* after an error that it could not get over */

@@ -1,5 +1,5 @@
-/* letters.h - dead letters as messages of a topic: `dead_letters:
- * kafka:TOPIC`.
+/* letters.h - dead letters as messages of a topic:
+ * `dead-letters.copy: kafka:TOPIC`.
  *
  * A producer of librdkafka's, idempotent, acks=all. The store's thread of dead
  * letters calls it behind its durable cursor: a row is there at least once, as

@@ -112,7 +112,8 @@ typedef struct stg_source_ops {
     bool is_trimmed;
 
     /* Assigns to flow what is the source's from the start, before flow's cursors
-     * are restored. NULL: nothing is. */
+     * are restored: only where host.keeps_rows. Elsewhere it is assigned behind
+     * `open`, by claims. NULL: only the queue's old rows are assigned. */
     stg_status (*restore)(stg_source *s, stg_error *err);
 
     /* Begins to read. Returns an error with words that say what and what to do;

@@ -102,8 +102,9 @@ int stg_cursors_reload(stg_cursors *c, stg_db *db, const uint32_t *partitions,
  * group; what was replayed after it is put right. In the caller's transaction. */
 int stg_cursors_write(stg_cursors *c, const stg_group *g, uint64_t told);
 
-/* Moves rows of a lane from dead to parked, in the caller's transaction; and,
- * when that is durable, counts it. */
+/* Moves `count` from dead to parked in a lane's books, in the caller's
+ * transaction (the rows are moved by stg_replays_*); and counts it when that is
+ * durable. */
 int stg_cursors_replay(stg_cursors *c, uint32_t lane, uint32_t partition,
                        uint64_t count);
 void stg_cursors_replayed(stg_cursors *c);

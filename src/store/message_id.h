@@ -1,4 +1,5 @@
-/* message_id.h - a message's id as text: "<epoch, 16 hex digits>-<position>".
+/* message_id.h - the id of a message of the queue as text: "<epoch, 16 hex
+ * digits>-<position>"; stg_store_id() has that of any message.
  *
  * The epoch is the log's, so an id names one message for all time. */
 #ifndef STAGGER_STORE_MESSAGE_ID_H

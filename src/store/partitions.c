@@ -300,8 +300,7 @@ static int fence_shared(stg_stmt *st, uint32_t shard, const stg_claim *claims,
     return rc;
 }
 
-/* In a file nobody else has any: a group of before a claim is the same hub's,
- * whose rows went on. */
+/* A file has one hub: nothing can be fenced. */
 int stg_partitions_prepare_fence(stg_db *db, stg_stmt **st)
 {
     *st = NULL;

@@ -102,8 +102,10 @@ typedef struct stg_fetched {
     struct stg_fetched_piece *pieces; /* what the rows point to */
 } stg_fetched;
 
-/* The lane's rows of the kind above the mark, rows_max at most, and no more
- * than 16 MiB but for the first. f is zeroed, and the caller's to free. */
+/* The lane's rows above the mark, rows_max at most, and no more than 16 MiB but
+ * for the first. st: of stg_rows_prepare_fetch(), for its kind of rows. claimed:
+ * the partitions that are ours, as a list; NULL, with a file: all. f is zeroed, and
+ * the caller's to free. */
 int stg_rows_fetch(stg_stmt *st, uint32_t lane, const stg_mark *after,
                    uint32_t rows_max, const char *claimed, stg_fetched *f);
 void stg_fetched_free(stg_fetched *f);

@@ -249,8 +249,9 @@ stg_status stg_store_cursors(stg_store *s, stg_store_cursor_fn *each, void *ctx,
 #define STG_NO_POSITION UINT64_MAX
 
 typedef struct stg_claim_ask {
-    const char *log; /* a name for the cluster: the same for all who share it,
-                        whatever their shard */
+    const char
+        *log; /* the source's name, ops->name: of all clusters, so a store
+                        is of one */
     const char *topic;
     uint32_t partition; /* of the topic */
     uint64_t begin;     /* the oldest position that it has */

@@ -84,7 +84,7 @@ static const char *const to[] = {"ops@example.org", "night@example.org"};
 static stg_alert_receiver_options slack(void)
 {
     stg_alert_receiver_options s =
-        stg_alert_receiver_options_default(STG_ALERT_SLACK);
+        stg_alert_receiver_options_default(STG_RECEIVER_SLACK);
 
     s.name = "slack";
     s.url_file = "/etc/stagger/slack";
@@ -94,7 +94,7 @@ static stg_alert_receiver_options slack(void)
 static stg_alert_receiver_options mail(void)
 {
     stg_alert_receiver_options s =
-        stg_alert_receiver_options_default(STG_ALERT_MAIL);
+        stg_alert_receiver_options_default(STG_RECEIVER_MAIL);
 
     s.name = "mail";
     s.url = "smtp://mail.example.org:587";
@@ -109,7 +109,7 @@ static stg_alert_receiver_options mail(void)
 static stg_alert_receiver_options webhook(void)
 {
     stg_alert_receiver_options s =
-        stg_alert_receiver_options_default(STG_ALERT_WEBHOOK);
+        stg_alert_receiver_options_default(STG_RECEIVER_WEBHOOK);
 
     s.name = "webhook";
     s.url = "https://example.org/alerts";

@@ -81,7 +81,7 @@ static void open_bench(bench *b, const leaf_step *const *scripts, size_t count)
 static stg_alert_receiver_options webhook(const bench *b)
 {
     stg_alert_receiver_options o =
-        stg_alert_receiver_options_default(STG_ALERT_WEBHOOK);
+        stg_alert_receiver_options_default(STG_RECEIVER_WEBHOOK);
 
     o.name = "hook";
     o.url = b->url;
@@ -418,7 +418,7 @@ TEST(receiver, takes_a_url_and_headers_from_their_files)
     stg_alert_receiver_options o = webhook(&b);
 
     write_file(&b, b.url);
-    o.type = STG_ALERT_SLACK;
+    o.type = STG_RECEIVER_SLACK;
     o.url_file = b.path;
     o.url = NULL;
     use(&b, &o);
@@ -466,7 +466,7 @@ static const char *const to[] = {"ops@example.org"};
 static stg_alert_receiver_options mail(bench *b)
 {
     stg_alert_receiver_options o =
-        stg_alert_receiver_options_default(STG_ALERT_MAIL);
+        stg_alert_receiver_options_default(STG_RECEIVER_MAIL);
 
     snprintf(b->url, sizeof b->url, "smtp://127.0.0.1:%d", b->leaf.port);
     o.name = "mail";
@@ -804,7 +804,7 @@ static void note_tried(void *ctx, const stg_alert_result *results, size_t count)
     for (size_t i = 0; i < count; i++)
         size += (size_t)snprintf(t->text + size, sizeof t->text - size,
                                  "%s %s %d %s\n", results[i].name,
-                                 stg_alert_type_name(results[i].type),
+                                 stg_receiver_type_name(results[i].type),
                                  results[i].is_sent, results[i].detail);
 }
 

@@ -30,7 +30,7 @@ TEST(settings, have_the_defaults_that_the_table_says)
     for (size_t i = 0; (row = stg_setting_at(i)) != NULL; i++) {
         stg_settings *a = stg_settings_new(), *b = stg_settings_new();
         stg_alert_receiver_options x = stg_alert_receiver_options_default(
-                                       STG_ALERT_WEBHOOK),
+                                       STG_RECEIVER_WEBHOOK),
                                    y = x;
         stg_value_flaw flaw;
 

@@ -34,7 +34,7 @@ static void print(void *ctx, const stg_alert_result *results, size_t count)
     for (size_t i = 0; i < count; i++) {
         const stg_alert_result *r = &results[i];
 
-        stg_alert_print(r->name, stg_alert_type_name(r->type), r->is_sent,
+        stg_alert_print(r->name, stg_receiver_type_name(r->type), r->is_sent,
                         r->detail != NULL ? r->detail : "");
         g->are_all = g->are_all && r->is_sent;
     }

@@ -111,7 +111,7 @@ static void load_receiver(stg_loading *l, stg_alert_receiver_options *receiver,
 
     if (places == NULL)
         return;
-    *receiver = stg_alert_receiver_options_default(STG_ALERT_WEBHOOK);
+    *receiver = stg_alert_receiver_options_default(STG_RECEIVER_WEBHOOK);
     places[0] = n->place; // of no setting of a receiver
     stg_load_map(l, STG_IN_RECEIVER, "", n, receiver, places);
     l->receivers[l->receiver_count++] = places;
