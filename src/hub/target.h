@@ -54,11 +54,11 @@ void stg_added_free(stg_added *a);
 typedef struct stg_target_change stg_target_change;
 
 /* What a target has to do with `replay: on-recovery` (recovery.c). */
-typedef enum stg_recovery {
+typedef enum stg_target_recovery {
     STG_RECOVERY_DUE, /* when it takes messages again */
     STG_RECOVERY_RUNNING,
     STG_RECOVERY_DONE,
-} stg_recovery;
+} stg_target_recovery;
 
 /* What `disable-after` knows of a target (disable.c). */
 typedef struct stg_failing {
@@ -86,7 +86,7 @@ typedef struct stg_target {
     stg_latency
         *latency; /* of those that succeeded; NULL: none did, or there was
                              no memory */
-    stg_recovery recovery;
+    stg_target_recovery recovery;
     stg_failing failing;
     bool is_gone;              /* it answered 410, and took nothing since */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
