@@ -320,6 +320,15 @@ class Status(Case):
         self.assertTrue(self.rows_of(target("a", **ill))[3].endswith(
             " HTTP_503 1s ago"))
 
+    def test_tells_the_disabled_from_the_paused(self):
+        lines = self.rows_of(target("slow", state="throttled"),
+                             target("off", state="paused"),
+                             target("gone", state="paused", is_disabled=True))
+        self.assertEqual([line.split()[:2] for line in lines[3:]],
+                         [["gone", "disabled"], ["slow", "throttled"],
+                          ["off", "paused"]])
+        self.assertIn("1 throttled, 1 paused, 1 disabled", lines[0])
+
     def test_shows_those_that_fail_above_those_that_are_behind(self):
         lines = self.rows_of(
             target("behind", parked=9), target("held", state="throttled"),

@@ -104,7 +104,10 @@ static stg_ns until(const json_t *object, const char *key, stg_ns now)
 static void read_row(status_row *row, const json_t *target, stg_ns now)
 {
     copy(row->name, sizeof row->name, stg_json_text_of(target, "name"));
-    copy(row->state, sizeof row->state, stg_json_text_of(target, "state"));
+    copy(row->state, sizeof row->state,
+         json_is_true(json_object_get(target, "is_disabled"))
+             ? "disabled"
+             : stg_json_text_of(target, "state"));
     copy(row->cause, sizeof row->cause, stg_json_text_of(target, "last_cause"));
     copy(row->breaker, sizeof row->breaker,
          stg_json_text_of(target, "breaker"));
@@ -261,7 +264,7 @@ void status_look_free(status_look *look)
  * waits for one: both are below those that fail. */
 static unsigned badness(const status_row *row)
 {
-    static const char *const states[] = {"shedding", "circuit-open",
+    static const char *const states[] = {"shedding", "circuit-open", "disabled",
                                          "throttled", "removing"};
     enum { STATES = sizeof states / sizeof *states };
 

@@ -75,6 +75,7 @@ static const stg_usage usage = {
         "             circuit-open: its circuit breaker is open, messages wait;\n"
         "             shedding: open for longer than shed-after, messages become dead\n"
         "             letters; paused: by a call or the settings, messages wait;\n"
+        "             disabled: by its disable-after, messages wait until a resume;\n"
         "             orphaned: not in the settings, messages wait; removing: it is\n"
         "             being forgotten\n"
         "  failing    (above the table) so many had a fault in the last minute,\n"

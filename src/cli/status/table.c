@@ -275,7 +275,7 @@ static void count_states(const status_look *look, size_t from, char *text,
 {
     static const char *const states[] = {
         "live",   "throttled", "circuit-open", "shedding",
-        "paused", "orphaned",  "removing"};
+        "paused", "disabled",  "orphaned",     "removing"};
     size_t at = 0;
 
     text[0] = '\0';
