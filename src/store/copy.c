@@ -312,7 +312,7 @@ static bool keep(const char *path, const char *replaced)
 
 /* The files beside it get another name, too: SQLite would read a log, also that
  * of a store that somebody took away, into the one that is restored. If the
- * rename does not come, stg_claim_begin() takes all of this back. */
+ * rename does not come, stg_store_lock_begin() takes all of this back. */
 static bool put_aside(const char *path, bool was_there, stg_restored *done)
 {
     char shm[PATH_ROOM];
@@ -408,7 +408,7 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
             "the backup in its place",
             path);
     }
-    status = stg_claim_begin(&lock, &is_new, path, err);
+    status = stg_store_lock_begin(&lock, &is_new, path, err);
     if (status != STG_OK)
         return status;
     // A link stays a link.
@@ -416,7 +416,7 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
     status = restore(from, real == NULL ? path : real, was_there, done, err);
     free(real);
     if (status != STG_OK && is_new)
-        stg_claim_remove(path);
-    stg_claim_end(lock);
+        stg_store_lock_remove(path);
+    stg_store_lock_end(lock);
     return status;
 }

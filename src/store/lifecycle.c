@@ -71,8 +71,8 @@ static void release(stg_store *s)
     stg_replay_job_drop_readings(s);
     stg_sql_close(s->lane_db);
     if (s->is_discarded && s->lock >= 0)
-        stg_claim_remove(s->o.path);
-    stg_claim_end(s->lock);
+        stg_store_lock_remove(s->o.path);
+    stg_store_lock_end(s->lock);
     free(s->url);
     free((char *)s->o.path);
     free((char *)s->o.letters);
@@ -293,7 +293,7 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
         return stg_hub_refuse(err, STG_IO,
                               "the store: there is no memory left");
     if (s->url == NULL)
-        status = stg_claim_begin(&s->lock, &s->is_new, s->o.path, err);
+        status = stg_store_lock_begin(&s->lock, &s->is_new, s->o.path, err);
     if (status == STG_OK &&
         !stg_request_queue_init(&s->in, loop, stg_store_deliver))
         status = stg_store_refuse_memory(s, err);

@@ -22,23 +22,23 @@
 
 /* Takes the store at path for this process, and makes an empty file of mode
  * 0600 if there is none. Takes back what a restore began that did not end
- * (copy.c). *lock: to be given to stg_claim_end(). *is_new: there was none.
+ * (copy.c). *lock: to be given to stg_store_lock_end(). *is_new: there was none.
  * Returns, with words, STG_INVALID where path, its rights or its
  * lock file are wrong, and STG_IO where another start may succeed; then it
  * leaves no file where there was none. */
-stg_status stg_claim_begin(int *lock, bool *is_new, const char *path,
-                           stg_error *err);
+stg_status stg_store_lock_begin(int *lock, bool *is_new, const char *path,
+                                stg_error *err);
 
 /* Removes a store that this process made and has no use for, with its lock,
  * which is held and still to be ended. Its connections are closed. */
-void stg_claim_remove(const char *path);
+void stg_store_lock_remove(const char *path);
 
 /* -1: nothing. */
-void stg_claim_end(int lock);
+void stg_store_lock_end(int lock);
 
 /* -- opening --------------------------------------------------------------- */
 
-/* The connection of the writer, on a file that stg_claim_begin() took: in WAL,
+/* The connection of the writer, on a file that stg_store_lock_begin() took: in WAL,
  * synchronous=FULL, with the quota's number of pages. Returns STG_IO or
  * STG_INVALID with words, and then *db is still to be closed if it is not
  * NULL. */

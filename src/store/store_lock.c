@@ -295,8 +295,8 @@ static stg_status check_names(const char *path, stg_error *err)
         path);
 }
 
-stg_status stg_claim_begin(int *lock, bool *is_new, const char *path,
-                           stg_error *err)
+stg_status stg_store_lock_begin(int *lock, bool *is_new, const char *path,
+                                stg_error *err)
 {
     struct stat s;
     stg_status status;
@@ -315,14 +315,14 @@ stg_status stg_claim_begin(int *lock, bool *is_new, const char *path,
         status = check_names(path, err);
     if (status != STG_OK) {
         if (*is_new)
-            stg_claim_remove(path);
-        stg_claim_end(*lock);
+            stg_store_lock_remove(path);
+        stg_store_lock_end(*lock);
         *lock = -1;
     }
     return status;
 }
 
-void stg_claim_remove(const char *path)
+void stg_store_lock_remove(const char *path)
 {
     static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
     char *real = find_real(path), name[PATH_ROOM];
@@ -333,7 +333,7 @@ void stg_claim_remove(const char *path)
     free(real);
 }
 
-void stg_claim_end(int lock)
+void stg_store_lock_end(int lock)
 {
     if (lock >= 0)
         close(lock);
