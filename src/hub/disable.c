@@ -78,15 +78,13 @@ static bool may_be_disabled(const stg_target *t)
 static void noted(void *ctx, const stg_lane_note *notes, size_t count)
 {
     stg_hub *h = ctx;
-    stg_ns wall = stg_wall_now();
-
     for (size_t i = 0; i < count && !stg_hub_is_stopping(h); i++) {
         const stg_lane_note *n = &notes[i];
         stg_target *t = stg_targets_at(&h->targets, n->lane);
 
         if (t != NULL && may_be_disabled(t) && n->failing_since > 0 &&
             t->failing.in_row >= FAILURES_MIN &&
-            stg_ns_sub(wall, n->failing_since) >= t->settings->disable_after)
+            stg_ns_sub(n->now, n->failing_since) >= t->settings->disable_after)
             disable(h, t, n->failing_since);
     }
 }

@@ -54,6 +54,7 @@ static int write_note(const statements *st, stg_lane_note *n, stg_ns wall)
     if (rc == SQLITE_OK)
         rc = stg_sql_number(st->since, &since);
     n->failing_since = since * STG_MS;
+    n->now = wall;
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 

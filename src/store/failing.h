@@ -13,6 +13,8 @@ typedef struct stg_lane_note {
     uint32_t lane;
     bool has_succeeded;
     stg_ns failing_since; /* the answer: since 1970; 0: it does not only fail */
+    stg_ns now; /* by the same clock, which is the server's if there is
+                             one */
 } stg_lane_note;
 
 /* Notes them, in one transaction. notes: of malloc(), given. done: when they are
