@@ -66,6 +66,7 @@ add_custom_command(
 
 add_library(stagger_hub STATIC
     ${console_source}
+    $<TARGET_OBJECTS:stagger_svg>
     console/console.c
     admin/admin.c
     admin/audit.c
@@ -99,14 +100,6 @@ add_library(stagger_hub STATIC
     base/histogram.c
     base/refuse.c
     base/text.c
-    chart/scale.c
-    chart/svg.c
-    chart/svg_frame.c
-    chart/svg_hover.c
-    chart/svg_marks.c
-    chart/svg_names.c
-    chart/svg_style.c
-    chart/text_buffer.c
     config/diagnostics.c
     config/diff.c
     config/files.c

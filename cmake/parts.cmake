@@ -213,7 +213,8 @@ function(stagger_fuzz name)
                                        $<TARGET_OBJECTS:stagger_delivery>)
     endif()
     if(arg_SIM)
-        target_sources(${name} PRIVATE $<TARGET_OBJECTS:stagger_sim>)
+        target_sources(${name} PRIVATE $<TARGET_OBJECTS:stagger_sim>
+                   $<TARGET_OBJECTS:stagger_svg>)
     endif()
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_test(NAME fuzz/${name}

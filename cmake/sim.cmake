@@ -1,6 +1,7 @@
 # The simulator: the very core of the library, in virtual time.
 #
 #   stagger_sim    objects: engine and models, as pure as core, but for doubles
+#   stagger_svg    objects: pictures, which the hub has, too; as pure
 #   stagger_delivery  objects: flow in virtual time; pure, too
 #   stagger_model  static library: these, and the threads; with core's objects
 #   sim_commands      sources of the command
@@ -33,16 +34,8 @@ set(sim_pure
 set(sim_pictures
     chart/chart_set.c
     chart/page.c
-    chart/scale.c
-    chart/svg.c
-    chart/svg_frame.c
-    chart/svg_hover.c
-    chart/svg_marks.c
-    chart/svg_names.c
-    chart/svg_style.c
     chart/table.c
     chart/table_text.c
-    chart/text_buffer.c
     sim/contention_charts.c
     sim/contention_result.c
     sim/contention_times.c
@@ -50,11 +43,23 @@ set(sim_pictures
     sim/overload_table.c
     sim/overload_words.c
 )
+add_library(stagger_svg OBJECT
+    chart/scale.c
+    chart/svg.c
+    chart/svg_frame.c
+    chart/svg_hover.c
+    chart/svg_marks.c
+    chart/svg_names.c
+    chart/svg_style.c
+    chart/text_buffer.c
+)
 add_library(stagger_sim OBJECT ${sim_pure} ${sim_pictures})
-target_compile_options(stagger_sim PRIVATE ${no_contraction} ${no_bcmp}
-                                           ${no_interposition})
-target_include_directories(stagger_sim PRIVATE ${PROJECT_SOURCE_DIR}/include
-                                               ${CMAKE_CURRENT_SOURCE_DIR})
+foreach(objects IN ITEMS stagger_svg stagger_sim)
+    target_compile_options(${objects} PRIVATE ${no_contraction} ${no_bcmp}
+                                              ${no_interposition})
+    target_include_directories(${objects} PRIVATE
+        ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
+endforeach()
 
 # Linked by what uses it, with flow's objects.
 add_library(stagger_delivery OBJECT
@@ -74,7 +79,8 @@ target_compile_options(stagger_delivery PRIVATE ${no_contraction} ${no_bcmp})
 target_include_directories(stagger_delivery PRIVATE
     ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 
-add_library(stagger_model STATIC sim/parallel.c $<TARGET_OBJECTS:stagger_sim>)
+add_library(stagger_model STATIC sim/parallel.c $<TARGET_OBJECTS:stagger_sim>
+                                 $<TARGET_OBJECTS:stagger_svg>)
 target_compile_definitions(stagger_model PUBLIC ${posix})
 target_include_directories(stagger_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(stagger_model PUBLIC stagger_static Threads::Threads)
