@@ -228,16 +228,17 @@ static json_t *print_delivery(const stg_message_status *m,
         "is_range", (int)f->is_range, "receipts", print_receipts(m, f->lane));
 }
 
-/* What is not there may have been: off, or another share, or trimmed. */
+/* Those that are there count, whatever the settings say by now. What is not there
+ * may have been: its time or its room is over. */
 static json_t *print_kept(const stg_hub *h, const stg_message_status *m)
 {
-    bool is_on = h->receipts.is_on;
+    bool is_kept = m->receipt_count > 0 ||
+                   stg_hub_receipts_has(h, m->partition, m->position);
 
     return json_pack("{s:s,s:o}", "state",
-                     !is_on ? "off"
-                     : stg_hub_receipts_has(h, m->partition, m->position)
-                         ? "kept"
-                         : "not-sampled",
+                     is_kept              ? "kept"
+                     : !h->receipts.is_on ? "off"
+                                          : "not-sampled",
                      "since", stg_json_time(m->receipts_since));
 }
 

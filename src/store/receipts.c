@@ -7,8 +7,8 @@
 #include "store/internal.h"
 
 enum {
-    PIECE_ROWS = 4096,   /* of a transaction that deletes */
-    MESSAGE_ROWS = 4096, /* that are read of one message */
+    PIECE_ROWS = 4096,     /* of a transaction that deletes */
+    MESSAGE_ROWS = 200000, /* that are read of one message */
 };
 
 /* -- the table ------------------------------------------------------------- */
@@ -40,7 +40,8 @@ int stg_receipt_table_prepare(stg_receipt_table *t, stg_db *db,
                          "SELECT count(*) FROM"
                          " (SELECT 1 FROM receipts LIMIT 1) AS one",
                          &rows);
-    t->tend_at = rows == 0 ? UINT64_MAX : 0;
+    // Those of other hubs stay where this one wants none.
+    t->tend_at = rows == 0 || (is_shared && t->keep == 0) ? UINT64_MAX : 0;
     return rc;
 }
 

@@ -50,6 +50,23 @@ static void put(shelf *s, stg_receipt r, size_t copies)
     CHECK_INT(stored, copies);
 }
 
+static void note_round(void *ctx, size_t rows, bool is_stored)
+{
+    CHECK(is_stored && rows == 0);
+    *(bool *)ctx = true;
+}
+
+/* Two of the writer: in the first one it has tended. */
+static void await_rounds(shelf *s)
+{
+    for (int i = 0; i < 2; i++) {
+        bool is_done = false;
+
+        stg_store_write_receipts(s->store, NULL, 0, note_round, &is_done);
+        SHELF_UNTIL(s, is_done);
+    }
+}
+
 static void open_for(shelf *s, stg_ns keep, uint64_t quota)
 {
     shelf_make(s);
@@ -110,7 +127,12 @@ TEST(store_receipts, go_where_none_are_wanted_any_more)
     put(&s, receipt(1, 1, 200, stg_wall_now()), 5000);
     s.options.receipts.keep = 0;
     shelf_reopen(&s);
-    SHELF_POLL(&s, strcmp(shelf_ask(&s, count), "0") == 0);
+    if (s.is_postgres) { // other hubs may want them
+        await_rounds(&s);
+        CHECK_STR(shelf_ask(&s, count), "5000");
+    } else {
+        SHELF_POLL(&s, strcmp(shelf_ask(&s, count), "0") == 0);
+    }
     shelf_end(&s);
 }
 
