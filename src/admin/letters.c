@@ -194,12 +194,15 @@ static const char *state_of(const stg_delivery_status *f)
     return "unknown";
 }
 
-static json_t *print_receipts(const stg_message_status *m, uint32_t lane)
+/* The receipts of a lane. Lanes are asked for as they rise, and so do the receipts:
+ * *at goes on behind those of this one. */
+static json_t *print_receipts(const stg_message_status *m, uint32_t lane,
+                              size_t *at)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; i < m->receipt_count; i++) {
-        const stg_receipt *r = &m->receipts[i];
+    for (; *at < m->receipt_count && m->receipts[*at].lane <= lane; ++*at) {
+        const stg_receipt *r = &m->receipts[*at];
         stg_outcome o = {
             .fault = r->fault, .code_kind = r->code_kind, .code = r->code};
 
@@ -213,7 +216,7 @@ static json_t *print_receipts(const stg_message_status *m, uint32_t lane)
 }
 
 static json_t *print_delivery(const stg_message_status *m,
-                              const stg_delivery_status *f)
+                              const stg_delivery_status *f, size_t *receipt)
 {
     bool has_row = f->kind == STG_DELIVERY_STATUS_PARKED ||
                    f->kind == STG_DELIVERY_STATUS_LETTER;
@@ -225,11 +228,12 @@ static json_t *print_delivery(const stg_message_status *m,
         has_row ? stg_json_count(f->attempts) : json_null(), "cause",
         stg_json_text(f->cause), "due_at", stg_json_time(f->due_at),
         "dead_letter", f->letter == 0 ? json_null() : stg_json_count(f->letter),
-        "is_range", (int)f->is_range, "receipts", print_receipts(m, f->lane));
+        "is_range", (int)f->is_range, "receipts",
+        print_receipts(m, f->lane, receipt));
 }
 
-/* Those that are there count, whatever the settings say by now. What is not there
- * may have been: its time or its room is over. */
+/* Receipts that are there count, whatever the settings say by now. One that is not
+ * may have been there: its time or its room is over. */
 static json_t *print_kept(const stg_hub *h, const stg_message_status *m)
 {
     bool is_kept = m->receipt_count > 0 ||
@@ -246,9 +250,11 @@ static json_t *print_message(const stg_message_status *m, const page *p)
 {
     size_t end = m->count - p->from > p->limit ? p->from + p->limit : m->count;
     json_t *list = json_array();
+    size_t receipt = 0;
 
     for (size_t i = p->from; i < end; i++)
-        json_array_append_new(list, print_delivery(m, &m->deliveries[i]));
+        json_array_append_new(list,
+                              print_delivery(m, &m->deliveries[i], &receipt));
     return json_pack(
         "{s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:o}", "id", m->id, "position",
         stg_json_count(m->position), "is_kept", (int)m->is_kept, "accepted_at",

@@ -66,18 +66,6 @@ void stg_admin_target_plan(void *admin, stg_ask *ask)
 
 /* -- as a picture ---------------------------------------------------------- */
 
-static void *allocate(void *ctx, size_t size)
-{
-    (void)ctx;
-    return malloc(size);
-}
-
-static void release(void *ctx, void *bytes)
-{
-    (void)ctx;
-    free(bytes);
-}
-
 /* A bar for each retry, from the least wait to the most. */
 static void draw(const stg_plan *plan, stg_text_buffer *to)
 {
@@ -117,8 +105,7 @@ static void draw(const stg_plan *plan, stg_text_buffer *to)
 
 void stg_admin_target_picture(void *admin, stg_ask *ask)
 {
-    static const stg_memory memory = {.allocate = allocate, .release = release};
-    stg_text_buffer svg = stg_text_buffer_on(&memory);
+    stg_text_buffer svg = stg_text_buffer_on(&stg_hub_memory);
     stg_plan *plan = work_out(admin, ask);
 
     if (plan == NULL)

@@ -30,7 +30,7 @@ void stg_text_put_number(stg_text *t, uint64_t number);
 void stg_text_clear(stg_text *t);
 void stg_text_free(stg_text *t);
 
-/* What stands behind a count's noun: "" of one, else "s". */
+/* The ending of a noun behind a count: "" of one, else "s". */
 static inline const char *stg_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

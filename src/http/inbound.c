@@ -22,7 +22,7 @@ static bool is_busy(stg_inbound_phase phase)
     return phase >= STG_INBOUND_WAIT && phase <= STG_INBOUND_STREAM;
 }
 
-/* What comes is thrown away. */
+/* Bytes that come are thrown away. */
 static bool is_draining(stg_inbound_phase phase)
 {
     return phase == STG_INBOUND_LINGER || phase == STG_INBOUND_HUNG;

@@ -253,7 +253,7 @@ typedef enum stg_inbound_phase {
     STG_INBOUND_CLOSED,
 } stg_inbound_phase;
 
-/* What it takes of the server's connections. */
+/* The place that a connection has among the server's. */
 typedef enum stg_inbound_place {
     STG_PLACE_OWN,
     STG_PLACE_SHORT,   /* there was no place or file: one answer, no more */

@@ -15,36 +15,11 @@ enum { FAILURES_MIN = 10 };
 
 static const stg_ns pause = 10 * STG_S;
 
-static stg_alert_detail detail_of(const stg_target *t)
-{
-    stg_alert_detail d = {.has_cause = false};
-
-    if (t->last.fault != STG_FAULT_NONE) {
-        d.has_cause = true;
-        d.cause = stg_alert_cause_of(&t->last);
-    }
-    return d;
-}
-
 void stg_disable_paused(stg_hub *h, stg_target *t)
 {
-    stg_ns now = stg_deadlines_now();
-
     t->failing.in_row = 0;
-    if (t->pause == STG_PAUSE_DISABLED) {
-        stg_alert_detail d = detail_of(t);
-
-        stg_alerts_raise(h->watch.alerts, STG_ALERT_DISABLED, t->lane, &d, now);
-    } else {
-        stg_alerts_clear(h->watch.alerts, STG_ALERT_DISABLED, t->lane, now);
-    }
-}
-
-void stg_disable_open(stg_hub *h)
-{
-    for (size_t i = 0; i < h->targets.count; i++)
-        if (h->targets.all[i]->pause == STG_PAUSE_DISABLED)
-            stg_disable_paused(h, h->targets.all[i]);
+    stg_watch_disabled(&h->watch, t, t->pause == STG_PAUSE_DISABLED,
+                       stg_deadlines_now());
 }
 
 /* Without room in the store it is paused until a restart. */
@@ -120,7 +95,14 @@ static void look(stg_deadline *d)
 
 void stg_disable_note(stg_hub *h, stg_ns now)
 {
-    h->failing.passed = look;
     if (stg_deadline_at(&h->failing) == STG_NEVER)
         stg_deadline_set(&h->deadlines, &h->failing, stg_ns_add(now, pause));
+}
+
+void stg_disable_open(stg_hub *h)
+{
+    h->failing.passed = look;
+    for (size_t i = 0; i < h->targets.count; i++)
+        if (h->targets.all[i]->pause == STG_PAUSE_DISABLED)
+            stg_disable_paused(h, h->targets.all[i]);
 }

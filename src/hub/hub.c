@@ -52,6 +52,8 @@ static void release(void *ctx, void *bytes)
     free(bytes);
 }
 
+const stg_memory stg_hub_memory = {.allocate = allocate, .release = release};
+
 stg_flow_options stg_hub_flow(const stg_settings *o)
 {
     stg_flow_options f = stg_flow_options_default();
@@ -86,7 +88,6 @@ static void tell_clock(const stg_hub *h, stg_ns store, stg_ns wall)
  * share one: their due times must agree. */
 static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
 {
-    stg_memory memory = {.allocate = allocate, .release = release};
     stg_flow_options f = stg_hub_flow(o);
     int error = uv_random(NULL, NULL, &f.seed, sizeof f.seed, 0, NULL);
 
@@ -94,7 +95,8 @@ static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
         return stg_hub_refuse(err, STG_IO, "the system has no random numbers");
     f.wall_at = stg_store_now(h->store);
     tell_clock(h, f.wall_at, stg_wall_now());
-    return stg_flow_new(&h->flow, &memory, &f, stg_deadlines_now(), err);
+    return stg_flow_new(&h->flow, &stg_hub_memory, &f, stg_deadlines_now(),
+                        err);
 }
 
 /* A partition's topic never changes: what its name was compared with is noted.

@@ -135,6 +135,9 @@ stg_status stg_hub_look_lane(const stg_hub *h, uint32_t lane,
 /* Everything that was taken in is delivered or dead, durably. */
 bool stg_hub_is_settled(const stg_hub *h);
 
+/* malloc() and free(). */
+extern const stg_memory stg_hub_memory;
+
 /* What flow is told of all lanes. */
 stg_flow_options stg_hub_flow(const stg_settings *o);
 

@@ -240,6 +240,10 @@ void stg_watch_store(stg_watch *w, stg_alert_trouble what, const char *why,
 void stg_watch_gone(stg_watch *w, stg_target *t, stg_ns now);
 void stg_watch_back(stg_watch *w, stg_target *t, stg_ns now);
 
+/* The target is disabled, or is not any more. */
+void stg_watch_disabled(stg_watch *w, const stg_target *t, bool is_disabled,
+                        stg_ns now);
+
 /* It is no more. */
 void stg_watch_forget(stg_watch *w, uint32_t lane);
 

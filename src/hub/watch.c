@@ -175,24 +175,26 @@ void stg_watch_stored(stg_watch *w, const stg_group *g, stg_ns now)
         count(w, &g->changes[i], now);
 }
 
-/* The cause of the last failure is the one that opened it. */
-static void tell_opened(stg_watch *w, uint32_t lane, stg_ns now)
+/* The cause of the last failure is the one that opened a breaker, or disabled a
+ * target. t may be NULL. */
+static void raise_by_cause(stg_watch *w, stg_alert alert, uint32_t lane,
+                           const stg_target *t, stg_ns now)
 {
-    const stg_target *t = stg_targets_at(&w->hub->targets, lane);
     stg_alert_detail d = {.has_cause = false};
 
     if (t != NULL && t->last.fault != STG_FAULT_NONE) {
         d.has_cause = true;
         d.cause = stg_alert_cause_of(&t->last);
     }
-    stg_alerts_raise(w->alerts, STG_ALERT_BREAKER, lane, &d, now);
+    stg_alerts_raise(w->alerts, alert, lane, &d, now);
 }
 
 void stg_watch_tell(stg_watch *w, const stg_action *a, stg_ns now)
 {
     switch (a->tell.what) {
     case STG_TELL_OPENED:
-        tell_opened(w, a->lane, now);
+        raise_by_cause(w, STG_ALERT_BREAKER, a->lane,
+                       stg_targets_at(&w->hub->targets, a->lane), now);
         break;
     case STG_TELL_CLOSED:
         stg_alerts_clear(w->alerts, STG_ALERT_BREAKER, a->lane, now);
@@ -242,6 +244,15 @@ void stg_watch_back(stg_watch *w, stg_target *t, stg_ns now)
 {
     t->is_gone = false;
     stg_alerts_clear(w->alerts, STG_ALERT_GONE, t->lane, now);
+}
+
+void stg_watch_disabled(stg_watch *w, const stg_target *t, bool is_disabled,
+                        stg_ns now)
+{
+    if (is_disabled)
+        raise_by_cause(w, STG_ALERT_DISABLED, t->lane, t, now);
+    else
+        stg_alerts_clear(w->alerts, STG_ALERT_DISABLED, t->lane, now);
 }
 
 void stg_watch_forget(stg_watch *w, uint32_t lane)

@@ -137,7 +137,7 @@ typedef struct stg_message_status {
     const char *key;    /* the ordering key; NULL: none */
     const stg_delivery_status *deliveries; /* by lane */
     size_t count;
-    const stg_receipt *receipts; /* in the order in which attempts ended */
+    const stg_receipt *receipts; /* by lane, and as attempts ended */
     size_t receipt_count;
     stg_ns receipts_since; /* the oldest receipt of all messages; 0: none */
 } stg_message_status;

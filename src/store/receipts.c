@@ -165,7 +165,7 @@ int stg_receipts_read(stg_db *db, uint32_t partition, uint64_t position,
     int rc = stg_sql_prepare_once(
         db, &st,
         "SELECT lane, number, at, took, fault, code_kind, code FROM receipts"
-        " WHERE partition = ? AND position = ? ORDER BY id LIMIT ?");
+        " WHERE partition = ? AND position = ? ORDER BY lane, id LIMIT ?");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "uuu", (uint64_t)partition, position,

@@ -57,7 +57,8 @@ int stg_receipt_table_prepare(stg_receipt_table *t, stg_db *db,
  * it; STG_NEVER: the table is empty. */
 int stg_receipt_table_trim(stg_receipt_table *t, stg_ns wall, stg_ns *wait);
 
-/* The receipts of one message, in the order in which they came; `add` copies.
+/* The receipts of one message by lane, and of a lane in the order in which they
+ * came; `add` copies.
  * *since: when the oldest of all messages came; 0: there are none. */
 typedef int stg_receipt_fn(void *ctx, const stg_receipt *r);
 int stg_receipts_read(stg_db *db, uint32_t partition, uint64_t position,
