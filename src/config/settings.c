@@ -121,6 +121,7 @@ static void set_defaults(stg_settings *s)
     s->store = (stg_store_settings){.path = store.path,
                                     .quota = store.quota,
                                     .retention = store.retention,
+                                    .keep = STG_NEVER,
                                     .keys_kept = store.keys_kept,
                                     .keys_max = store.keys_max};
     s->dead = store.dead;

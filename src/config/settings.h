@@ -154,6 +154,7 @@ typedef struct stg_store_settings {
     const char *path; /* of a file; or postgres://..., which Kafka goes with */
     uint64_t quota;   /* bytes, 16 MiB to 2^44 */
     stg_ns retention; /* 1 m to 365 d */
+    stg_ns keep;      /* of what is delivered, to 365 d; STG_NEVER: it is not */
     stg_full full;
     stg_ns keys_kept;  /* of idempotency keys, 1 m to 365 d */
     uint64_t keys_max; /* 1 to 10^9 */

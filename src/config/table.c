@@ -203,6 +203,11 @@ static const stg_setting table[] = {
          "or at half of the quota: `shed` gives them up, in one bulk dead "
          "letter; `refuse` keeps them, and at 80 percent of the quota producers "
          "get a 503 until the target has caught up."},
+{HUB("store.keep", time, store.keep), RANGE(STG_MIN, 365 * STG_DAY),
+ .none = "off", .standard = "off", .example = "3d", .is_fixed = true,
+ .says = "How long the queue keeps messages that every target has got, to be "
+         "sent again by `stagger targets rewind` or `stagger resend`; while "
+         "they fill less than half of the quota."},
 {SECTION(STG_IN_HUB, "store.keys"),
  .says = "Idempotency keys of producers: the same key and message get the same id."},
 {HUB("store.keys.keep", time, store.keys_kept), RANGE(STG_MIN, 365 * STG_DAY),

@@ -338,6 +338,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
 
     s.quota = o->store.quota;
     s.retention = o->store.retention;
+    s.keep = o->store.keep == STG_NEVER ? 0 : o->store.keep;
     s.is_refusing = o->store.full == STG_FULL_REFUSE;
     s.keys_kept = o->store.keys_kept;
     s.keys_max = o->store.keys_max;

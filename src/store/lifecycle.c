@@ -127,6 +127,9 @@ static stg_status check_options(const stg_store_options *o, stg_error *err)
     if (o->retention < STG_MIN || o->retention > 365 * STG_DAY)
         return stg_hub_refuse(err, STG_INVALID,
                               "retention is out of range, expected 1m to 365d");
+    if (o->keep > 365 * STG_DAY)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "keep is out of range, expected 0s to 365d");
     if (o->dead.keep < STG_MIN || o->dead.max < 1 || o->dead.share < 1 ||
         o->dead.share > 30)
         return stg_hub_refuse(err, STG_INVALID,

@@ -86,6 +86,8 @@ typedef struct stg_store_options {
     uint64_t quota;    /* bytes of the file, 16 MiB to 2^44; intake stops at
                              80 %, the rest is for rows and cursors */
     stg_ns retention;  /* of messages behind: 1 m to 365 d */
+    stg_ns keep;       /* of messages that every lane has settled, for as long as
+                          half of the quota has room: 0 to 365 d */
     bool is_refusing;  /* the log keeps what any lane waits for, whatever its
                              age and room: at 80 % of the quota intake stops.
                              Else see `retaining` */

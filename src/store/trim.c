@@ -26,28 +26,27 @@ static bool has_messages(const stg_store_writer *w)
     return w->queue.first < w->queue.next;
 }
 
-/* Finds the first position that is young enough. age_at is when the next one
- * turns too old: at least 100 ms and at most a minute from now, for a clock may
- * step. */
-static int look_at_age(stg_store_writer *w, uint64_t now)
+/* Raises *position to the first that is younger than `age`. *at is when the next
+ * one turns too old: at least 100 ms and at most a minute from now, for a clock
+ * may step. */
+static int find_young(stg_store_writer *w, uint64_t now, stg_ns age,
+                      uint64_t *position, uint64_t *at)
 {
     stg_ns wall = stg_wall_now(), left;
     stg_queue_place there;
-    uint64_t position;
-    int rc = stg_queue_younger(&w->queue, wall, w->o->retention, &position);
+    uint64_t first;
+    int rc = stg_queue_younger(&w->queue, wall, age, &first);
 
     if (rc == SQLITE_OK)
-        rc = stg_queue_at(&w->queue, position, &there);
+        rc = stg_queue_at(&w->queue, first, &there);
     if (rc != SQLITE_OK)
         return rc;
-    if (position > w->retained)
-        w->retained = position;
-    left = stg_ns_sub(stg_ns_add(there.created_at * STG_MS, w->o->retention),
-                      wall);
-    w->age_at =
-        there.position == w->queue.next
-            ? UINT64_MAX
-            : now + stg_ns_max(age_pause_min, stg_ns_min(left, age_pause_max));
+    *position = stg_ns_max(*position, first);
+    left = stg_ns_sub(stg_ns_add(there.created_at * STG_MS, age), wall);
+    *at = there.position == w->queue.next
+              ? UINT64_MAX
+              : now +
+                    stg_ns_max(age_pause_min, stg_ns_min(left, age_pause_max));
     return SQLITE_OK;
 }
 
@@ -62,8 +61,9 @@ static int look_at_room(stg_store_writer *w, uint64_t now)
     if (bytes <= half)
         return SQLITE_OK;
     rc = stg_queue_behind(&w->queue, bytes - half, &position);
-    if (rc == SQLITE_OK && position > w->retained)
-        w->retained = position;
+    if (rc == SQLITE_OK)
+        w->crowded = stg_ns_max(w->crowded, position);
+    w->retained = stg_ns_max(w->retained, w->crowded);
     w->room_at = now + room_pause;
     return rc;
 }
@@ -113,11 +113,15 @@ static int look(stg_store_writer *w, uint64_t now)
     // A message that was just appended has set none of these.
     if (has_messages(w) && w->age_at == UINT64_MAX)
         w->age_at = now;
+    if (has_messages(w) && w->o->keep > 0 && w->kept_at == UINT64_MAX)
+        w->kept_at = now;
     if (stg_queue_bytes(&w->queue) > w->o->quota / 2 &&
         w->room_at == UINT64_MAX)
         w->room_at = now;
     if (w->age_at <= now)
-        rc = look_at_age(w, now);
+        rc = find_young(w, now, w->o->retention, &w->retained, &w->age_at);
+    if (rc == SQLITE_OK && w->kept_at <= now)
+        rc = find_young(w, now, w->o->keep, &w->kept, &w->kept_at);
     if (rc == SQLITE_OK && w->room_at <= now)
         rc = look_at_room(w, now);
     return rc == SQLITE_OK && !tell_retained(w) ? SQLITE_NOMEM : rc;
@@ -125,8 +129,8 @@ static int look(stg_store_writer *w, uint64_t now)
 
 /* -- trimming -------------------------------------------------------------- */
 
-/* Everything below may go: it is settled, and no bulk row needs it, or not
- * for much longer. */
+/* Everything below may go: it is settled, and neither is it younger than
+ * options.keep nor does a bulk row need it; or there is no room for it. */
 static int limit_of(stg_store_writer *w, uint64_t *limit)
 {
     uint64_t needed = UINT64_MAX;
@@ -134,7 +138,10 @@ static int limit_of(stg_store_writer *w, uint64_t *limit)
 
     if (w->commit > w->queue.first)
         rc = stg_queue_needed(&w->queue, &needed);
-    *limit = stg_ns_min(w->commit, stg_ns_max(needed, w->retained));
+    *limit = stg_ns_max(needed, w->retained);
+    if (w->o->keep > 0)
+        *limit = stg_ns_min(*limit, w->kept);
+    *limit = stg_ns_min(w->commit, stg_ns_max(*limit, w->crowded));
     *limit = stg_ns_min(*limit, w->queue.next);
     return rc;
 }
@@ -425,6 +432,7 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
         at = stg_ns_min(at, w->renew_at);
     at = stg_ns_min(at, w->receipts.tend_at);
     at = stg_ns_min(at, stg_ns_min(w->age_at, w->room_at));
+    at = stg_ns_min(at, w->kept_at);
     at = stg_ns_min(at, stg_writer_evict_at(w));
     return stg_ns_min(at, w->trim_at);
 }

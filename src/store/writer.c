@@ -437,7 +437,7 @@ static int load_rows(stg_store_writer *w)
 /* There is no queue, nothing that is trimmed, and no file to be kept small. */
 static int load_shared(stg_store_writer *w)
 {
-    w->age_at = w->room_at = w->keys_at = UINT64_MAX;
+    w->age_at = w->kept_at = w->room_at = w->keys_at = UINT64_MAX;
     stg_pg_watch(w->db, is_hanging, w);
     return load_rows(w);
 }
@@ -454,6 +454,8 @@ int stg_store_writer_load(stg_store_writer *w)
     w->trim_at = UINT64_MAX;
     if (w->url != NULL)
         return load_shared(w);
+    if (w->o->keep == 0)
+        w->kept_at = UINT64_MAX;
     w->keys.kept = w->o->keys_kept;
     w->keys.count_max = w->o->keys_max;
     sqlite3_wal_hook(stg_sqlite_of(w->db), note_pages, w);

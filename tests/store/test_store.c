@@ -592,6 +592,59 @@ TEST(store, tells_what_is_too_old_and_trims_it_when_it_is_settled)
     shelf_end(&s);
 }
 
+static bool keeps_from(shelf *s, uint64_t first)
+{
+    stg_store_view v;
+
+    stg_store_look(s->store, &v);
+    return v.first == first;
+}
+
+/* Both what is settled and too old, and what is settled and too much, goes. */
+TEST(store, keeps_what_is_settled_for_as_long_as_it_is_told_to)
+{
+    shelf s;
+
+    shelf_make(&s);
+    s.options.keep = STG_MIN;
+    shelf_open(&s);
+    for (int i = 0; i < 5; i++)
+        shelf_put(&s, NULL, "a");
+    stg_store_commit(s.store, 6);
+    shelf_close(&s);
+    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM messages"), "5");
+    shelf_ask(&s,
+              "UPDATE messages SET created_at = created_at - 61000"
+              " WHERE position <= 3");
+    shelf_open(&s);
+    // Not before flow has settled it.
+    shelf_put(&s, NULL, "a");
+    CHECK(keeps_from(&s, 1));
+    stg_store_commit(s.store, 6);
+    SHELF_POLL(&s, rows(&s) == 3);
+    CHECK(keeps_from(&s, 4));
+    CHECK_INT(s.times_retaining, 0);
+    shelf_end(&s);
+}
+
+TEST(store, keeps_what_is_settled_only_while_there_is_room)
+{
+    stg_append m = big_message();
+    shelf s;
+
+    shelf_make(&s);
+    s.options.quota = 16 << 20;
+    s.options.keep = STG_DAY;
+    shelf_open(&s);
+    for (int i = 0; i < 200; i++) {
+        SHELF_POLL(&s, shelf_try(&s, &m) == STG_APPENDED);
+        stg_store_commit(s.store, 1000);
+    }
+    SHELF_POLL(&s, rows(&s) < 130);
+    CHECK(rows(&s) > 50);
+    shelf_end(&s);
+}
+
 TEST(store, tells_what_is_too_much)
 {
     stg_append m = big_message();
