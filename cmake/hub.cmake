@@ -80,6 +80,7 @@ add_library(stagger_hub STATIC
     admin/look.c
     admin/plan.c
     admin/replay.c
+    admin/rewind.c
     admin/secrets.c
     admin/targets.c
     alerts/alerts.c
@@ -167,6 +168,7 @@ add_library(stagger_hub STATIC
     hub/disable.c
     hub/recent.c
     hub/reload.c
+    hub/rewind.c
     hub/service.c
     hub/shell.c
     hub/source.c
@@ -241,6 +243,8 @@ add_library(stagger_hub STATIC
     store/replay_job.c
     store/replay_range.c
     store/replay_write.c
+    store/rewind_job.c
+    store/rewind_rows.c
     store/requests.c
     store/rows.c
     store/schema.c

@@ -34,6 +34,7 @@ static const char *const letters[] = {"target", "cause", "category", "state",
 
 static const char *const dry_runs[] = {"dry-run", NULL};
 static const char *const removals[] = {"dry-run", "waiting", NULL};
+static const char *const resends[] = {"target", NULL};
 static const char *const alerts[] = {"receiver", NULL};
 
 static const stg_route routes[] = {
@@ -57,6 +58,10 @@ static const stg_route routes[] = {
     CHANGE("/v1/targets/{name}/resume", STG_BODY_NONE, stg_admin_resume),
     CHANGE("/v1/targets/{name}/probe", STG_BODY_NONE, stg_admin_probe),
     CHANGE("/v1/targets/{name}/forget", STG_BODY_NONE, stg_admin_forget),
+    LOOK("/v1/targets/{name}/rewind", NULL, stg_admin_rewinds),
+    CHANGE("/v1/targets/{name}/rewind", STG_BODY_JSON, stg_admin_rewind),
+    {"DELETE", "/v1/targets/{name}/rewind", STG_ROLE_OPERATE, STG_BODY_NONE,
+     NULL, stg_admin_cancel_rewind, false},
     LOOK("/v1/dead-letters", letters, stg_admin_letters),
     LOOK("/v1/dead-letters/{id}", NULL, stg_admin_letter),
     CHANGE("/v1/dead-letters/replay", STG_BODY_JSON, stg_admin_replay),
@@ -64,6 +69,8 @@ static const stg_route routes[] = {
     LOOK("/v1/replays", NULL, stg_admin_replays),
     LOOK("/v1/replays/{id}", NULL, stg_admin_one_replay),
     LOOK("/v1/messages/{id}", page, stg_admin_message),
+    {"POST", "/v1/messages/{id}/resend", STG_ROLE_OPERATE, STG_BODY_NONE,
+     resends, stg_admin_resend, false},
     CHANGE("/v1/reload", STG_BODY_NONE, stg_admin_reload),
     {"POST", "/v1/alerts/test", STG_ROLE_OPERATE, STG_BODY_NONE, alerts,
      stg_admin_test_alerts, false},

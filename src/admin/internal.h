@@ -11,6 +11,7 @@
  *     targets.c  targets that calls add, change and remove
  *     secrets.c  what is not shown of their settings
  *     replay.c   replay and drop
+ *     rewind.c   rewind and resend
  *     events.c   what happens, as it happens
  *     live.c     what changes, once a second
  *     json.c     values of JSON */
@@ -229,6 +230,13 @@ void stg_admin_replay(void *admin, stg_ask *a);
 void stg_admin_drop(void *admin, stg_ask *a);
 void stg_admin_replays(void *admin, stg_ask *a);
 void stg_admin_one_replay(void *admin, stg_ask *a);
+
+/* -- rewind.c ---------------------------------------------------------- */
+
+void stg_admin_rewind(void *admin, stg_ask *a);
+void stg_admin_cancel_rewind(void *admin, stg_ask *a);
+void stg_admin_rewinds(void *admin, stg_ask *a);
+void stg_admin_resend(void *admin, stg_ask *a);
 
 /* Whether a text has the shape of a message's id: of the queue or of a topic. */
 bool stg_admin_is_id(const char *id);

@@ -205,6 +205,7 @@ static const stg_setting table[] = {
          "get a 503 until the target has caught up."},
 {HUB("store.keep", time, store.keep), RANGE(STG_MIN, 365 * STG_DAY),
  .none = "off", .standard = "off", .example = "3d", .is_fixed = true,
+ .flag = "--keep D",
  .says = "How long the queue keeps messages that every target has got, to be "
          "sent again by `stagger targets rewind` or `stagger resend`; while "
          "they fill less than half of the quota."},

@@ -285,13 +285,14 @@ void stg_flow_retain(stg_flow *f, uint32_t partition, uint64_t position,
 bool stg_flow_retain_lane(stg_flow *f, uint32_t lane, stg_ns now);
 
 /* A replay has put rows into the store: parked so many more of the lane, with
- * replay > 0, which were dead until then. They are due at once, start after live
+ * replay > 0, which were dead until then; or (is_again) messages that are routed
+ * once more, whatever became of them before. They are due at once, start after live
  * traffic and the lane's own retries, in a quarter of what the lane may have in
  * flight, do not count against parked_max, and are not ordered. No fetch that was
  * answered before may have returned them. Their policy begins anew; the attempts
  * before the replay are in attempts_before of the row. */
 void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
-                       uint64_t count, stg_ns now);
+                       uint64_t count, bool is_again, stg_ns now);
 
 /* Pauses a lane, or resumes it. From the return of a pause on no attempt of the
  * lane starts; those in flight go on. */

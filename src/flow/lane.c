@@ -523,7 +523,7 @@ void stg_lane_note(stg_flow *f, stg_lane *l)
 }
 
 void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
-                       uint64_t count, stg_ns now)
+                       uint64_t count, bool is_again, stg_ns now)
 {
     stg_lane *l = stg_flow_lane(f, lane);
     stg_partition *p = stg_flow_partition(f, partition);
@@ -533,7 +533,10 @@ void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
     if (l == NULL || p == NULL || p->phase == STG_PHASE_LOST)
         return;
     cursor = stg_lane_cursor_in(l, p);
-    cursor->dead -= count;
+    if (is_again)
+        cursor->routed += count;
+    else
+        cursor->dead -= count;
     cursor->rows += count;
     cursor->replays += count;
     // Rows are due that memory does not know, and may come before others.

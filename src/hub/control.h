@@ -71,6 +71,12 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
  * its circuit is not open, or it is paused. Nothing is stored. */
 stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err);
 
+/* The lane of a target that may get messages again: see store/rewinds.h.
+ * STG_NOT_FOUND: there is none of that name; STG_INVALID: it is not in the
+ * settings; STG_IO: the hub stops. */
+stg_status stg_hub_find_sent(const stg_hub *h, const char *name, uint32_t *lane,
+                             stg_error *err);
+
 /* False: the hub stops first. What was cancelled until then stays so, and the
  * next hub has the target again, to be forgotten anew. */
 typedef void stg_forgotten_fn(void *ctx, bool is_forgotten);

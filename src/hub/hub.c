@@ -15,6 +15,7 @@
 #include "config/targets.h"
 #include "host/wall.h"
 #include "hub/hub_internal.h"
+#include "store/rewinds.h"
 
 static const uint64_t MEMORY_LEAST = UINT64_C(8) << 20,
                       MEMORY_MOST = UINT64_C(1) << 40;
@@ -244,6 +245,8 @@ static stg_status start_flow(stg_hub *h, stg_error *err)
                               "the stored cursors cannot be used");
     if (status == STG_OK)
         stg_flow_start(h->flow, stg_deadlines_now());
+    if (status == STG_OK)
+        stg_store_start_rewinds(h->store);
     return status;
 }
 
@@ -355,6 +358,9 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.room = stg_shell_room;
     s.knows = stg_shell_knows;
     s.wants = stg_shell_wants;
+    s.order = stg_rewind_order;
+    s.next = stg_rewind_next;
+    s.rewound = stg_rewind_ended;
     s.paused = stg_target_control_paused;
     s.forgotten = stg_target_control_forgotten;
     s.targets = stg_target_changes_seen;

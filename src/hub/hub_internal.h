@@ -183,10 +183,14 @@ void stg_shell_break(void *hub, const stg_error *why);
 void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why);
 void stg_shell_retain(void *hub, uint64_t position);
 void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
-                      uint64_t count);
+                      uint64_t count, bool is_again);
 uint64_t stg_shell_room(void *hub, uint32_t lane);
 bool stg_shell_knows(void *hub, uint32_t lane);
 bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
+stg_order stg_rewind_order(void *hub, uint32_t lane);
+uint64_t stg_rewind_next(void *hub, uint32_t lane, uint32_t partition);
+void stg_rewind_ended(void *hub, uint32_t lane, uint32_t partition,
+                      uint64_t messages);
 
 /* -- target_control.c ------------------------------------------------------ */
 

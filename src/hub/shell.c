@@ -61,11 +61,12 @@ void stg_shell_retain(void *hub, uint64_t position)
 }
 
 void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
-                      uint64_t count)
+                      uint64_t count, bool is_again)
 {
     stg_hub *h = hub;
 
-    stg_flow_replayed(h->flow, lane, partition, count, stg_deadlines_now());
+    stg_flow_replayed(h->flow, lane, partition, count, is_again,
+                      stg_deadlines_now());
     stg_metrics_replayed(&h->metrics, lane, count);
     stg_shell_note(h);
 }

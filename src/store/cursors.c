@@ -5,8 +5,8 @@
  * store is ahead of the group, which happens after an answer that was lost: bases
  * only rise, and a group that comes late takes nothing back.
  *
- * A replay moves rows from dead to parked in its own transaction, of which flow
- * hears later. A group that flow made before it heard has the books of before: so
+ * A replay moves rows from dead to parked in its own transaction, or routes
+ * messages again, of which flow hears later. A group that flow made before it heard has the books of before: so
  * moves are kept until a group comes that knows of them, and are added to those
  * that do not. After a rollback all is read anew. */
 #include "store/lanes.h"
@@ -119,9 +119,8 @@ static void put_cursor(stg_text *t, const stg_cursor *cursor)
  * that it has not or has lower, and none that it forgets. */
 typedef struct row {
     stg_cursors *c;
-    const stg_group *group; /* NULL: a replay, of this lane: */
-    uint32_t lane;
-    uint64_t replayed;
+    const stg_group *group; /* NULL: a replay, this: */
+    const stg_move *move;
     uint64_t told; /* the group knows of replays up to this one */
     const stg_cursor *of[STG_SLICE]; /* the group's; NULL: none */
     stg_slice now;
@@ -136,11 +135,13 @@ static bool is_forgotten(const stg_group *g, uint32_t lane)
     return false;
 }
 
-/* A replay moves rows from dead to parked. */
-static void move(stg_cursor *c, uint64_t count)
+static void move(stg_cursor *c, const stg_move *m)
 {
-    c->dead = stg_ns_sub(c->dead, count);
-    c->parked += count;
+    if (m->is_again)
+        c->routed += m->count;
+    else
+        c->dead = stg_ns_sub(c->dead, m->count);
+    c->parked += m->count;
 }
 
 /* Adds the replays that the group did not know of when flow made it: its books
@@ -155,7 +156,7 @@ static stg_cursor correct(const row *r, const stg_cursor *cursor)
 
         if (m->number > r->told && m->lane == right.lane &&
             m->partition == right.partition)
-            move(&right, m->count);
+            move(&right, m);
     }
     return right;
 }
@@ -180,10 +181,10 @@ static void keep(void *ctx, const stg_cursor *stored)
     if (*ours != NULL && (*ours)->base >= stored->base)
         return;
     *ours = NULL;
-    if (r->group == NULL && stored->lane == r->lane) {
+    if (r->group == NULL && stored->lane == r->move->lane) {
         stg_cursor moved = *stored;
 
-        move(&moved, r->replayed);
+        move(&moved, r->move);
         add(r, &moved);
     } else if (!is_forgotten(r->group, stored->lane)) {
         add(r, stored);
@@ -328,18 +329,16 @@ static bool note_move(stg_cursors *c, const stg_move *m)
     return true;
 }
 
-int stg_cursors_replay(stg_cursors *c, uint32_t lane, uint32_t partition,
-                       uint64_t count)
+int stg_cursors_replay(stg_cursors *c, const stg_move *m)
 {
-    stg_slice *s = slice_of(c, partition, lane / STG_SLICE);
-    row r = {.c = c, .lane = lane, .replayed = count};
+    stg_slice *s = slice_of(c, m->partition, m->lane / STG_SLICE);
+    stg_move noted = *m;
+    row r = {.c = c, .move = m};
 
-    if (s == NULL || !note_move(c, &(stg_move){.number = c->replays + 1,
-                                               .lane = lane,
-                                               .partition = partition,
-                                               .count = count}))
+    noted.number = c->replays + 1;
+    if (s == NULL || !note_move(c, &noted))
         return SQLITE_NOMEM;
-    return has(s, lane % STG_SLICE) ? write_row(&r, s) : SQLITE_OK;
+    return has(s, m->lane % STG_SLICE) ? write_row(&r, s) : SQLITE_OK;
 }
 
 /* Called behind the commit. The number rises only if the transaction has noted

@@ -82,9 +82,11 @@ struct stg_store {
     stg_store_reader reader;
     stg_letters letters;
     stg_query_thread query_thread;
-    bool is_over;      /* broken, and told: nothing else is */
-    bool is_away;      /* the server; the writer waits for it */
-    stg_list readings; /* replays for which another log reads */
+    bool is_over;           /* broken, and told: nothing else is */
+    bool is_away;           /* the server; the writer waits for it */
+    stg_list readings;      /* replays for which another log reads */
+    stg_list rewinding;     /* rewinds under way here */
+    bool is_rewind_watched; /* it is looked at which are to be */
     void (*closed)(void *ctx);
     void *closed_ctx;
 };

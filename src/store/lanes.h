@@ -68,11 +68,13 @@ int stg_cursors_read(stg_db *db, const char *partitions, bool counts,
 
 typedef struct stg_slice stg_slice;
 
-/* Rows that were replayed, from dead to parked. */
+/* Rows that were parked: of dead letters; or of messages that are routed again,
+ * see rewinds.h. */
 typedef struct stg_move {
     uint64_t number; /* of the transaction; they rise from 1 */
     uint32_t lane, partition;
     uint64_t count;
+    bool is_again;
 } stg_move;
 
 /* The writer's knowledge of the table. */
@@ -102,11 +104,10 @@ int stg_cursors_reload(stg_cursors *c, stg_db *db, const uint32_t *partitions,
  * group; what was replayed after it is put right. In the caller's transaction. */
 int stg_cursors_write(stg_cursors *c, const stg_group *g, uint64_t told);
 
-/* Moves `count` from dead to parked in a lane's books, in the caller's
- * transaction (the rows are moved by stg_replays_*); and counts it when that is
- * durable. */
-int stg_cursors_replay(stg_cursors *c, uint32_t lane, uint32_t partition,
-                       uint64_t count);
+/* Moves m->count from dead to parked in a lane's books, or routes it again, in the
+ * caller's transaction (the rows are made by stg_replays_*); and counts it when
+ * that is durable. m->number is set here. */
+int stg_cursors_replay(stg_cursors *c, const stg_move *m);
 void stg_cursors_replayed(stg_cursors *c);
 
 #endif

@@ -278,6 +278,7 @@ static stg_store *new_store(const stg_store_options *o)
     s->writer.in = s->reader.in = s->letters.in = s->query_thread.in = &s->in;
     s->writer.o = s->reader.o = s->letters.o = s->query_thread.o = &s->o;
     stg_list_init(&s->readings);
+    stg_list_init(&s->rewinding);
     stg_list_init(&s->writer.appends);
     stg_list_init(&s->writer.lanes);
     return s;

@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t pause_time = 100 * STG_MS, patience = 10 * STG_S;
+static const uint64_t patience = 10 * STG_S;
 
 void stg_replay_job_free(stg_replay_job *r)
 {
     stg_filter_free(&r->filter);
     stg_found_free(&r->found);
+    stg_list_remove(&r->rewinding);
+    free(r->again);
     free(r->held_lanes);
     free(r->unread);
     free(r);
@@ -195,14 +197,14 @@ static void go_on(stg_replay_job *r, stg_replay_job_step *s)
     stg_replay_job_advance(r);
 }
 
-void stg_replay_job_rest(stg_replay_job *r)
+void stg_replay_job_rest(stg_replay_job *r, stg_ns pause)
 {
     stg_replay_job_step *s = stg_replay_job_step_new(r, go_on);
 
     if (s == NULL)
         return;
     s->request.look = look_nowhere;
-    s->request.at = uv_hrtime() + pause_time;
+    s->request.at = uv_hrtime() + pause;
     stg_store_request_send(r->s, &s->request);
 }
 
@@ -219,7 +221,7 @@ static bool waits(stg_replay_job *r, const stg_letter *l)
         hold(r, l);
         return false;
     }
-    stg_replay_job_rest(r);
+    stg_replay_job_rest(r, STG_REPLAY_JOB_PAUSE);
     return true;
 }
 
@@ -254,19 +256,20 @@ void stg_replay_job_tell(stg_replay_job *r, stg_replay_job_step *s)
                 s->out[j].messages = 0;
             }
         if (messages > 0 && o->replayed != NULL)
-            o->replayed(o->ctx, one->lane, one->partition, messages);
+            o->replayed(o->ctx, one->lane, one->partition, messages,
+                        r->again != NULL);
     }
 }
 
-/* Moves what was parked from dead to parked in the books, in the transaction
- * that did it: once for each lane and partition of the step. With the answer
- * s->number becomes replays_told, by which a group that was made before it is
- * told apart. */
+/* Moves what was parked in the books, in the transaction that did it: once for
+ * each lane and partition of the step. With the answer s->number becomes
+ * replays_told, by which a group that was made before it is told apart. A step
+ * that has parked nothing has no number: it is the next one's. */
 int stg_replay_job_move_books(stg_store_writer *w, stg_replay_job_step *s)
 {
     int rc = SQLITE_OK;
 
-    s->number = w->cursors.replays + 1;
+    s->number = 0;
     for (size_t i = 0; i < s->count && rc == SQLITE_OK; i++) {
         const stg_replayed *one = &s->out[i];
         uint64_t messages = 0;
@@ -278,9 +281,14 @@ int stg_replay_job_move_books(stg_store_writer *w, stg_replay_job_step *s)
                 is_first &= j >= i;
                 messages += s->out[j].messages;
             }
-        if (is_first && messages > 0)
-            rc = stg_cursors_replay(&w->cursors, one->lane, one->partition,
-                                    messages);
+        if (!is_first || messages == 0)
+            continue;
+        s->number = w->cursors.replays + 1;
+        rc = stg_cursors_replay(&w->cursors,
+                                &(stg_move){.lane = one->lane,
+                                            .partition = one->partition,
+                                            .count = messages,
+                                            .is_again = s->r->again != NULL});
     }
     return rc;
 }
@@ -460,6 +468,10 @@ void stg_replay_job_advance(stg_replay_job *r)
 {
     if (r->s->closed != NULL) {
         stg_replay_job_finish(r, STG_LETTERS_STOPPED);
+        return;
+    }
+    if (r->again != NULL) {
+        stg_rewind_advance(r);
         return;
     }
     while (r->at < r->found.count) {

@@ -1,7 +1,9 @@
-/* replay_job.h - a replay or a drop, as its own files see it.
+/* replay_job.h - a replay, a drop or a rewind, as its own files see it.
  *
  *   replay_job    the letters of a filter, step by step
  *   replay_range  bulk rows: their messages are in the queue, or in another log
+ *   rewind_job    a range of the log in the place of a bulk row, or one message
+ *   rewind_rows   rewinds in the table
  *   remote_replay letters of partitions that other hubs have */
 #ifndef STAGGER_STORE_REPLAY_JOB_H
 #define STAGGER_STORE_REPLAY_JOB_H
@@ -19,6 +21,18 @@ enum {
 
 typedef struct stg_replay_job stg_replay_job;
 
+/* What is sent again though no letter stands for it. */
+typedef struct stg_again {
+    uint32_t lane, partition;
+    bool is_stored;  /* a rewind, with a row; else one message */
+    uint64_t number; /* of the rewind */
+    bool has_begun;  /* position is where it goes on; else where it begins: */
+    stg_ns since;    /* if not 0, at the first message that is not older: */
+    uint64_t low, high; /* it is between these; high 0: it is not sought yet */
+    uint64_t position, until;
+    uint64_t sent;
+} stg_again;
+
 /* One step; the replay goes with it if it is never answered. */
 typedef struct stg_replay_job_step {
     stg_store_request request;
@@ -35,7 +49,9 @@ typedef struct stg_replay_job_step {
 
     /* of a bulk row */
     uint64_t last, positions[STG_REPLAY_JOB_SCANNED];
-    stg_parcel *parcels; /* without bodies */
+    uint64_t keys[STG_REPLAY_JOB_SCANNED]; /* their hashes */
+    stg_order order;                       /* of the lane; of stg_again only */
+    stg_parcel *parcels;                   /* without bodies */
     stg_record *records; /* of a log that is not the queue: as many */
     stg_arena texts;
     stg_bite bite;
@@ -60,6 +76,8 @@ struct stg_replay_job {
     uint64_t bitten;  /* the bulk row counted last: one replayed in steps counts
                         once */
     stg_link reading; /* in s->readings, while another log reads for it */
+    stg_again *again; /* NULL: letters of the filter */
+    stg_link rewinding; /* in s->rewinding, if it is stored */
     stg_letters_sum_fn *done;
     void *ctx;
 };
@@ -87,7 +105,8 @@ void stg_replay_job_leave(stg_replay_job *r, const stg_letter *l,
                           stg_letters_end end);
 
 /* Goes on after a pause. */
-void stg_replay_job_rest(stg_replay_job *r);
+#define STG_REPLAY_JOB_PAUSE (100 * STG_MS)
+void stg_replay_job_rest(stg_replay_job *r, stg_ns pause);
 
 /* How many rows the lane may take now. */
 uint64_t stg_replay_job_room(const stg_replay_job *r, uint32_t lane);
@@ -103,6 +122,20 @@ void stg_replay_job_range(stg_replay_job *r, const stg_letter *l);
 
 /* Whether it is a bulk row whose log is not asked, or not any more. */
 bool stg_replay_job_is_unread(const stg_replay_job *r, const stg_letter *l);
+
+/* rewind_job.c: what to do next, and when a piece is done. */
+void stg_rewind_advance(stg_replay_job *r);
+void stg_rewind_have_piece(stg_replay_job *r, stg_replay_job_step *s);
+
+/* rewind_rows.c: begins the rewind of s->r at position, or where its time is; and
+ * does a piece of it, or of the one message. The writer's. */
+int stg_rewind_begin(stg_store_writer *w, stg_replay_job_step *s);
+int stg_rewind_write(stg_store_writer *w, stg_replay_job_step *s);
+
+/* Those that are to go on, of the partitions that are claimed (NULL: of all); of
+ * malloc(). The query thread's. */
+int stg_rewind_look(stg_db *db, const char *claimed, stg_again **all,
+                    size_t *count);
 
 /* Those that still wait for another log when the store closes. */
 void stg_replay_job_drop_readings(stg_store *s);

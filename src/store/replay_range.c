@@ -1,4 +1,5 @@
-/* Bulk rows are replayed from their front, piece by piece.
+/* Bulk rows are replayed from their front, piece by piece; a rewind is in the place
+ * of one, with a range of the log.
  *
  * A piece is read first, outside of any transaction: from the queue by the
  * query thread, or from another log by o.read. Then the writer parks the
@@ -29,6 +30,7 @@ static int scan_row(stg_replay_job_step *s, stg_stmt *st, uint64_t *bytes)
     *p = (stg_parcel){.content_type = stg_arena_column(&s->texts, st, 1),
                       .headers = stg_arena_column(&s->texts, st, 2),
                       .key = stg_arena_column(&s->texts, st, 3)};
+    s->keys[s->bite.count] = stg_parcel_hash(p->key);
     s->positions[s->bite.count++] = s->bite.to = stg_sql_column(st, 0);
     *bytes += stg_sql_column(st, 4);
     return s->texts.is_short ? SQLITE_NOMEM : SQLITE_OK;
@@ -76,8 +78,10 @@ static int write_range(stg_store_request *e, stg_store_writer *w)
     rc = stg_replay_job_fence(w, s);
     if (rc != SQLITE_OK || s->is_fenced)
         return rc;
-    rc = stg_replays_range(&w->replays, &w->rows, &s->bite, stg_sql_now(w->db),
-                           &s->out[0]);
+    rc = s->r->again != NULL
+             ? stg_rewind_write(w, s)
+             : stg_replays_range(&w->replays, &w->rows, &s->bite,
+                                 stg_sql_now(w->db), &s->out[0]);
     return rc == SQLITE_OK ? stg_replay_job_move_books(w, s) : rc;
 }
 
@@ -93,6 +97,10 @@ static void have_bitten(stg_replay_job *r, stg_replay_job_step *s)
         stg_replay_job_finish(r, STG_LETTERS_FULL);
         return;
     }
+    if (r->again != NULL) {
+        stg_rewind_have_piece(r, s);
+        return;
+    }
     if (out->next == 0 || s->bite.to >= l->last_position)
         r->at++;
     l->position = out->next;
@@ -105,15 +113,28 @@ static void have_bitten(stg_replay_job *r, stg_replay_job_step *s)
     stg_replay_job_advance(r);
 }
 
+/* The lane may have become full since it was asked; one message is taken all the
+ * same, or the replay would stay where it is. In strict order a rewind has one at
+ * a time. */
+static uint64_t piece_max(const stg_replay_job *r, stg_replay_job_step *s,
+                          const stg_letter *l)
+{
+    const stg_store_options *o = &r->s->o;
+
+    s->order = r->again != NULL && o->order != NULL ? o->order(o->ctx, l->lane)
+                                                    : STG_ORDER_NONE;
+    return s->order == STG_ORDER_STRICT
+               ? 1
+               : stg_ns_max(stg_replay_job_room(r, l->lane), 1);
+}
+
 /* Chooses the messages that the target wants, and no more than the lane has
- * room for: the piece ends before the first that does not fit. The lane may
- * have become full since it was asked; one message is taken all the same, or
- * the replay would stay where it is. */
+ * room for: the piece ends before the first that does not fit. */
 static void choose(stg_replay_job *r, stg_replay_job_step *to,
                    const stg_replay_job_step *from, const stg_letter *l)
 {
     const stg_store_options *o = &r->s->o;
-    uint64_t room = stg_ns_max(stg_replay_job_room(r, l->lane), 1);
+    uint64_t room = piece_max(r, to, l);
     stg_bite *b = &to->bite;
 
     *b = from->bite;
@@ -126,6 +147,7 @@ static void choose(stg_replay_job *r, stg_replay_job_step *to,
             b->to = from->positions[i] - 1;
             return;
         }
+        to->keys[b->count] = from->keys[i];
         to->positions[b->count++] = from->positions[i];
     }
 }
@@ -174,9 +196,10 @@ static void give_up(stg_replay_job *r, const stg_letter *l)
  * would recurse. */
 static void have_nothing(stg_replay_job *r, const stg_letter *l)
 {
-    if (++r->tries == TRIES)
+    // A rewind goes on when the log is there again.
+    if (++r->tries == TRIES && (r->again == NULL || !r->again->is_stored))
         give_up(r, l);
-    stg_replay_job_rest(r);
+    stg_replay_job_rest(r, STG_REPLAY_JOB_PAUSE);
 }
 
 /* Adds a record that the target wants, if the lane has room for it. true_size:
@@ -208,6 +231,7 @@ static void add_record(stg_replay_job *r, stg_replay_job_step *s,
     memcpy(bytes, record->bytes, record->size);
     s->records[b->count] = *record;
     s->records[b->count].bytes = bytes;
+    s->keys[b->count] = record->key;
     s->positions[b->count++] = record->position;
 }
 
@@ -215,7 +239,7 @@ static void take_records(stg_replay_job *r, stg_replay_job_step *s,
                          const stg_record *records, size_t count, uint64_t next)
 {
     const stg_letter *l = &r->found.letters[r->at];
-    uint64_t room = stg_ns_max(stg_replay_job_room(r, l->lane), 1);
+    uint64_t room = piece_max(r, s, l);
     stg_bite *b = &s->bite;
 
     *b = (stg_bite){.id = l->id,

@@ -42,27 +42,32 @@ static const char park[] = PARK(
 /* There is no queue beside it. */
 static const char park_shared[] = PARK("0");
 
+#define IS_NOT_PARKED                                       \
+    " NOT EXISTS (SELECT 1 FROM parked p WHERE p.lane = ?1" \
+    " AND p.partition = ?2 AND p.position = ?3)"
+
 /* What was settled by itself has a row of its own. */
-static const char eat[] =
-    PARKED " SELECT ?1, ?2, m.position, 1, ?4, " NOTHING_YET
-           ", key_hash, content_type, headers, key, body, 0,"
-           " created_at * 1000000, NULL, NULL FROM messages m"
-           " WHERE m.position = ?3"
-           " AND NOT EXISTS (SELECT 1 FROM parked p WHERE p.lane = ?1"
-           " AND p.partition = ?2 AND p.position = ?3)"
-           " AND NOT EXISTS (SELECT 1 FROM failed_broadcast_logs f"
-           " WHERE f.lane = ?1 AND f.partition = ?2 AND f.position = ?3"
-           " AND f.last_position IS NULL)" ONCE;
+#define HAS_NO_LETTER                                             \
+    " AND NOT EXISTS (SELECT 1 FROM failed_broadcast_logs f"      \
+    " WHERE f.lane = ?1 AND f.partition = ?2 AND f.position = ?3" \
+    " AND f.last_position IS NULL)"
+
+#define EAT(replay, unless)                                           \
+    PARKED " SELECT ?1, ?2, m.position, " replay ", ?4, " NOTHING_YET \
+           ", key_hash, content_type, headers, key, body, 0,"         \
+           " created_at * 1000000, NULL, NULL FROM messages m"        \
+           " WHERE m.position = ?3 AND" IS_NOT_PARKED unless ONCE
 
 /* The same of another log: who reads it brings the message. */
-static const char feed[] =
-    PARKED " SELECT ?1, ?2, ?3, 1, ?4, " NOTHING_YET
-           ", ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11, ?12"
-           " WHERE NOT EXISTS (SELECT 1 FROM parked p"
-           " WHERE p.lane = ?1 AND p.partition = ?2 AND p.position = ?3)"
-           " AND NOT EXISTS (SELECT 1 FROM failed_broadcast_logs f"
-           " WHERE f.lane = ?1 AND f.partition = ?2 AND f.position = ?3"
-           " AND f.last_position IS NULL)" ONCE;
+#define FEED(replay, unless)                                  \
+    PARKED " SELECT ?1, ?2, ?3, " replay ", ?4, " NOTHING_YET \
+           ", ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11, ?12"           \
+           " WHERE" IS_NOT_PARKED unless ONCE
+
+static const char eat[] = EAT("1", HAS_NO_LETTER);
+static const char feed[] = FEED("1", HAS_NO_LETTER);
+static const char eat_again[] = EAT("?5", "");
+static const char feed_again[] = FEED("?13", "");
 
 /* The body is in the parked row now. */
 static const char over[] =
@@ -95,16 +100,22 @@ int stg_replays_prepare(stg_replays *r, stg_db *db)
     const struct {
         stg_stmt **st;
         const char *text;
-    } all[] = {{&r->look, look}, {&r->park, is_shared ? park_shared : park},
-               {&r->over, over}, {&r->drop, drop},
-               {&r->feed, feed}, {&r->shorten, shorten},
+    } all[] = {{&r->look, look},
+               {&r->park, is_shared ? park_shared : park},
+               {&r->over, over},
+               {&r->drop, drop},
+               {&r->feed, feed},
+               {&r->shorten, shorten},
+               {&r->feed_again, feed_again},
                {&r->end, end}};
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof all / sizeof *all && rc == SQLITE_OK; i++)
         rc = stg_sql_prepare(db, all[i].st, all[i].text);
-    return rc == SQLITE_OK && !is_shared ? stg_sql_prepare(db, &r->eat, eat)
-                                         : rc;
+    if (is_shared || rc != SQLITE_OK)
+        return rc;
+    rc = stg_sql_prepare(db, &r->eat, eat);
+    return rc == SQLITE_OK ? stg_sql_prepare(db, &r->eat_again, eat_again) : rc;
 }
 
 /* A letter that is dead. */
@@ -182,39 +193,86 @@ int stg_replays_drop(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
 
 /* -- bulk rows ------------------------------------------------------------ */
 
-/* 0 rows where the message has a row of its own, or is gone: it is passed
- * over. */
-static int park_message(stg_replays *r, const stg_bite *b, size_t i,
-                        stg_ns wall, stg_replayed *out)
+/* st: one of EAT or FEED. replay: of one that has a parameter for it; else 0. */
+static int bind_message(stg_stmt *st, const stg_bite *b, size_t i,
+                        uint32_t replay, stg_ns wall, const stg_replayed *out)
 {
     const stg_record *m = b->records == NULL ? NULL : &b->records[i];
     stg_parcel p;
-    int rc;
+    int at = 5, rc;
 
-    if (m == NULL)
-        return stg_sql_run(r->eat, "uuuu", (uint64_t)out->lane,
-                           (uint64_t)out->partition, b->positions[i], wall);
-    if (!stg_parcel_unpack(&p, m->bytes, m->size))
-        return SQLITE_MISUSE;
-    rc = stg_sql_bind(r->feed, "uuuuhtttbunn", (uint64_t)out->lane,
-                      (uint64_t)out->partition, b->positions[i], wall, m->key,
-                      p.content_type, p.headers, p.key, p.body, m->created_at,
-                      p.source_key, p.source_headers);
-    return rc == SQLITE_OK ? stg_sql_run(r->feed, "") : rc;
+    rc = stg_sql_bind(st, "uuuu", (uint64_t)out->lane, (uint64_t)out->partition,
+                      b->positions[i], wall);
+    if (rc == SQLITE_OK && m != NULL) {
+        at = 13;
+        if (!stg_parcel_unpack(&p, m->bytes, m->size))
+            return SQLITE_MISUSE;
+        rc = stg_sql_bind_from(st, 5, "htttbunn", m->key, p.content_type,
+                               p.headers, p.key, p.body, m->created_at,
+                               p.source_key, p.source_headers);
+    }
+    if (rc == SQLITE_OK && replay > 0)
+        rc = stg_sql_bind_from(st, at, "u", (uint64_t)replay);
+    return rc;
+}
+
+/* No row is made where the message has one of its own, or is gone: it is passed
+ * over. */
+static int park_message(stg_stmt *st, const stg_bite *b, size_t i,
+                        uint32_t replay, stg_ns wall, stg_replayed *out)
+{
+    int rc = bind_message(st, b, i, replay, wall, out);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(st, "");
+    if (rc == SQLITE_OK)
+        out->messages += stg_sql_changes(st, &rc);
+    return rc;
 }
 
 /* As many as the row stands for, and no more. */
 static int park_messages(stg_replays *r, const stg_bite *b, uint64_t most,
                          stg_ns wall, stg_replayed *out)
 {
+    stg_stmt *st = b->records == NULL ? r->eat : r->feed;
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < b->count && out->messages < most && rc == SQLITE_OK;
-         i++) {
-        rc = park_message(r, b, i, wall, out);
-        if (rc == SQLITE_OK)
-            out->messages +=
-                stg_sql_changes(b->records == NULL ? r->eat : r->feed, &rc);
+         i++)
+        rc = park_message(st, b, i, 0, wall, out);
+    return rc;
+}
+
+/* Whether a message of b before this one, or one that is parked, goes first. */
+static bool has_to_wait(const stg_again_bite *b, size_t i)
+{
+    if (b->order == STG_ORDER_STRICT)
+        return b->waiting_count > 0 || i > 0;
+    if (b->order == STG_ORDER_NONE || b->keys[i] == 0)
+        return false;
+    for (size_t j = 0; j < b->waiting_count; j++)
+        if (b->waiting[j] == b->keys[i])
+            return true;
+    for (size_t j = 0; j < i; j++)
+        if (b->keys[j] == b->keys[i])
+            return true;
+    return false;
+}
+
+int stg_replays_again(stg_replays *r, const stg_again_bite *b, stg_ns wall,
+                      stg_replayed *out)
+{
+    const stg_bite *bite = b->bite;
+    stg_stmt *st = bite->records == NULL ? r->eat_again : r->feed_again;
+    int rc = SQLITE_OK;
+
+    out->next = bite->to + 1;
+    for (size_t i = 0; i < bite->count && rc == SQLITE_OK; i++) {
+        if (has_to_wait(b, i)) {
+            out->next = bite->positions[i];
+            break;
+        }
+        rc = park_message(st, bite, i, b->replay, wall, out);
     }
     return rc;
 }

@@ -114,6 +114,7 @@ void stg_fetched_free(stg_fetched *f);
 
 typedef struct stg_replays {
     stg_stmt *look, *park, *over, *drop, *eat, *feed, *shorten, *end;
+    stg_stmt *eat_again, *feed_again;
 } stg_replays;
 
 int stg_replays_prepare(stg_replays *r, stg_db *db);
@@ -144,10 +145,26 @@ typedef struct stg_bite {
     uint64_t to; /* nothing else up to here is needed */
 } stg_bite;
 
+/* A piece of the log that is sent again: no bulk row stands for it. */
+typedef struct stg_again_bite {
+    const stg_bite *bite;
+    uint32_t replay; /* of the rows that it parks */
+    stg_order order;
+    const uint64_t *keys; /* hashes of the messages' keys */
+    uint64_t *waiting;    /* and of those that are parked of it already */
+    size_t waiting_count;
+} stg_again_bite;
+
 /* At its end the row is replayed, or expired if some of its messages were not
  * there any more. */
 int stg_replays_range(stg_replays *r, stg_rows *rows, const stg_bite *bite,
                       stg_ns wall, stg_replayed *out);
+
+/* Parks the messages of b that do not wait for the lane anyway, up to the first
+ * that must wait for another one. out has lane and partition; next: what is below
+ * is parked or passed over. */
+int stg_replays_again(stg_replays *r, const stg_again_bite *b, stg_ns wall,
+                      stg_replayed *out);
 
 int stg_replays_drop(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
                      stg_replayed *out);

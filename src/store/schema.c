@@ -10,7 +10,7 @@
  *
  * lanes: a number is never given to another name, nor to the same name once it
  * was forgotten; its row stays. The url has no values of a query, which may be
- * secrets. failing_since: see failing.h. begins: the first position that the lane was to see.
+ * secrets. failing_since: see failing.h. rewinds: how many there were, and resends. begins: the first position that the lane was to see.
  *
  * targets: those that were added by calls: see target_rows.h. settings: JSON, or
  * that encrypted (store/seal.h), where the hub has a key.
@@ -46,6 +46,11 @@
  * attempts: of the series that is under way, which began at began_at;
  * attempts_before: requests of earlier series and replays. created_at: the
  * message's.
+ *
+ * rewinds: see rewinds.h, a row for each partition. since in ms since 1970; NULL:
+ * from a position. first: where it began; NULL: it has not. position: what is
+ * below is parked or passed over; until: where it ends. Rows that it parks have
+ * the replay number * 256, and those of their dead letters rise from there.
  *
  * failed_broadcast_logs: what ended badly. A row with last_position stands for
  * what its lane got from position to last_position, `count` of them; their
@@ -114,6 +119,7 @@ static const char tables[] =
     " is_forgotten INTEGER NOT NULL DEFAULT 0,"
     " pause INTEGER NOT NULL DEFAULT 0," // of stg_pause
     " failing_since INTEGER,"
+    " rewinds INTEGER NOT NULL DEFAULT 0,"
     " begins INTEGER);"
 
     "CREATE TABLE targets ("
@@ -222,6 +228,20 @@ static const char tables[] =
     " (lane, due_at, position, partition, replay, wait) WHERE replay = 0;"
     "CREATE INDEX parked_replays ON parked"
     " (lane, due_at, position, partition, replay, wait) WHERE replay > 0;"
+
+    "CREATE TABLE rewinds ("
+    " lane INTEGER NOT NULL,"
+    " number INTEGER NOT NULL,"
+    " partition INTEGER NOT NULL,"
+    " state TEXT NOT NULL," // new, running, done, cancelled
+    " since INTEGER,"
+    " first INTEGER,"
+    " position INTEGER NOT NULL,"
+    " until INTEGER NOT NULL,"
+    " sent INTEGER NOT NULL DEFAULT 0,"
+    " began_at INTEGER NOT NULL,"
+    " ended_at INTEGER,"
+    " PRIMARY KEY (lane, number, partition)) WITHOUT ROWID;"
 
     "CREATE TABLE failed_broadcast_logs ("
     " id INTEGER PRIMARY KEY AUTOINCREMENT,"

@@ -86,12 +86,12 @@ typedef struct stg_store_options {
     uint64_t quota;    /* bytes of the file, 16 MiB to 2^44; intake stops at
                              80 %, the rest is for rows and cursors */
     stg_ns retention;  /* of messages behind: 1 m to 365 d */
-    stg_ns keep;       /* of messages that every lane has settled, for as long as
+    stg_ns keep;      /* of messages that every lane has settled, for as long as
                           half of the quota has room: 0 to 365 d */
-    bool is_refusing;  /* the log keeps what any lane waits for, whatever its
+    bool is_refusing; /* the log keeps what any lane waits for, whatever its
                              age and room: at 80 % of the quota intake stops.
                              Else see `retaining` */
-    stg_ns keys_kept;  /* of idempotency keys, 24 h */
+    stg_ns keys_kept; /* of idempotency keys, 24 h */
     uint64_t keys_max; /* 1000000 */
     stg_dead_options dead;
     struct {
@@ -108,10 +108,11 @@ typedef struct stg_store_options {
     void (*retaining)(void *ctx, uint64_t position);
     /* Once, until it is over; then again, with NULL. */
     void (*troubled)(void *ctx, stg_store_trouble what, const stg_error *why);
-    /* A replay (see dead_letters.h) has parked so many rows of a lane: see
-     * stg_flow_replayed(). No fetch that could show them is answered before. */
+    /* A replay (see dead_letters.h), or a rewind (is_again, see rewinds.h), has
+     * parked so many rows of a lane: see stg_flow_replayed(). No fetch that could
+     * show them is answered before. */
     void (*replayed)(void *ctx, uint32_t lane, uint32_t partition,
-                     uint64_t count);
+                     uint64_t count, bool is_again);
     /* How many rows a replay may park of the lane now; 0: it waits. NULL: any
      * number. */
     uint64_t (*room)(void *ctx, uint32_t lane);
@@ -121,6 +122,15 @@ typedef struct stg_store_options {
     /* Whether the lane's target wants a message of a bulk row (body is empty);
      * NULL: all. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);
+    /* The lane's order, for what a rewind parks. NULL: there is none. */
+    stg_order (*order)(void *ctx, uint32_t lane);
+    /* Where the lane reads on in a partition that it reads here: a rewind of it
+     * ends there. 0: it does not. NULL: where the store has its cursor. */
+    uint64_t (*next)(void *ctx, uint32_t lane, uint32_t partition);
+    /* A rewind has come to its end in a partition; messages: that it has sent.
+     * NULL: nobody wants to know. */
+    void (*rewound)(void *ctx, uint32_t lane, uint32_t partition,
+                    uint64_t messages);
     /* Another hub that shares the store has paused the lane, or ended that; known
      * within some seconds. NULL: nobody wants to know. */
     void (*paused)(void *ctx, uint32_t lane, stg_pause pause);
@@ -132,7 +142,7 @@ typedef struct stg_store_options {
      * nobody wants to know. */
     void (*targets)(void *ctx, const stg_target_row *rows, size_t count);
     /* Reads forward in the log of a partition that is not the queue's, for the
-     * bodies of bulk rows, count_max records at most: answers by done, on the
+     * bodies of bulk rows and for rewinds, count_max records at most: answers by done, on the
      * loop, as stg_store_read() does. What is below next and was not given is
      * not there any more; UINT64_MAX: nor is what comes behind. next == from: it
      * could not be read now, and those bulk rows stay dead; as all do where

@@ -565,9 +565,10 @@ typedef struct told {
 static told replayed_a;
 
 static void on_replayed(void *ctx, uint32_t lane, uint32_t partition,
-                        uint64_t count)
+                        uint64_t count, bool is_again)
 {
     (void)ctx;
+    (void)is_again;
     CHECK_INT(lane, 0);
     replayed_a.partition = partition;
     replayed_a.count += count;

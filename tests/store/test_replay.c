@@ -20,10 +20,11 @@ typedef struct told {
 } told;
 
 static void on_replayed(void *ctx, uint32_t lane, uint32_t partition,
-                        uint64_t count)
+                        uint64_t count, bool is_again)
 {
     told *t = ctx;
 
+    CHECK(!is_again);
     CHECK(lane < 4);
     CHECK_INT(partition, 0);
     t->replayed[lane] += count;

@@ -289,7 +289,7 @@ static bool replay_one(stg_world *w, stg_world_dead *d)
     c->c.parked++;
     c->c.replays++;
     c->replayed += w->is_group_pending;
-    stg_flow_replayed(w->flow, d->lane, d->partition, 1, w->now);
+    stg_flow_replayed(w->flow, d->lane, d->partition, 1, false, w->now);
     w->replayed[w->replayed_count++] = *d;
     *d = w->dead[--w->dead_count];
     return true;
