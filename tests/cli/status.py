@@ -175,6 +175,9 @@ class Golden(Case):
 
     def test_status_without_targets(self):
         self.hub.targets = []
+        self.hub.status["missing"] = (
+            "there is no target; the first one is added by POST /v1/targets, "
+            "or stagger targets add")
         self.both("status-none", "status", "--interval=10ms")
 
     def test_dead_replay(self):
@@ -319,6 +322,27 @@ class Status(Case):
                    probe_at="2026-03-01T04:00:00.000Z")
         self.assertTrue(self.rows_of(target("a", **ill))[3].endswith(
             " HTTP_503 1s ago"))
+
+    def test_never_cuts_what_is_wrong(self):
+        ill = target("a", **failed("CONNECTION_REFUSED", 1000),
+                     state="circuit-open", breaker="open",
+                     probe_at="2026-03-01T03:00:14.000Z")
+        lines = self.rows_of(ill, target("b"))
+        self.assertEqual(lines[4].strip(), "CONNECTION_REFUSED probe in 12s")
+        self.assertTrue(lines[5].startswith("b "), lines)
+        self.hub.looks = 0
+        self.hub.status["missing"] = "x" * 50 + " " + "y" * 50
+        text = self.succeed("status", "--interval=10ms")
+        self.assertIn("\n" + "x" * 50 + "\n" + "y" * 50 + "\n", text)
+
+    def test_counts_the_lines_of_causes(self):
+        self.hub.targets = [target(f"t{i:03}", **failed("CONNECTION_REFUSED", 0))
+                            for i in range(50)]
+        screen = Terminal("status", "--hub", self.hub.url, "--once",
+                          "--interval=10ms", lines=15)
+        text = screen.read(r"--all --once")
+        screen.end()
+        self.assertIn("and 46 more, 46 failing: 46 live (", text)
 
     def test_tells_the_disabled_from_the_paused(self):
         lines = self.rows_of(target("slow", state="throttled"),
