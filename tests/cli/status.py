@@ -482,6 +482,19 @@ class Errors(Case):
                               "reload")
         self.assertEqual(said.splitlines()[1:], [f"  {e}" for e in errors])
 
+    def test_an_only_error_is_told_once(self):
+        long = "`rate`: `5` is not a rate; expected one" + " or another" * 30
+        for detail in (long, long[:199]):
+            self.hub.problem = lambda method, path: Problem(
+                422, detail, errors=[{"pointer": "/rate", "detail": long}])
+            self.assertEqual(
+                self.fail_with(1, "", "targets", "add", "a", "rate=5"),
+                f"stagger targets: {self.url}: /rate: {long} (422)\n")
+        self.hub.problem = lambda method, path: Problem(
+            422, "hub.yaml:1:3: no such key", errors=["hub.yaml:1:3: no such "
+                                                      "key"])
+        self.assertEqual(self.fail_with(1, "", "reload").count("\n"), 1)
+
     def test_another_server(self):
         class Other(Problem):
             def __init__(self, status):
