@@ -590,8 +590,8 @@ class Dead(Case):
                             for i in range(1, 6)]
 
     def choices(self):
-        return [json.loads(body) for _, path, body in self.hub.requests
-                if path.startswith("/v1/dead-letters")]
+        return [json.loads(body) for method, path, body in self.hub.requests
+                if method == "POST" and path.startswith("/v1/dead-letters")]
 
     def test_conditions_go_to_the_hub(self):
         self.succeed("dead", "replay", "--dry-run", "-t", "billing", "-c",
@@ -680,12 +680,34 @@ class Dead(Case):
                 "the target was forgotten\n")
 
     def test_a_name_that_nobody_has_is_told(self):
+        for words in (["list"], ["list", "--summary"], ["list", "--json"],
+                      ["list", "--csv"], ["export"], ["replay", "--dry-run"],
+                      ["replay", "--yes"], ["drop", "--dry-run"],
+                      ["drop", "--yes"],
+                      ["drop", "--dry-run", "--json"]):
+            done = self.ask("dead", *words, "-t", "a b")
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn("a b: no dead letter has this target; "
+                          f"{self.url}: there is no target a b (404)\n",
+                          done.stderr)
+            self.assertEqual(done.stdout != "",
+                             "--json" in words or "--csv" in words, words)
+
+    def test_an_id_that_no_letter_has_is_told(self):
+        self.hub.letters.append(letter(9, state="replayed"))
         for command in ("replay", "drop"):
-            for how in ("--dry-run", "--yes"):
-                done = self.ask("dead", command, "-t", "a b", how)
-                self.assertEqual((done.returncode, done.stdout), (1, ""))
-                self.assertIn("a b: no target and no dead letter has this "
-                              "name\n", done.stderr)
+            for how in (["--dry-run"], ["--yes"], ["--dry-run", "--json"]):
+                self.hub.replay = [{"state": "done", "letters": 0, "messages":
+                                    0, "expired": 0, "forgotten": 0}]
+                done = self.ask("dead", command, "--id=999", "--id=998", *how)
+                self.assertEqual(done.returncode, 1, how)
+                self.assertEqual(done.stderr,
+                                 "stagger dead: there is no dead letter 999\n"
+                                 "stagger dead: there is no dead letter 998\n")
+        done = self.ask("dead", "drop", "-c", "HTTP_404", "--id=1,9", "-y")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (
+            0, "no dead letter fits: nothing was dropped\n",
+            "stagger dead: dead letter 9 is replayed\n"))
 
     def test_a_replay_that_is_held_at_once_has_sent_nothing(self):
         self.hub.replay = [{"state": "held", "held": "billing", "letters": 0,
@@ -729,7 +751,8 @@ class Dead(Case):
                 (["--id=99999999999999999999", "--yes"], "expected ids"),
                 (["--state=dead", "--yes"], "no option --state"),
                 (["--store=x", "--yes"], "no option --store"),
-                (["7"], "unexpected argument")):
+                (["7"], "unexpected argument 7; did you mean --id 7?"),
+                (["7x"], "unexpected argument 7x\n")):
             for command in ("replay", "drop"):
                 self.fail_with(2, expected, "dead", command, *words)
         done = run("dead", "list", "--yes")

@@ -52,10 +52,11 @@ class Dead(case.Case):
     def make(self):
         self.deliver([])
 
-    def list(self, *arguments, **variables):
+    def list(self, *arguments, code=0, **variables):
         found = dead("list", "--store", self.store, *arguments, **variables)
-        self.assertEqual((found.returncode, found.stderr), (0, ""))
-        return found.stdout
+        self.assertEqual((found.returncode, found.stderr == ""),
+                         (code, code == 0), found)
+        return found.stdout if code == 0 else found.stderr
 
     # -- what the hub wrote
 
@@ -92,8 +93,9 @@ class Dead(case.Case):
         self.make()
         self.assertEqual(self.list(), "No dead letters.\n")
         self.insert(1)
-        self.assertEqual(self.list("--target", "c"),
-                         "No target and no dead letter has this name.\n")
+        for form in [], ["--json"], ["--csv"], ["--summary"]:
+            self.assertIn("c: no target and no dead letter has this name\n",
+                          self.list("--target", "c", *form, code=1))
         self.assertEqual(self.list("--target", "a"),
                          "No dead letters that match.\n")
         self.assertEqual(self.list("--target", "b", "--state", "dropped"),
@@ -192,8 +194,8 @@ class Dead(case.Case):
         rows = list(csv.DictReader(io.StringIO(self.list("--summary",
                                                          "--csv"))))
         self.assertEqual([row["letters"] for row in rows], ["1", "3", "1"])
-        self.assertEqual(json.loads(self.list("--summary", "--json", "-t",
-                                              "none")), {"summary": []})
+        self.assertEqual(json.loads(self.list(
+            "--summary", "--json", "-t", "b", "-c", "A")), {"summary": []})
 
     def test_finds_range_rows_by_their_newest_message(self):
         self.summarise()
