@@ -523,7 +523,9 @@ stg_status stg_token_file_read(char token[STG_TOKEN_MAX + 1], const char *path,
 const char *stg_token_advice(int status, bool has_token)
 {
     if (status == 401)
-        return has_token ? "The token of --token-file is none of its tokens."
+        return has_token ? "The hub does not know the token of --token-file. "
+                           "It knows one that is new after a reload: SIGHUP, "
+                           "or stagger reload with a token that it knows."
                          : "Name a file with a token of it: --token-file.";
     if (status == 403 && has_token)
         return "Another token may do this: its role is publish for messages, "

@@ -227,6 +227,15 @@ class Remote(case.Case):
         self.ask("pause", "a", "--token-file", tokens["operate"])
         self.ask("status", "--once", "-n", "10ms", "--token-file",
                  tokens["operate"])
+        late = os.path.join(self.folder, "late")
+        with open(late, "w") as file:
+            subprocess.run([leaf.STAGGER, "token", "new", path, "--role",
+                            "view"], stdout=file, check=True)
+        self.assertIn("The hub does not know the token of --token-file. It "
+                      "knows one that is new after a reload: SIGHUP",
+                      self.ask("targets", "--token-file", late, code=1))
+        self.ask("reload", "--token-file", tokens["operate"])
+        self.ask("targets", "--token-file", late)
 
 
 case.main()
