@@ -65,6 +65,8 @@ class Docs(unittest.TestCase):
                              ("--schema", "packaging/stagger.schema.json")):
             self.assertEqual(run(option).stdout, (SOURCE / name).read_text(),
                              f"stagger check {option} > {name}")
+            # A word that the table has in two lines is one.
+            self.assertEqual(re.findall(r"\w+- +\w+", run(option).stdout), [])
 
     def test_the_example_is_in_order(self):
         for example in EXAMPLE, KAFKA:

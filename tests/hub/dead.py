@@ -87,6 +87,19 @@ class Dead(case.Case):
             hub.communicate(timeout=60)
         self.assertEqual(hub.returncode, 0)
 
+    def test_says_why_what_was_never_tried_was_given_up(self):
+        self.make()
+        self.insert(1, last=9, count=9)
+        for why, words in (("shed", "its circuit breaker was open for longer "
+                                    "than shed-after"),
+                           ("retention", "older than store.retention")):
+            with sqlite3.connect(self.store) as db:
+                db.execute("UPDATE failed_broadcast_logs SET why = ?", (why,))
+            db.close()
+            shown = " ".join(dead("show", "-s", self.store, "1").stdout.split())
+            self.assertIn(f"given up {why}: ", shown)
+            self.assertIn(words, shown)
+
     # -- list
 
     def test_says_that_there_is_none(self):
