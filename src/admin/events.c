@@ -86,7 +86,7 @@ static bool read_names(follower *f, stg_ask *ask)
     }
     if (target != NULL &&
         stg_hub_find_target(f->admin->hub, target, &i) != STG_OK) {
-        stg_ask_refuse(ask, 404, "there is no target of this name");
+        stg_admin_refuse_name(f->admin, ask, target);
         return false;
     }
     if (event != NULL)

@@ -110,7 +110,7 @@ static const stg_target *find(const stg_admin *a, stg_ask *ask)
 
     if (stg_hub_find_target(a->hub, stg_ask_word(ask, 0), &i) == STG_OK)
         return a->hub->targets.all[i];
-    stg_ask_refuse(ask, 404, "there is no target of this name");
+    stg_admin_refuse_name(a, ask, stg_ask_word(ask, 0));
     return NULL;
 }
 

@@ -99,6 +99,9 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i);
 json_t *stg_admin_print_whole_target(const stg_admin *a, size_t i,
                                      stg_ask *ask);
 
+/* 404: there is no target of this name, with the name that was meant. */
+void stg_admin_refuse_name(const stg_admin *a, stg_ask *ask, const char *name);
+
 /* ?limit= of a page; 0: it was wrong, and the request is answered. */
 uint32_t stg_admin_limit(stg_ask *a);
 

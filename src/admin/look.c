@@ -422,6 +422,14 @@ void stg_admin_targets(void *admin, stg_ask *ask)
         answer_page(a, ask, at, state, limit);
 }
 
+void stg_admin_refuse_name(const stg_admin *a, stg_ask *ask, const char *name)
+{
+    stg_error err;
+
+    (void)stg_hub_refuse_name(a->hub, name, &err);
+    stg_ask_refuse(ask, 404, "%s", err.text);
+}
+
 void stg_admin_target(void *admin, stg_ask *ask)
 {
     const stg_admin *a = admin;
@@ -430,5 +438,5 @@ void stg_admin_target(void *admin, stg_ask *ask)
     if (stg_hub_find_target(a->hub, stg_ask_word(ask, 0), &i) == STG_OK)
         stg_ask_answer_json(ask, 200, stg_admin_print_whole_target(a, i, ask));
     else
-        stg_ask_refuse(ask, 404, "there is no target of this name");
+        stg_admin_refuse_name(a, ask, stg_ask_word(ask, 0));
 }

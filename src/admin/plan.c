@@ -16,7 +16,7 @@ static stg_plan *work_out(const stg_admin *a, stg_ask *ask)
     stg_plan *plan = has_policy ? calloc(1, sizeof *plan) : NULL;
 
     if (t == NULL)
-        stg_ask_refuse(ask, 404, "there is no target of this name");
+        stg_admin_refuse_name(a, ask, stg_ask_word(ask, 0));
     else if (!has_policy)
         stg_ask_refuse(ask, 404,
                        "only the store knows this target: it has no policy");

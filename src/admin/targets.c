@@ -220,10 +220,13 @@ static bool check_target(write_call *w)
         refuse(w, 409,
                "there is such a target: PUT replaces its settings, and PATCH "
                "changes some");
+    else if ((w->way == PATCH || w->way == REMOVE) && t == NULL)
+        refuse(w, stg_admin_status_for(stg_hub_refuse_name(h, w->name, &err)),
+               "%s", err.text);
     else if ((w->way == PATCH || w->way == REMOVE) && !is_added)
-        refuse(w, 404, "there is no target of this name%s",
-               t != NULL ? " but in the store; forget it, or add it again"
-                         : "");
+        refuse(w, 404,
+               "there is no target of this name but in the store; forget it, "
+               "or add it again");
     else
         return check_version(w);
     return false;

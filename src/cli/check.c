@@ -36,7 +36,7 @@ static const stg_option options[] = {
 
 static const stg_usage usage = {
     .head =
-        "usage: stagger check -c FILE [--strict]\n"
+        "usage: stagger check [-c] FILE [--strict]\n"
         "       stagger check --docs | --manual | --schema\n"
         "\n"
         "Reads a settings file of the hub and prints every mistake, and a warning for\n"
@@ -50,8 +50,9 @@ static const stg_usage usage = {
         "Exit code: 0; 1 with --strict if there are warnings; 2 for a mistake, and for\n"
         "a file that cannot be read.\n"
         "\n"
-        "  stagger check -c /etc/stagger/stagger.yaml\n"
+        "  stagger check /etc/stagger/stagger.yaml\n"
         "  stagger check --schema > stagger.schema.json\n",
+    .arguments_max = 1,
 };
 
 typedef struct check_options {
@@ -103,7 +104,10 @@ static void fill(cell row[URL], const stg_settings *s,
         stg_write_text(&w, "-");
     }
     snprintf(row[4], CELL, "%s", orders[t->order]);
-    stg_duration_text(t->shed_after, row[5]);
+    if (t->policy->breaker.rule != STG_BREAKER_NONE)
+        stg_duration_text(t->shed_after, row[5]);
+    else // only an open circuit breaker sheds
+        snprintf(row[5], CELL, "-");
 }
 
 /* Without its query, which may be a secret. */
@@ -305,13 +309,18 @@ static void print(int what)
 int stg_cli_check(int argc, char **argv)
 {
     check_options o = {.file = NULL};
-    stg_arguments none;
-    int code = stg_options_read(&usage, argc, argv, read_option, &o, &none);
+    stg_arguments files;
+    int code = stg_options_read(&usage, argc, argv, read_option, &o, &files);
 
     if (code != 0)
         return code;
+    if (files.count > 0 && (o.file != NULL || o.print != 0))
+        return stg_options_refuse(argv[0], "unexpected argument %s",
+                                  files.at[0]);
+    if (files.count > 0)
+        o.file = files.at[0];
     if (o.file == NULL && o.print == 0)
-        return stg_options_refuse(argv[0], "expected a settings file: -c FILE");
+        return stg_options_refuse(argv[0], "expected a settings file");
     if (o.print != 0)
         print(o.print);
     else

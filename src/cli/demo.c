@@ -1,4 +1,5 @@
-/* stagger demo: a hub and five targets with five kinds of trouble.
+/* stagger demo: a hub and five targets. One is well, and the others fail now and
+ * then, ask for patience, are slow, or are down.
  *
  * It decides nothing and draws nothing: it starts the commands that anybody
  * would type, each as a process of its own in a directory of its own, shows the
@@ -82,6 +83,7 @@ static const struct {
 };
 
 typedef struct demo {
+    char program[256]; /* as it was typed */
     char directory[256];
     sigset_t before;          /* the signals' mask of the processes */
     pid_t sinks[SINKS], hub;  /* 0: not started, or ended */
@@ -115,9 +117,9 @@ static bool nap(demo *d, long ms)
 }
 
 /* "$ stagger hub ...", as one could type it. */
-static void show(const char *const *words, const char *behind)
+static void show(const demo *d, const char *const *words, const char *behind)
 {
-    int column = printf("$ stagger");
+    int column = printf("$ %s", d->program);
 
     for (size_t i = 0; words[i] != NULL; i++) {
         // An option stays beside its value.
@@ -126,7 +128,7 @@ static void show(const char *const *words, const char *behind)
                          words[i + 1][0] != '-';
         int needed = size + (has_value ? (int)strlen(words[i + 1]) + 1 : 0);
 
-        if (column + needed > WIDTH - 2 && (i == 0 || words[i - 1][0] != '-'))
+        if (column + needed > WIDTH - 2 && i > 0 && words[i - 1][0] != '-')
             column = printf(" \\\n     ") - 3;
         column += printf(" %s", words[i]);
     }
@@ -204,7 +206,7 @@ static bool run(demo *d, const char *const *words)
 {
     pid_t child;
 
-    show(words, "");
+    show(d, words, "");
     child = start(d, words, NULL);
     if (await(d, &child) == 0)
         return true;
@@ -257,7 +259,7 @@ static bool start_sink(demo *d, int i)
 
     memcpy(words + 3, sinks[i].words, sizeof sinks[i].words);
     printf("\n# %s: %s\n", sinks[i].name, sinks[i].deed);
-    show(words, " &");
+    show(d, words, " &");
     d->sinks[i] = start(d, words, sinks[i].name);
     if (!await_line(d, &d->sinks[i], sinks[i].name, "listening on ", url))
         return false;
@@ -297,7 +299,7 @@ static bool start_hub(demo *d)
         words[count++] = d->targets[i];
     }
     puts("");
-    show(words, " &");
+    show(d, words, " &");
     d->hub = start(d, words, "hub.log");
     if (!await_line(d, &d->hub, "hub.log", "listen=", address))
         return false;
@@ -444,10 +446,10 @@ static void stay(demo *d)
         "\n# The hub goes on, until Ctrl-C. Its page: %s/\n"
         "#\n"
         "# See why `down` fails, and mend it, in another terminal:\n"
-        "$ stagger sink --listen %s\n"
+        "$ %s sink --listen %s\n"
         "# Then send what it has missed: `Dead letters` on the page, or\n"
-        "$ stagger dead replay --target down --hub %s\n",
-        d->url, address, d->url);
+        "$ %s dead replay --target down --hub %s\n",
+        d->url, d->program, address, d->program, d->url);
     fflush(stdout);
     close(d->down_socket);
     d->down_socket = -1;
@@ -457,6 +459,20 @@ static void stay(demo *d)
 }
 
 /* -- beginning and end ----------------------------------------------------- */
+
+/* What is shown is to be typed again, and the binary need not be on PATH. main()
+ * has put the command's title in place of argv[0]. */
+static void find_program(demo *d)
+{
+    FILE *words = fopen("/proc/self/cmdline", "r");
+    bool is_there =
+        words != NULL && fgets(d->program, sizeof d->program, words) != NULL;
+
+    if (words != NULL)
+        fclose(words);
+    if (!is_there || d->program[0] == '\0')
+        snprintf(d->program, sizeof d->program, "stagger");
+}
 
 /* The demo makes files only, and no folders; hidden ones would stay, and the
  * directory with them. */
@@ -536,6 +552,7 @@ int stg_cli_demo(int argc, char **argv)
 
     if (code != 0)
         return code;
+    find_program(&d);
     if (!find_down(&d) || !make_directory(&d))
         return STG_EXIT_USAGE;
     sigemptyset(&ends);

@@ -34,8 +34,7 @@ static const char head[] =
 static const char tail[] =
     "\n"
     "Options of targets (--to, --policy, --order and the like) apply to all of\n"
-    "them, and only without -c. Without any --to, stagger targets add makes the\n"
-    "first one while the hub runs.\n"
+    "them, and only without -c.\n"
     "\n"
     "SIGTERM and SIGINT stop the hub in order; a second one stops it at once. SIGHUP\n"
     "makes it read the settings again.\n"

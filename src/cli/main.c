@@ -38,7 +38,7 @@ static const struct {
     {"dead", HUB(stg_cli_dead),
      "list, show, export, replay and drop dead letters"},
     {"demo", HUB(stg_cli_demo),
-     "run a hub with targets in five kinds of trouble"},
+     "run a hub and targets that fail, are slow or are down, for a look"},
     {"hub", HUB(stg_cli_hub), "deliver every message to every target"},
     {"pause", HUB(stg_cli_pause),
      "stop sending to a target; its messages wait"},
@@ -52,7 +52,7 @@ static const struct {
      "state of each target: rate, backlog, errors"},
     {"store", HUB(stg_cli_store), "back up, restore and verify a hub's store"},
     {"targets", HUB(stg_cli_targets),
-     "list the targets of a hub, or forget one"},
+     "list, add, change, remove and forget targets of a hub"},
     {"token", HUB(stg_cli_token), "make tokens for the callers of a hub"},
 };
 

@@ -190,37 +190,68 @@ const char *stg_remote_hub(const stg_remote *r)
 
 /* -- words ----------------------------------------------------------------- */
 
-/* What a problem document says, and the errors behind it, a line each. */
+static void add(stg_remote *r, const char *text)
+{
+    size_t size = strlen(r->why);
+
+    snprintf(r->why + size, sizeof r->why - size, "%s", text);
+}
+
+/* Of a target's settings an error is an object, which has its place, too. */
+static const char *text_of_error(const json_t *error)
+{
+    const char *line = json_string_value(error);
+
+    return line != NULL ? line : stg_json_text_of(error, "detail");
+}
+
+static void add_error(stg_remote *r, const json_t *error)
+{
+    const char *pointer = stg_json_text_of(error, "pointer");
+
+    add(r, pointer);
+    add(r, *pointer != '\0' ? ": " : "");
+    add(r, text_of_error(error));
+}
+
+/* Whether `detail` has the words of the only error, which a hub may cut. */
+static bool is_said(const char *detail, const json_t *errors)
+{
+    return json_array_size(errors) == 1 && *detail != '\0' &&
+           strncmp(text_of_error(json_array_get(errors, 0)), detail,
+                   strlen(detail)) == 0;
+}
+
+/* What a problem document says, and the errors behind it, a line each; one that
+ * it says itself stands in its place. */
 static void explain_problem(stg_remote *r, const json_t *problem)
 {
     const char *detail = stg_json_text_of(problem, "detail");
     const json_t *errors = json_object_get(problem, "errors");
+    bool is_one = is_said(detail, errors);
+    char status[16];
 
-    snprintf(r->why, sizeof r->why, "%s: %s (%d)", r->hub,
-             detail[0] != '\0' ? detail : stg_json_text_of(problem, "title"),
-             r->status);
-    for (size_t i = 0; i < json_array_size(errors); i++) {
-        const json_t *error = json_array_get(errors, i);
-        const char *line = json_string_value(error);
-        const char *pointer = stg_json_text_of(error, "pointer");
-        size_t size = strlen(r->why);
-
-        // Of a target's settings they have a place in an object.
-        if (line == NULL)
-            line = stg_json_text_of(error, "detail");
-        snprintf(r->why + size, sizeof r->why - size, "\n  %s%s%s", pointer,
-                 *pointer != '\0' ? ": " : "", line);
+    snprintf(r->why, sizeof r->why, "%s: ", r->hub);
+    if (is_one)
+        add_error(r, json_array_get(errors, 0));
+    else
+        add(r, detail[0] != '\0' ? detail : stg_json_text_of(problem, "title"));
+    snprintf(status, sizeof status, " (%d)", r->status);
+    add(r, status);
+    for (size_t i = 0; !is_one && i < json_array_size(errors); i++) {
+        add(r, "\n  ");
+        add_error(r, json_array_get(errors, i));
     }
 }
 
 /* Behind the hub's words, on a line of its own. */
 static void add_advice(stg_remote *r)
 {
-    size_t size = strlen(r->why);
     const char *advice = stg_token_advice(r->status, r->has_token);
 
-    snprintf(r->why + size, sizeof r->why - size, "%s%s",
-             advice[0] != '\0' ? "\n" : "", advice);
+    if (advice[0] != '\0')
+        add(r, "\n");
+    add(r, advice);
 }
 
 static void explain_no_answer(stg_remote *r, const char *detail)
@@ -492,7 +523,9 @@ stg_status stg_token_file_read(char token[STG_TOKEN_MAX + 1], const char *path,
 const char *stg_token_advice(int status, bool has_token)
 {
     if (status == 401)
-        return has_token ? "The token of --token-file is none of its tokens."
+        return has_token ? "The hub does not know the token of --token-file. "
+                           "It knows one that is new after a reload: SIGHUP, "
+                           "or stagger reload with a token that it knows."
                          : "Name a file with a token of it: --token-file.";
     if (status == 403 && has_token)
         return "Another token may do this: its role is publish for messages, "

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,8 @@ static int backup(const store_options *o)
 {
     stg_error err;
 
+    if (!stg_store_path_look(who, o->store))
+        return STG_EXIT_USAGE;
     if (stg_copy_backup(o->store, o->file, &err) != STG_OK)
         return fail(&err);
     if (!o->is_quiet)
@@ -256,16 +259,25 @@ bool stg_store_path_check(const char *command, const char *given)
 bool stg_store_path_look(const char *command, const char *path)
 {
     struct stat status;
-    int error = 0;
+    bool is_there = stat(path, &status) == 0;
+    int error = is_there ? 0 : errno;
+    const struct passwd *owner = is_there ? getpwuid(status.st_uid) : NULL;
 
-    if (access(path, R_OK) != 0 || stat(path, &status) != 0)
-        error = errno;
-    else if (S_ISDIR(status.st_mode))
+    if (is_there && S_ISDIR(status.st_mode))
         error = EISDIR;
+    else if (is_there && access(path, R_OK) != 0)
+        error = errno;
     if (error == 0)
         return true;
-    stg_options_complain(command, "%s: %s; name a store with --store", path,
-                         error == ENOENT ? "there is no such file"
-                                         : strerror(error));
+    if (error == EACCES)
+        stg_options_complain(command,
+                             "%s: %s; run this as the user of the hub, which "
+                             "the store belongs to%s%.64s",
+                             path, strerror(error), owner == NULL ? "" : ": ",
+                             owner == NULL ? "" : owner->pw_name);
+    else
+        stg_options_complain(command, "%s: %s; name a store with --store", path,
+                             error == ENOENT ? "there is no such file"
+                                             : strerror(error));
     return false;
 }

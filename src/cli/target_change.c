@@ -216,8 +216,8 @@ int target_change_show(const target_change *c, const char *name)
         stg_say_json(stdout, settings, false);
     else
         stg_options_complain(who,
-                             "%s: no call has added it, its settings are in "
-                             "the hub's file; --json shows its state",
+                             "%s: no call has added it: the hub's file or its "
+                             "--to has its settings; --json shows its state",
                              name);
     json_decref(answer);
     return stg_options_finish(who,

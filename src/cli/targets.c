@@ -188,8 +188,9 @@ static int confirm(stg_remote *r, const char *name, const char *path)
     json_decref(target);
     if (is_known)
         stg_options_complain(who,
-                             "%s: the settings have it; take it out of them "
-                             "and reload first",
+                             "%s: the hub's settings have it; first take it "
+                             "out of its file and reload, or start the hub "
+                             "again without its --to",
                              name);
     return is_sure ? 0 : EXIT_NO;
 }

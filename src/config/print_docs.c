@@ -197,13 +197,14 @@ const char *stg_settings_flag_text(const stg_setting *s,
 {
     bool has_standard = s->standard != NULL;
     const char *standard = has_standard ? s->standard : "";
+    const char *says = s->flag_says != NULL ? s->flag_says : s->says;
     char expected[STG_EXPECTED_MAX];
 
     if (has_words(s))
         snprintf(text, STG_FLAG_TEXT_MAX, "%s (%s). %s",
-                 stg_setting_expected(s, expected), standard, s->says);
+                 stg_setting_expected(s, expected), standard, says);
     else
-        snprintf(text, STG_FLAG_TEXT_MAX, "%s%s%s%s", s->says,
+        snprintf(text, STG_FLAG_TEXT_MAX, "%s%s%s%s", says,
                  has_standard ? " (" : "", standard, has_standard ? ")" : "");
     return text;
 }

@@ -134,7 +134,13 @@ static const stg_setting table[] = {
  .says = "Address and port to listen on. With port 0 the system chooses one, "
          "which the log line event=ready names. `unix:/path` is a socket in the "
          "file system, for all who may write to it. An address that other "
-         "machines can reach needs `listen.tokens`."},
+         "machines can reach needs `listen.tokens`.",
+ .flag_says = "Address and port of the hub's HTTP (publishing, API, metrics), "
+              "such as 127.0.0.1:8080, [::1]:8080, 0.0.0.0:8080 for every "
+              "address of this machine, or unix:/run/hub.sock, a socket in the "
+              "file system. With port 0 the system chooses one, which the log "
+              "line event=ready names. An address that other machines can reach "
+              "needs --token-file."},
 {HUB("listen.tokens", file, listen.token_file), .example = "tokens",
  .is_secret = true, .flag = "--token-file FILE",
  .says = "File of tokens with their roles, one a line, as `stagger token` makes "
@@ -153,7 +159,8 @@ static const stg_setting table[] = {
          "and a certificate that cannot be used changes nothing."},
 {HUB("listen.tls.certificate", file, listen.certificate_file),
  .example = "hub.pem", .flag = "--tls-cert FILE",
- .says = "The certificate, in PEM, followed by its chain up to the authority."},
+ .says = "The hub's certificate, in PEM, followed by its chain up to the "
+         "authority."},
 {HUB("listen.tls.key", file, listen.key_file), .example = "hub.key",
  .is_secret = true, .flag = "--tls-key FILE",
  .says = "The key of that certificate, in PEM, without a passphrase."},
@@ -257,8 +264,9 @@ static const stg_setting table[] = {
  .says = "Secrets of targets that are added by API, in the store: docs/api.md."},
 {HUB("secrets.key", file, secrets_key), .example = "secrets.key",
  .is_fixed = true, .is_secret = true, .flag = "--secrets-key FILE",
- .says = "File with the key that encrypts the settings of these targets in the "
-         "store; `openssl rand -hex 32` makes one. With several keys, a line "
+ .says = "File with the key that encrypts the settings of targets that are added "
+         "by API, in the store: 32 bytes as 64 hexadecimal digits or in Base64, "
+         "such as `openssl rand -hex 32` makes. With several keys, a line "
          "each, the first encrypts and all decrypt. Without this setting it is "
          "the credential `stagger-secrets-key` that systemd gives the service; "
          "and without a key a target with secrets is refused."},
@@ -339,14 +347,19 @@ static const stg_setting table[] = {
  .example = "[{name: shop, url: https://shop.example/in}]",
  .says = "The targets. Every message goes to every target, except for what "
          "`match` leaves out. `[]`: all of them are added by API "
-         "(docs/api.md)."},
+         "(docs/api.md).",
+ .flag_says = "A target to send every message to, such as "
+              "shop=https://shop.example/in; again for each target. Without a "
+              "name it is made of the URL: host-port, then a hash of path and "
+              "query. Without any target the first one is added while the hub "
+              "runs, by stagger targets add."},
 {SECTION(STG_IN_HUB, "alerts"),
  .says = "Which alerts are sent, to whom, and how often."},
 /* -- a target -------------------------------------------------------------- */
 {TARGET("name", name, name), .is_own = true, .example = "shop",
  .says = "Name of the target, by which it keeps its lane when the URL changes: 1 "
-         "to 64 of A-Z a-z 0-9 . _ -. Without one it is made of the URL: host- "
-         "port, then a hash of path and query, so that another query is another "
+         "to 64 of A-Z a-z 0-9 . _ -. Without one it is made of the URL: "
+         "host-port, then a hash of path and query, so that another query is another "
          "target."},
 {TARGET("url", url, url), .is_own = true, .is_needed = true,
  .example = "https://shop.example/in",
@@ -377,8 +390,8 @@ static const stg_setting table[] = {
          "it, a tenth of a second's."},
 {TARGET("order", word, order), .words = orders, .standard = "none",
  .example = "key", .flag = "--order WHAT",
- .says = "`key`: a message is sent when the one before it with the same Stagger- "
-         "Key has ended; `strict`: when the one before it has ended, whatever "
+ .says = "`key`: a message is sent when the one before it with the same "
+         "Stagger-Key has ended; `strict`: when the one before it has ended, whatever "
          "its key."},
 {TARGET("parked-max", count, parked_max), RANGE(1, 1000000), .standard = "10000",
  .example = "100000",

@@ -29,6 +29,7 @@ typedef struct stg_setting {
     const char *example;
     const char *says; /* what it does: sentences */
     const char *flag; /* of `stagger hub`: "-s, --store FILE"; NULL: none */
+    const char *flag_says; /* of the flag, where `says` is of the file only */
     const stg_kind *kind;
     stg_setting_in in;
     uint16_t at, size; /* where its value is, and how large */

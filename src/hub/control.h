@@ -60,6 +60,11 @@ typedef void stg_target_control_fn(void *ctx, bool is_full);
  * none of that name. */
 stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i);
 
+/* That there is none of this name, with the name that it is most like. Returns
+ * STG_NOT_FOUND. */
+stg_status stg_hub_refuse_name(const stg_hub *h, const char *name,
+                               stg_error *err);
+
 /* No attempt starts from the return of this call on; or again. Returns
  * STG_NOT_FOUND, or STG_INVALID where the settings forbid it: a target that
  * they pause, or that they have no more, cannot be resumed by a call. */

@@ -37,43 +37,57 @@ stg_status stg_hub_find_target(const stg_hub *h, const char *name, size_t *i)
     return STG_OK;
 }
 
+stg_status stg_hub_refuse_name(const stg_hub *h, const char *name,
+                               stg_error *err)
+{
+    stg_suggestion near = stg_suggestion_begin(name, strlen(name));
+
+    for (size_t i = 0; i < h->targets.count; i++)
+        stg_suggestion_try(&near, h->targets.all[i]->name);
+    return stg_hub_refuse(
+        err, STG_NOT_FOUND, "there is no target of this name%s%s%s",
+        near.name != NULL ? ", did you mean " : "",
+        near.name != NULL ? near.name : "", near.name != NULL ? "?" : "");
+}
+
 /* NULL: there is none, or it is too late; *status says which. */
 static stg_target *find(const stg_hub *h, const char *name, stg_status *status,
                         stg_error *err)
 {
-    stg_suggestion near = stg_suggestion_begin(name, strlen(name));
     size_t i;
 
     *status = STG_OK;
     if (!stg_hub_is_stopping(h) && stg_hub_find_target(h, name, &i) == STG_OK)
         return h->targets.all[i];
-    for (i = 0; i < h->targets.count; i++)
-        stg_suggestion_try(&near, h->targets.all[i]->name);
-    *status =
-        stg_hub_is_stopping(h)
-            ? stg_hub_refuse(err, STG_IO, "the hub is stopping")
-        : near.name == NULL
-            ? stg_hub_refuse(err, STG_NOT_FOUND,
-                             "there is no target of this name")
-            : stg_hub_refuse(err, STG_NOT_FOUND,
-                             "there is no target of this name, did you mean "
-                             "%s?",
-                             near.name);
+    *status = stg_hub_is_stopping(h)
+                  ? stg_hub_refuse(err, STG_IO, "the hub is stopping")
+                  : stg_hub_refuse_name(h, name, err);
     return NULL;
+}
+
+/* A change of the hub's settings, which are a file or only options. Returns
+ * STG_INVALID. */
+static stg_status refuse_settings(const stg_hub *h, const char *why,
+                                  const char *change, stg_error *err)
+{
+    return stg_hub_refuse(err, STG_INVALID, "%s; %s and %s", why, change,
+                          h->settings->file != NULL
+                              ? "reload"
+                              : "start the hub again (it has no settings file "
+                                "to reload)");
 }
 
 /* -- pause ------------------------------------------------------------------- */
 
-static stg_status check_resume(const stg_target *t, stg_error *err)
+static stg_status check_resume(const stg_hub *h, const stg_target *t,
+                               stg_error *err)
 {
     if (t->settings == NULL)
-        return stg_hub_refuse(
-            err, STG_INVALID,
-            "the settings have this target no more; put it back and reload");
+        return refuse_settings(h, "the settings have this target no more",
+                               "put it back", err);
     if (t->settings->is_paused)
-        return stg_hub_refuse(
-            err, STG_INVALID,
-            "the settings pause this target; change them and reload");
+        return refuse_settings(h, "the settings pause this target",
+                               "change them", err);
     return STG_OK;
 }
 
@@ -104,7 +118,7 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
     if (t == NULL)
         return status;
     if (!is_paused)
-        status = check_resume(t, err);
+        status = check_resume(h, t, err);
     if (status == STG_OK)
         stg_target_control_pause(
             h, t, is_paused ? STG_PAUSE_CALL : STG_PAUSE_NONE, done, ctx);
@@ -152,9 +166,8 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
                               "a call has added this target; remove it "
                               "instead: stagger targets remove");
     if (t->settings != NULL)
-        return stg_hub_refuse(
-            err, STG_INVALID,
-            "the settings have this target; take it out and reload first");
+        return refuse_settings(h, "the settings have this target",
+                               "first take it out", err);
     if (stg_target_control_forgets(h, t->lane))
         return stg_hub_refuse(err, STG_INVALID, "it is being forgotten");
     f = malloc(sizeof *f);

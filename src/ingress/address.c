@@ -242,15 +242,19 @@ bool stg_address_reaches(const stg_listen_address *a, const char *host,
 
 /* Says what to do, and not just what happened: these are the errors of a first
  * start. */
-static const char *advice(int error)
+static const char *advice(const stg_listen_address *a, int error)
 {
     switch (error) {
     case EADDRINUSE:
         return "another program listens there; stop it, or choose another "
                "port (ss -ltnp shows who it is; ss -lxp of a path)";
     case EACCES:
-        return "not permitted; ports below 1024 need CAP_NET_BIND_SERVICE, "
-               "choose a higher one";
+        return stg_address_is_path(a)
+                   ? "not permitted; its directory must be writable for the "
+                     "user who listens"
+                   : "not permitted; ports below 1024 need "
+                     "CAP_NET_BIND_SERVICE (AmbientCapabilities= of a unit of "
+                     "systemd), or choose a higher one";
     case EADDRNOTAVAIL:
         return "this machine has no such address (ip address shows those it "
                "has)";
@@ -324,7 +328,7 @@ stg_status stg_address_check_host(const stg_listen_address *a, stg_error *err)
     if (fd >= 0)
         close(fd);
     return error == EADDRNOTAVAIL || error == EAFNOSUPPORT
-               ? refuse(err, STG_INVALID, text, advice(error))
+               ? refuse(err, STG_INVALID, text, advice(a, error))
                : STG_OK;
 }
 
@@ -336,10 +340,12 @@ stg_status stg_address_listen(stg_listen_address *a, int *fd, stg_error *err)
     stg_address_print(a, text);
     *fd = open_socket(a);
     if (*fd < 0)
-        return refuse(err, STG_IO, text, advice(errno));
+        return refuse(err, STG_IO, text, advice(a, errno));
     if (!bind_socket(*fd, a) || listen(*fd, SOMAXCONN) != 0 ||
         getsockname(*fd, &a->any, &size) != 0) {
-        stg_status status = refuse(err, STG_IO, text, advice(errno));
+        // What is not permitted stays so; a port may be free at another start.
+        stg_status status =
+            refuse(err, stg_hub_file_status(errno), text, advice(a, errno));
 
         close(*fd);
         return status;

@@ -37,7 +37,8 @@ class Demo(unittest.TestCase):
         out, err = demo.communicate(timeout=60)
         self.assertEqual((demo.returncode, err), (0, ""), out)
         self.assertEqual(
-            re.findall(r"^\$ (stagger \w+|kill %\d)", out, re.M),
+            re.findall(r"^\$ (stagger \w+|kill %\d)",
+                       out.replace(f"$ {STAGGER} ", "$ stagger "), re.M),
             ["stagger sink"] * 4 + ["stagger hub", "stagger send",
              "stagger status", "stagger status", "stagger dead"]
             + [f"kill %{i}" for i in (5, 1, 2, 3, 4)])
@@ -48,6 +49,19 @@ class Demo(unittest.TestCase):
         self.assertEqual(out.count("\nduplicates     0\n"), 4)
         self.assertNotIn("\033", out)
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_shows_commands_as_they_can_be_typed(self):
+        """PATH need not have the program."""
+        demo = subprocess.Popen(
+            ["bin/my-stagger", "demo"], executable=STAGGER, text=True,
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "TMPDIR": self.folder})
+        self.addCleanup(demo.kill)
+        self.assertTrue(any(line.startswith("$ bin/my-stagger sink --listen")
+                            for line in demo.stdout))
+        demo.terminate()
+        demo.communicate(timeout=60)
 
     def test_it_can_be_interrupted(self):
         demo = self.start()
@@ -87,11 +101,11 @@ class Demo(unittest.TestCase):
             self.assertIn(b"stagger hub", answer.read())
         # What it says to type mends the target, and sends what it missed.
         sink = subprocess.Popen(
-            [STAGGER, *re.search(r"\$ stagger (sink .*)", text[text.index(page):])[1]
-             .split(), "--count", "2000"], stdout=subprocess.DEVNULL)
+            [*re.search(r"\$ (\S+ sink .*)", text[text.index(page):])[1].split(),
+             "--count", "2000"], stdout=subprocess.DEVNULL)
         self.addCleanup(sink.kill)
-        replay = re.search(r"\$ stagger (dead replay .*)", text)[1].split()
-        subprocess.run([STAGGER, *replay, "--yes"], check=True, timeout=60,
+        replay = re.search(r"\$ (\S+ dead replay .*)", text)[1].split()
+        subprocess.run([*replay, "--yes"], check=True, timeout=60,
                        stdout=subprocess.DEVNULL)
         self.assertEqual(sink.wait(timeout=60), 0)
         demo.send_signal(signal.SIGINT)

@@ -3,7 +3,9 @@
 row here, or a row whose code no page lists, fails too."""
 import os
 import pathlib
+import pwd
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -168,6 +170,46 @@ class ExitCodes(unittest.TestCase):
             file.write(b"\xff" * PAGE)
         self.check("store", 1, "verify", "--store", store)
         self.check("store", 2, "verify", "--store", self.folder / "nothing.db")
+
+    def as_nobody(self):
+        """Options of a process without root's rights, and its command: a copy,
+        as what was built may be where nobody else looks."""
+        if os.geteuid() != 0:
+            return STAGGER, {}
+        self.folder.chmod(0o755)
+        copy = shutil.copy(STAGGER, self.folder / "stagger")
+        return copy, {"user": 65534, "group": 65534, "extra_groups": []}
+
+    def test_a_store_of_another_user(self):
+        store = self.folder / "hub.db"
+        case.deliver(str(store), [])
+        store.chmod(0)
+        command, rights = self.as_nobody()
+        owner = pwd.getpwuid(os.geteuid()).pw_name
+        for words in (["dead", "list"], ["store", "verify"],
+                      ["store", "backup", self.folder / "copy.db"]):
+            done = subprocess.run([command, *words, "--store", store],
+                                  capture_output=True, text=True,
+                                  timeout=PATIENCE, check=False, **rights)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("Permission denied; run this as the user of the hub, "
+                          f"which the store belongs to: {owner}\n", done.stderr)
+
+    def test_a_port_that_needs_a_right(self):
+        first = pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+        if first.exists() and int(first.read_text()) < 2:
+            self.skipTest("here no port needs a right")
+        command, rights = self.as_nobody()
+        (self.folder / "own").mkdir()
+        if rights:
+            os.chown(self.folder / "own", 65534, 65534)
+        done = subprocess.run(
+            [command, "hub", "--listen", "127.0.0.1:1", "--store",
+             self.folder / "own/hub.db"], capture_output=True, text=True,
+            timeout=PATIENCE, check=False, **rights)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("listen=127.0.0.1:1: not permitted; ports below 1024 need "
+                      "CAP_NET_BIND_SERVICE", done.stderr)
 
     def test_token(self):
         path = self.folder / "tokens"

@@ -207,6 +207,14 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  if [each["target"]] == query.get("target", [each["target"]])]
         return 200, {"dead_letters": found, "next": None}
 
+    def get_letter(self, number):
+        for each in self.letters:
+            if each["id"] == int(number):
+                return 200, {**each, "headers": None, "key": None,
+                             "content_type": None, "source_key": None,
+                             "answer": None, "payload": "x"}
+        raise Problem(404, "there is no such dead letter", "Not found")
+
     def get_replay(self):
         if self.replay:
             self.asked = {**self.asked, **self.replay.pop(0)}
@@ -232,6 +240,7 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  r"POST /v1/targets/([^/]+)/(pause|resume|forget)",
                  r"POST /v1/dead-letters/(replay|drop)",
                  r"GET /v1/replays/5", r"GET /v1/dead-letters",
+                 r"GET /v1/dead-letters/(\d+)",
                  r"POST /v1/reload")
         calls = (lambda: self.get_status(),
                  lambda: self.get_targets(urllib.parse.parse_qs(url.query)),
@@ -240,6 +249,7 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  lambda what: self.change_letters(what, json.loads(body)),
                  lambda: self.get_replay(),
                  lambda: self.get_letters(urllib.parse.parse_qs(url.query)),
+                 self.get_letter,
                  lambda: (200, {"added": 3, "changed": 1, "gone": 0,
                                "same": len(self.targets),
                                "warnings": self.warnings}))

@@ -246,7 +246,8 @@ class Send(unittest.TestCase):
                           "message"),
                 (401, [], "Name a file with a token of it: --token-file."),
                 (401, ["--token-file", token],
-                 "The token of --token-file is none of its tokens."),
+                 "The hub does not know the token of --token-file. It knows "
+                 "one that is new after a reload: SIGHUP, or stagger reload "),
                 (403, ["--token-file", token],
                  "Another token may do this: its role is publish"),
                 (400, [], "")):

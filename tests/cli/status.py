@@ -175,6 +175,9 @@ class Golden(Case):
 
     def test_status_without_targets(self):
         self.hub.targets = []
+        self.hub.status["missing"] = (
+            "there is no target; the first one is added by POST /v1/targets, "
+            "or stagger targets add")
         self.both("status-none", "status", "--interval=10ms")
 
     def test_dead_replay(self):
@@ -320,6 +323,27 @@ class Status(Case):
         self.assertTrue(self.rows_of(target("a", **ill))[3].endswith(
             " HTTP_503 1s ago"))
 
+    def test_never_cuts_what_is_wrong(self):
+        ill = target("a", **failed("CONNECTION_REFUSED", 1000),
+                     state="circuit-open", breaker="open",
+                     probe_at="2026-03-01T03:00:14.000Z")
+        lines = self.rows_of(ill, target("b"))
+        self.assertEqual(lines[4].strip(), "CONNECTION_REFUSED probe in 12s")
+        self.assertTrue(lines[5].startswith("b "), lines)
+        self.hub.looks = 0
+        self.hub.status["missing"] = "x" * 50 + " " + "y" * 50
+        text = self.succeed("status", "--interval=10ms")
+        self.assertIn("\n" + "x" * 50 + "\n" + "y" * 50 + "\n", text)
+
+    def test_counts_the_lines_of_causes(self):
+        self.hub.targets = [target(f"t{i:03}", **failed("CONNECTION_REFUSED", 0))
+                            for i in range(50)]
+        screen = Terminal("status", "--hub", self.hub.url, "--once",
+                          "--interval=10ms", lines=15)
+        text = screen.read(r"--all --once")
+        screen.end()
+        self.assertIn("and 46 more, 46 failing: 46 live (", text)
+
     def test_tells_the_disabled_from_the_paused(self):
         lines = self.rows_of(target("slow", state="throttled"),
                              target("off", state="paused"),
@@ -458,6 +482,19 @@ class Errors(Case):
                               "reload")
         self.assertEqual(said.splitlines()[1:], [f"  {e}" for e in errors])
 
+    def test_an_only_error_is_told_once(self):
+        long = "`rate`: `5` is not a rate; expected one" + " or another" * 30
+        for detail in (long, long[:199]):
+            self.hub.problem = lambda method, path: Problem(
+                422, detail, errors=[{"pointer": "/rate", "detail": long}])
+            self.assertEqual(
+                self.fail_with(1, "", "targets", "add", "a", "rate=5"),
+                f"stagger targets: {self.url}: /rate: {long} (422)\n")
+        self.hub.problem = lambda method, path: Problem(
+            422, "hub.yaml:1:3: no such key", errors=["hub.yaml:1:3: no such "
+                                                      "key"])
+        self.assertEqual(self.fail_with(1, "", "reload").count("\n"), 1)
+
     def test_another_server(self):
         class Other(Problem):
             def __init__(self, status):
@@ -553,8 +590,8 @@ class Dead(Case):
                             for i in range(1, 6)]
 
     def choices(self):
-        return [json.loads(body) for _, path, body in self.hub.requests
-                if path.startswith("/v1/dead-letters")]
+        return [json.loads(body) for method, path, body in self.hub.requests
+                if method == "POST" and path.startswith("/v1/dead-letters")]
 
     def test_conditions_go_to_the_hub(self):
         self.succeed("dead", "replay", "--dry-run", "-t", "billing", "-c",
@@ -643,12 +680,34 @@ class Dead(Case):
                 "the target was forgotten\n")
 
     def test_a_name_that_nobody_has_is_told(self):
+        for words in (["list"], ["list", "--summary"], ["list", "--json"],
+                      ["list", "--csv"], ["export"], ["replay", "--dry-run"],
+                      ["replay", "--yes"], ["drop", "--dry-run"],
+                      ["drop", "--yes"],
+                      ["drop", "--dry-run", "--json"]):
+            done = self.ask("dead", *words, "-t", "a b")
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn("a b: no dead letter has this target; "
+                          f"{self.url}: there is no target a b (404)\n",
+                          done.stderr)
+            self.assertEqual(done.stdout != "",
+                             "--json" in words or "--csv" in words, words)
+
+    def test_an_id_that_no_letter_has_is_told(self):
+        self.hub.letters.append(letter(9, state="replayed"))
         for command in ("replay", "drop"):
-            for how in ("--dry-run", "--yes"):
-                done = self.ask("dead", command, "-t", "a b", how)
-                self.assertEqual((done.returncode, done.stdout), (1, ""))
-                self.assertIn("a b: no target and no dead letter has this "
-                              "name\n", done.stderr)
+            for how in (["--dry-run"], ["--yes"], ["--dry-run", "--json"]):
+                self.hub.replay = [{"state": "done", "letters": 0, "messages":
+                                    0, "expired": 0, "forgotten": 0}]
+                done = self.ask("dead", command, "--id=999", "--id=998", *how)
+                self.assertEqual(done.returncode, 1, how)
+                self.assertEqual(done.stderr,
+                                 "stagger dead: there is no dead letter 999\n"
+                                 "stagger dead: there is no dead letter 998\n")
+        done = self.ask("dead", "drop", "-c", "HTTP_404", "--id=1,9", "-y")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (
+            0, "no dead letter fits: nothing was dropped\n",
+            "stagger dead: dead letter 9 is replayed\n"))
 
     def test_a_replay_that_is_held_at_once_has_sent_nothing(self):
         self.hub.replay = [{"state": "held", "held": "billing", "letters": 0,
@@ -692,7 +751,8 @@ class Dead(Case):
                 (["--id=99999999999999999999", "--yes"], "expected ids"),
                 (["--state=dead", "--yes"], "no option --state"),
                 (["--store=x", "--yes"], "no option --store"),
-                (["7"], "unexpected argument")):
+                (["7"], "unexpected argument 7; did you mean --id 7?"),
+                (["7x"], "unexpected argument 7x\n")):
             for command in ("replay", "drop"):
                 self.fail_with(2, expected, "dead", command, *words)
         done = run("dead", "list", "--yes")

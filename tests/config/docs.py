@@ -65,6 +65,8 @@ class Docs(unittest.TestCase):
                              ("--schema", "packaging/stagger.schema.json")):
             self.assertEqual(run(option).stdout, (SOURCE / name).read_text(),
                              f"stagger check {option} > {name}")
+            # A word that the table has in two lines is one.
+            self.assertEqual(re.findall(r"\w+- +\w+", run(option).stdout), [])
 
     def test_the_example_is_in_order(self):
         for example in EXAMPLE, KAFKA:
@@ -155,6 +157,37 @@ class Docs(unittest.TestCase):
                 self.assertEqual(r.returncode, 0, f"{path}: {r.stdout}")
                 tried += 1
         self.assertGreaterEqual(tried, 3)
+
+
+class Summary(unittest.TestCase):
+    """What a hub would do, behind the mistakes that there are not."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "hub.yaml"
+        self.path.write_text(
+            "targets:\n"
+            "  - {name: a, url: 'http://127.0.0.1:1/', policy: attempts=3}\n"
+            "  - {name: b, url: 'http://127.0.0.1:1/', "
+            "policy: attempts=3 breaker=5, shed-after: 7m}\n")
+
+    def test_says_when_a_target_sheds_where_it_can(self):
+        lines = run("-c", self.path).stdout.splitlines()
+        at = lines[next(i for i, line in enumerate(lines)
+                        if "shed after" in line)].index("shed after")
+        self.assertEqual({line[0]: line[at:].split()[0] for line in lines
+                          if line.startswith(("a  ", "b  "))},
+                         {"a": "-", "b": "7m"})
+
+    def test_takes_the_file_without_its_option(self):
+        self.assertEqual(run(self.path).stdout, run("-c", self.path).stdout)
+        for words in ((self.path, "-c", self.path), (self.path, self.path),
+                      (self.path, "--docs")):
+            r = run(*words)
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("unexpected argument", r.stdout)
+        self.assertIn("expected a settings file", run().stdout)
 
 
 if __name__ == "__main__":

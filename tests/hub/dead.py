@@ -52,10 +52,11 @@ class Dead(case.Case):
     def make(self):
         self.deliver([])
 
-    def list(self, *arguments, **variables):
+    def list(self, *arguments, code=0, **variables):
         found = dead("list", "--store", self.store, *arguments, **variables)
-        self.assertEqual((found.returncode, found.stderr), (0, ""))
-        return found.stdout
+        self.assertEqual((found.returncode, found.stderr == ""),
+                         (code, code == 0), found)
+        return found.stdout if code == 0 else found.stderr
 
     # -- what the hub wrote
 
@@ -86,14 +87,28 @@ class Dead(case.Case):
             hub.communicate(timeout=60)
         self.assertEqual(hub.returncode, 0)
 
+    def test_says_why_what_was_never_tried_was_given_up(self):
+        self.make()
+        self.insert(1, last=9, count=9)
+        for why, words in (("shed", "its circuit breaker was open for longer "
+                                    "than shed-after"),
+                           ("retention", "older than store.retention")):
+            with sqlite3.connect(self.store) as db:
+                db.execute("UPDATE failed_broadcast_logs SET why = ?", (why,))
+            db.close()
+            shown = " ".join(dead("show", "-s", self.store, "1").stdout.split())
+            self.assertIn(f"given up {why}: ", shown)
+            self.assertIn(words, shown)
+
     # -- list
 
     def test_says_that_there_is_none(self):
         self.make()
         self.assertEqual(self.list(), "No dead letters.\n")
         self.insert(1)
-        self.assertEqual(self.list("--target", "c"),
-                         "No target and no dead letter has this name.\n")
+        for form in [], ["--json"], ["--csv"], ["--summary"]:
+            self.assertIn("c: no target and no dead letter has this name\n",
+                          self.list("--target", "c", *form, code=1))
         self.assertEqual(self.list("--target", "a"),
                          "No dead letters that match.\n")
         self.assertEqual(self.list("--target", "b", "--state", "dropped"),
@@ -192,8 +207,8 @@ class Dead(case.Case):
         rows = list(csv.DictReader(io.StringIO(self.list("--summary",
                                                          "--csv"))))
         self.assertEqual([row["letters"] for row in rows], ["1", "3", "1"])
-        self.assertEqual(json.loads(self.list("--summary", "--json", "-t",
-                                              "none")), {"summary": []})
+        self.assertEqual(json.loads(self.list(
+            "--summary", "--json", "-t", "b", "-c", "A")), {"summary": []})
 
     def test_finds_range_rows_by_their_newest_message(self):
         self.summarise()

@@ -93,8 +93,10 @@ class Remote(case.Case):
         for how in ("--dry-run", "--yes"):
             self.assertEqual(self.ask("dead", "replay", "--target=a", how),
                              "no dead letter fits: nothing was sent again\n")
-        self.assertIn("c: no target and no dead letter has this name",
-                      self.ask("dead", "drop", "--target=c", "--yes", code=1))
+        self.assertRegex(
+            self.ask("dead", "drop", "--target=c", "--yes", code=1),
+            "c: no dead letter has this target; .*: there is no target of this "
+            "name .404.")
         one = self.rows("SELECT id FROM failed_broadcast_logs WHERE "
                         "target = 'b' ORDER BY id")[0]["id"]
         self.assertEqual(self.ask("dead", "drop", "--yes", "--id", str(one)),
@@ -122,7 +124,7 @@ class Remote(case.Case):
                       ("--summary", "--json"), ("-t", "a"), ("-c", "C"),
                       ("-c", "HTTP_404", "-n", "3", "--json"),
                       ("--since", "1h"), ("--until", "2026-03-01"),
-                      ("--state", "replayed"), ("-t", "nobody")):
+                      ("--state", "replayed"), ("-t", "b", "-c", "A")):
             own = subprocess.run(
                 [leaf.STAGGER, "dead", "list", "--store", self.store, *words],
                 capture_output=True, text=True, timeout=leaf.PATIENCE,
@@ -225,6 +227,15 @@ class Remote(case.Case):
         self.ask("pause", "a", "--token-file", tokens["operate"])
         self.ask("status", "--once", "-n", "10ms", "--token-file",
                  tokens["operate"])
+        late = os.path.join(self.folder, "late")
+        with open(late, "w") as file:
+            subprocess.run([leaf.STAGGER, "token", "new", path, "--role",
+                            "view"], stdout=file, check=True)
+        self.assertIn("The hub does not know the token of --token-file. It "
+                      "knows one that is new after a reload: SIGHUP",
+                      self.ask("targets", "--token-file", late, code=1))
+        self.ask("reload", "--token-file", tokens["operate"])
+        self.ask("targets", "--token-file", late)
 
 
 case.main()

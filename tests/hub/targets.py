@@ -509,10 +509,17 @@ class Command(Targets):
             self.run_it(hub, "set", "b", "rate=60/s", "match=", "--dry-run"),
             "b: would change /rate, /match\n")
         self.run_it(hub, "set", "b", "rate=", "match=", "paused=true")
-        self.assertIn("/rate: `rate`: `5` is not a rate",
-                      self.run_it(hub, "set", "b", "rate=5", code=1))
+        said = self.run_it(hub, "set", "b", "rate=5", code=1)
+        self.assertIn("/rate: `rate`: `5` is not a rate", said)
+        self.assertEqual(said.count("is not a rate"), 1)
         self.run_it(hub, "set", "b", "rate", code=2)
-        self.run_it(hub, "show", "a", code=1)
+        self.assertIn("a: no call has added it: the hub's file or its --to has "
+                      "its settings", self.run_it(hub, "show", "a", code=1))
+        for words in (["show"], ["set", "paused=true"], ["remove", "--yes"],
+                      ["forget", "--yes"]):
+            said = self.run_it(hub, words[0], "bb", *words[1:], code=1)
+            self.assertIn("there is no target of this name, did you mean b? "
+                          "(404)", said)
         self.assertRegex(self.run_it(hub, "list"), r"\nb +paused +call ")
         hub.post(b"x")
         a.wait(1)
@@ -522,6 +529,18 @@ class Command(Targets):
         self.assertEqual(self.run_it(hub, "remove", "b", "--yes"),
                          "b: removed, 1 messages cancelled\n")
         self.run_it(hub, "remove", "b", "--yes", code=1)
+
+    def test_advice_is_of_the_hub_that_is_asked(self):
+        """One that has only options has no file to be changed."""
+        url = self.leaf().url()
+        for hub, advice in ((self.start({"a": url}), "and reload"),
+                            (self.hub("--to", f"a={url}",
+                                      store=self.store + "2"),
+                             "and start the hub again (it has no settings "
+                             "file to reload)")):
+            self.assertIn("the settings have this target; first take it out "
+                          + advice, self.run_it(hub, "forget", "a", "--yes",
+                                                code=1))
 
     def test_takes_all_settings_of_a_file(self):
         a = self.leaf()

@@ -152,7 +152,7 @@ TEST(address, of_a_path_takes_the_place_of_one_that_nobody_listens_on)
     CHECK(close(other) == 0);
     stg_address_leave(&b);
     CHECK(rmdir(folder) == 0);
-    CHECK_INT(stg_address_listen(&b, &other, &err), STG_IO);
+    CHECK_INT(stg_address_listen(&b, &other, &err), STG_INVALID);
 }
 
 /* 192.0.2.0/24 is for documents: no machine has it. */

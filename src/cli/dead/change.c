@@ -178,29 +178,6 @@ static void put_json(const json_t *answer)
 
 /* -- nothing --------------------------------------------------------------- */
 
-/* Whether a target has this name, or a dead letter of one that was forgotten
- * has it. Where the hub does not say, it is. */
-static bool is_known(stg_remote *r, const char *target)
-{
-    char name[400], path[480];
-    json_t *answer = NULL;
-    bool is_none;
-
-    stg_remote_escape(target, name, sizeof name);
-    snprintf(path, sizeof path, "/v1/targets/%s", name);
-    if (stg_remote_call(r, "GET", path, NULL, &answer) ||
-        stg_remote_status(r) != 404) {
-        json_decref(answer);
-        return true;
-    }
-    snprintf(path, sizeof path, "/v1/dead-letters?target=%s&limit=1", name);
-    if (!stg_remote_call(r, "GET", path, NULL, &answer))
-        return true;
-    is_none = json_array_size(json_object_get(answer, "dead_letters")) == 0;
-    json_decref(answer);
-    return !is_none;
-}
-
 /* Both must be 0: letters that are replayed may have no messages left, if their
  * bodies are gone. */
 static bool is_nothing(const json_t *answer)
@@ -209,17 +186,43 @@ static bool is_nothing(const json_t *answer)
            stg_json_count_of(answer, "messages") == 0;
 }
 
-/* Returns the exit code. */
+/* Of the ids that were asked for: whether there is each, and what became of it.
+ * Returns the exit code. */
+static int check_ids(stg_remote *r, const dead_options *o)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < o->id_count; i++) {
+        json_t *letter = NULL;
+        char path[64];
+
+        snprintf(path, sizeof path, "/v1/dead-letters/%" PRIu64, o->ids[i]);
+        if (stg_remote_call(r, "GET", path, NULL, &letter)) {
+            const char *state = stg_json_text_of(letter, "state");
+
+            if (strcmp(state, "dead") != 0)
+                stg_options_complain(who, "dead letter %" PRIu64 " is %s",
+                                     o->ids[i], state);
+        } else if (stg_remote_status(r) == 404) {
+            stg_options_complain(who, "there is no dead letter %" PRIu64,
+                                 o->ids[i]);
+            code = EXIT_NO;
+        }
+        json_decref(letter);
+    }
+    return code;
+}
+
+/* A name or an id that there is not is a slip. Returns the exit code. */
 static int tell_nothing(stg_remote *r, const change *c, const dead_options *o,
                         const json_t *answer)
 {
-    if (o->filter.target != NULL && !is_known(r, o->filter.target)) {
-        stg_options_complain(who,
-                             "%.128s: no target and no dead letter has this "
-                             "name",
-                             o->filter.target);
-        return EXIT_NO;
-    }
+    int code = o->filter.target != NULL
+                   ? dead_check_target_of(r, o->filter.target)
+                   : check_ids(r, o);
+
+    if (code != 0 || o->form == DEAD_JSON)
+        return code;
     // Some do, and cannot be sent again.
     if (stg_json_count_of(answer, "forgotten") > 0 && c == &replay)
         printf("%s\n", c->nothing);
@@ -319,7 +322,9 @@ static int finish_replay(stg_remote *r, const dead_options *o, json_t **state)
     if (o->form != DEAD_JSON)
         return tell_replay(r, o, *state);
     put_json(*state);
-    return strcmp(stg_json_text_of(*state, "state"), "done") == 0 ? 0 : EXIT_NO;
+    if (strcmp(stg_json_text_of(*state, "state"), "done") != 0)
+        return EXIT_NO;
+    return is_nothing(*state) ? tell_nothing(r, &replay, o, *state) : 0;
 }
 
 /* -- first dry, then not --------------------------------------------------- */
@@ -337,10 +342,10 @@ static int carry_out(stg_remote *r, const change *c, const dead_options *o)
         code = finish_replay(r, o, &answer);
     else if (o->form == DEAD_JSON)
         put_json(answer);
-    else if (is_nothing(answer))
-        code = tell_nothing(r, c, o, answer);
-    else
+    else if (!is_nothing(answer))
         put_counts(c, answer, "dropped");
+    if (c != &replay && is_nothing(answer))
+        code = tell_nothing(r, c, o, answer);
     json_decref(answer);
     return code;
 }
@@ -371,12 +376,12 @@ static int look_first(stg_remote *r, const change *c, const dead_options *o)
     letters = stg_json_count_of(dry, "letters");
     if (o->form == DEAD_JSON) {
         put_json(dry);
-    } else if (letters == 0) {
-        code = tell_nothing(r, c, o, dry);
-    } else {
+    } else if (letters > 0) {
         put_sample(dry, letters);
         put_counts(c, dry, c->would);
     }
+    if (letters == 0)
+        code = tell_nothing(r, c, o, dry);
     is_to_be = !o->is_dry_run && letters > 0 && ask(c, dry);
     json_decref(dry);
     if (is_to_be)

@@ -4,6 +4,7 @@
  * hub's filter is used for both (store/query.h), so that a list shows what a
  * replay would send. */
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,8 @@ static const stg_subcommand subcommands[] = {
     {"list", "a line each, the oldest first", 0},
     {"show", "one of them with all that is known of it, payload included", 1},
     {"export", "all of them to stdout, payloads included", 0},
-    {"replay", "send them again, under the same message ids", 0},
-    {"drop", "mark them as dropped: they need not be sent again", 0},
+    {"replay", "send them again, under the same message ids", INT_MAX},
+    {"drop", "mark them as dropped: they need not be sent again", INT_MAX},
     {NULL, NULL, 0},
 };
 
@@ -324,6 +325,18 @@ static int take_id(dead_options *o, const stg_arguments *words)
     return refuse(o->id, "", "expected an id, which is a number");
 }
 
+/* replay and drop take ids by an option only, as other conditions: a word that
+ * slipped in among the options must not choose letters. */
+static int refuse_words(const stg_arguments *words)
+{
+    const char *word = words->at[0];
+    bool is_id = *word != '\0' && strspn(word, "0123456789") == strlen(word);
+
+    return stg_options_refuse(who, "unexpected argument %s%s%s%s", word,
+                              is_id ? "; did you mean --id " : "",
+                              is_id ? word : "", is_id ? "?" : "");
+}
+
 int stg_cli_dead(int argc, char **argv)
 {
     dead_options o = {.store = NULL};
@@ -336,6 +349,8 @@ int stg_cli_dead(int argc, char **argv)
         code = refuse("--summary", "", "has no --limit: it is short");
     if (code == 0 && runs[words.subcommand] == dead_show)
         code = take_id(&o, &words);
+    else if (code == 0 && words.count > 0)
+        code = refuse_words(&words);
     if (code != 0)
         return code;
     return runs[words.subcommand](&o);

@@ -52,9 +52,10 @@ typedef struct dead_rows {
     char *name;             /* of the store, without a password */
     // Of a hub:
     stg_remote *remote;
-    json_t *letters;      /* all of them, the newest first */
-    json_t *one;          /* that was read last, whole */
-    bool is_target_known; /* by the hub */
+    json_t *letters; /* all of them, the newest first */
+    json_t *one;     /* that was read last, whole */
+    // Of either:
+    uint64_t count; /* letters that dead_read() has given */
 } dead_rows;
 
 /* Returns 0, or complains, if there is no store or no hub, or it cannot be read:
@@ -75,6 +76,12 @@ int dead_read(dead_rows *r, uint64_t limit, bool is_whole, dead_each *each,
 
 /* Reads one, whole; l->id is 0 if there is none. It is lent until the next. */
 int dead_read_one(dead_rows *r, uint64_t id, stg_letter *l);
+
+/* A name that no target and no dead letter has is a slip: complains of it, with
+ * the name that the hub takes it for. Where it cannot be known the name is none.
+ * Both return the exit code. */
+int dead_check_target(dead_rows *r);
+int dead_check_target_of(stg_remote *r, const char *target);
 
 /* The position of the oldest message in the queue; UINT64_MAX: it has none.
  * False: it is not known. */

@@ -154,22 +154,6 @@ static bool is_filtered(const dead_options *o)
            o->filter.until > 0;
 }
 
-/* A name that nobody has is a slip, and not good news. */
-static int put_none(dead_rows *r)
-{
-    const char *target = r->o->filter.target;
-    bool is_known = r->is_target_known || target == NULL;
-    int rc = SQLITE_OK;
-
-    if (r->db != NULL && target != NULL)
-        rc = stg_find_is_target(r->db, target, &is_known);
-    if (rc == SQLITE_OK)
-        puts(!is_known           ? "No target and no dead letter has this name."
-             : is_filtered(r->o) ? "No dead letters that match."
-                                 : "No dead letters.");
-    return rc;
-}
-
 /* The second pass reads again: rows may have come since, and are cut like
  * others. */
 static int print_table(dead_rows *r, totals *sum)
@@ -196,7 +180,7 @@ static int print_table(dead_rows *r, totals *sum)
 
 /* JSON and CSV need no widths and are written in one pass. The first pass of
  * the table and of the summary ignores --limit: the closing line counts all
- * letters. */
+ * letters. Of none there is no table. */
 static int print(dead_rows *r)
 {
     const dead_options *o = r->o;
@@ -209,11 +193,9 @@ static int print(dead_rows *r)
     rc = dead_read(r, 0, false, add_up, &t);
     if (rc == SQLITE_OK && t.groups.texts.is_short)
         rc = SQLITE_NOMEM;
-    if (rc == SQLITE_OK && is_text && t.groups.letters == 0)
-        rc = put_none(r);
-    else if (rc == SQLITE_OK && o->is_summary)
+    if (rc == SQLITE_OK && o->is_summary && (!is_text || t.groups.letters > 0))
         rc = dead_summary(r, &t.groups) ? SQLITE_OK : SQLITE_NOMEM;
-    else if (rc == SQLITE_OK)
+    else if (rc == SQLITE_OK && t.groups.letters > 0)
         rc = print_table(r, &t);
     dead_groups_free(&t.groups);
     return rc;
@@ -226,6 +208,11 @@ int dead_list(const dead_options *o)
 
     if (code == 0 && (rc = print(&r)) != SQLITE_OK)
         code = dead_fail(&r, rc);
+    else if (code == 0)
+        code = dead_check_target(&r);
+    if (code == 0 && r.count == 0 && o->form == DEAD_TEXT)
+        puts(is_filtered(o) ? "No dead letters that match."
+                            : "No dead letters.");
     dead_close(&r);
     return stg_options_finish("stagger dead", code);
 }
@@ -315,6 +302,8 @@ int dead_export(const dead_options *o)
 
     if (code == 0 && (rc = export(&r)) != SQLITE_OK)
         code = dead_fail(&r, rc);
+    else if (code == 0)
+        code = dead_check_target(&r);
     dead_close(&r);
     return stg_options_finish("stagger dead", code);
 }

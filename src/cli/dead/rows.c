@@ -24,6 +24,8 @@ static int complain(const char *what)
     return STG_EXIT_USAGE;
 }
 
+enum { EXIT_NONE = 1 };
+
 /* Also after a dead_open() that failed half way: what was not opened is
  * NULL. */
 void dead_close(dead_rows *r)
@@ -179,6 +181,7 @@ static int read_store(dead_rows *r, uint64_t limit, bool is_whole,
         left -= r->found.count;
         for (size_t i = 0; i < found->count; i++)
             each(ctx, &found->letters[i]);
+        r->count += found->count;
     } while (after > 0 && left > 0);
     return rc;
 }
@@ -238,20 +241,6 @@ static int ask_for_all(dead_rows *r)
     return SQLITE_OK;
 }
 
-/* A name that nobody has is told from one that has no dead letters. */
-static void look_for_target(dead_rows *r)
-{
-    char name[400], path[480];
-    json_t *answer = NULL;
-
-    if (r->o->filter.target == NULL)
-        return;
-    snprintf(path, sizeof path, "/v1/targets/%s",
-             stg_remote_escape(r->o->filter.target, name, sizeof name));
-    r->is_target_known = stg_remote_call(r->remote, "GET", path, NULL, &answer);
-    json_decref(answer);
-}
-
 /* Show asks for its one letter later; all others need the whole list. */
 static int open_hub(dead_rows *r)
 {
@@ -264,10 +253,33 @@ static int open_hub(dead_rows *r)
         return 0;
     r->letters = json_array();
     rc = ask_for_all(r);
-    if (rc != SQLITE_OK)
-        return dead_fail(r, rc);
-    look_for_target(r);
-    return 0;
+    return rc == SQLITE_OK ? 0 : dead_fail(r, rc);
+}
+
+/* The target is asked for last, as the hub's words for it are told. */
+int dead_check_target_of(stg_remote *r, const char *target)
+{
+    char name[400], path[480];
+    json_t *answer = NULL;
+    bool has_letters;
+
+    stg_remote_escape(target, name, sizeof name);
+    snprintf(path, sizeof path, "/v1/dead-letters?target=%s&limit=1", name);
+    if (!stg_remote_call(r, "GET", path, NULL, &answer))
+        return 0;
+    has_letters = json_array_size(json_object_get(answer, "dead_letters")) > 0;
+    json_decref(answer);
+    answer = NULL;
+    snprintf(path, sizeof path, "/v1/targets/%s", name);
+    if (has_letters || stg_remote_call(r, "GET", path, NULL, &answer) ||
+        stg_remote_status(r) != 404) {
+        json_decref(answer);
+        return 0;
+    }
+    stg_options_complain(
+        "stagger dead", "%.128s: no dead letter has this target; %.*s", target,
+        (int)strcspn(stg_remote_why(r), "\n"), stg_remote_why(r));
+    return EXIT_NONE;
 }
 
 /* Bytes that are no UTF-8 come in Base64. */
@@ -350,6 +362,7 @@ static int read_hub(dead_rows *r, uint64_t limit, bool is_whole,
             return rc;
         if (l.id > 0)
             each(ctx, &l);
+        r->count += l.id > 0;
     }
     return rc;
 }
@@ -379,6 +392,27 @@ int dead_read_one(dead_rows *r, uint64_t id, stg_letter *l)
     *l = rc == SQLITE_OK && r->found.count > 0 ? r->found.letters[0]
                                                : (stg_letter){.id = 0};
     return rc;
+}
+
+int dead_check_target(dead_rows *r)
+{
+    const char *target = r->o->filter.target;
+    bool is_known = true;
+    int rc;
+
+    if (r->count > 0 || target == NULL)
+        return 0;
+    if (r->db == NULL)
+        return dead_check_target_of(r->remote, target);
+    rc = stg_find_is_target(r->db, target, &is_known);
+    if (rc != SQLITE_OK)
+        return dead_fail(r, rc);
+    if (is_known)
+        return 0;
+    stg_options_complain("stagger dead",
+                         "%.128s: no target and no dead letter has this name",
+                         target);
+    return EXIT_NONE;
 }
 
 /* The hub's answer has no word for an empty queue: there the first position is

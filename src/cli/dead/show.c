@@ -47,8 +47,11 @@ static const char *sentence_of(const char *why)
         if (strcmp(stg_why_name((stg_why)i), why) == 0)
             return stg_why_sentence((stg_why)i);
     if (strcmp(why, "shed") == 0)
-        return "the target was out of reach for longer than the lane holds, or "
-               "than messages are kept";
+        return "its circuit breaker was open for longer than shed-after; what "
+               "waited then was given up without an attempt";
+    if (strcmp(why, "retention") == 0)
+        return "what waited was older than store.retention, or had no more room "
+               "in the store, before it was tried";
     return "";
 }
 

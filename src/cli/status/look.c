@@ -324,16 +324,16 @@ static bool is_probed(const status_row *row)
 }
 
 /* What stands behind the name of the fault; "": nothing is known. */
-static const char *when_text(const status_row *row, int width, char text[32])
+static const char *when_text(const status_row *row, bool is_roomy,
+                             char text[32])
 {
-    enum { ROOMY = 26 };
     char age[8];
 
     text[0] = '\0';
     if (is_probed(row) && strcmp(row->breaker, "half-open") == 0)
         snprintf(text, 32, "probing");
     else if (is_probed(row) && row->probe_in != STATUS_NONE)
-        snprintf(text, 32, "probe %s%s", width < ROOMY ? "" : "in ",
+        snprintf(text, 32, "probe %s%s", is_roomy ? "in " : "",
                  status_time(row->probe_in, STATUS_WHOLE, age));
     else if (row->failed_ago != STATUS_NONE)
         snprintf(text, 32, "%s ago",
@@ -341,29 +341,15 @@ static const char *when_text(const status_row *row, int width, char text[32])
     return text;
 }
 
-/* When both do not fit, the time goes before the name of the fault. */
-const char *status_fault(const status_row *row, int width,
+const char *status_fault(const status_row *row, bool is_roomy,
                          char text[STATUS_FAULT_MAX])
 {
-    enum { LEAST = 4 }; /* of a name that is worth something */
     const char *cause = row->is_known ? row->cause : "not in settings";
     char when[32] = "";
-    int left = width, size = (int)strlen(cause);
 
     if (row->is_known)
-        when_text(row, width, when);
-    if (size == 0) {
-        snprintf(text, STATUS_FAULT_MAX, "%s", when[0] != '\0' ? when : "-");
-        return text;
-    }
-    if (when[0] != '\0')
-        left -= (int)strlen(when) + 1;
-    if (left < LEAST) {
-        left = width;
-        when[0] = '\0';
-    }
-    snprintf(text, STATUS_FAULT_MAX, "%.*s%s%s%s",
-             size > left ? left - 2 : size, cause, size > left ? ".." : "",
-             when[0] != '\0' ? " " : "", when);
-    return text;
+        when_text(row, is_roomy, when);
+    snprintf(text, STATUS_FAULT_MAX, "%s%s%s", cause,
+             cause[0] != '\0' && when[0] != '\0' ? " " : "", when);
+    return text[0] != '\0' ? text : strcpy(text, "-");
 }

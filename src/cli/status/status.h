@@ -46,10 +46,10 @@ void status_look_free(status_look *look);
 /* An attempt failed within the last minute. */
 bool status_is_failing(const status_row *row);
 
-/* "HTTP_401 3s ago", or "HTTP_503 probe in 12s" while a breaker is open: in
- * `width` letters, of which the name of the fault gives way. Returns text. */
+/* "HTTP_401 3s ago", or "HTTP_503 probe in 12s" while a breaker is open; without
+ * room "HTTP_503 probe 12s". Returns text. */
 enum { STATUS_FAULT_MAX = 96 };
-const char *status_fault(const status_row *row, int width,
+const char *status_fault(const status_row *row, bool is_roomy,
                          char text[STATUS_FAULT_MAX]);
 
 /* The worst first, to be shown; and by name again, as status_look_take() wants

@@ -1,7 +1,8 @@
 /* The table of `stagger status`. Each number has a fixed width of a few letters,
  * whatever it is, so that columns stand still while it is refreshed; names and
- * causes share what is left of the line. Targets that do not fit the screen are
- * counted below. */
+ * causes share what is left of the line. A cause that does not fit gets a line of
+ * its own, and text wraps: what is wrong is never cut. Targets that do not fit the
+ * screen are counted below. */
 #include "cli/status/status.h"
 
 #include <ctype.h>
@@ -134,7 +135,35 @@ static void end_line(sheet *s)
     s->lines++;
 }
 
-/* A line of its own, cut to what there is room for. */
+/* How much of text stands in a line: up to a blank, or else what fits. */
+static size_t size_of_line(const sheet *s, const char *text)
+{
+    size_t width = (size_t)s->options->terminal.width, at = width;
+
+    if (strlen(text) <= width)
+        return strlen(text);
+    while (at > 0 && text[at] != ' ')
+        at--;
+    return at > 0 ? at : width;
+}
+
+/* The rest of text behind its first line. */
+static const char *next_line(const sheet *s, const char *text)
+{
+    text += size_of_line(s, text);
+    return text + strspn(text, " ");
+}
+
+static unsigned count_lines(const sheet *s, const char *text)
+{
+    unsigned count = 0;
+
+    for (; text != NULL && *text != '\0'; text = next_line(s, text))
+        count++;
+    return count;
+}
+
+/* Lines of their own, as many as the text needs. */
 __attribute__((format(printf, 2, 3))) static void
 put_line(sheet *s, const char *format, ...)
 {
@@ -145,8 +174,10 @@ put_line(sheet *s, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     text[strcspn(text, "\n")] = '\0';
-    stg_say(stdout, "%.*s", s->options->terminal.width, text);
-    end_line(s);
+    for (const char *at = text; *at != '\0'; at = next_line(s, at)) {
+        stg_say(stdout, "%.*s", (int)size_of_line(s, at), at);
+        end_line(s);
+    }
 }
 
 /* text, padded, or cut with a mark where it is longer. */
@@ -191,12 +222,11 @@ static void put_hub(sheet *s, const char *url, const status_look *look)
         replays[8];
     uint64_t running = stg_json_count_of(look->hub, "replays_running");
 
-    put_line(s, "stagger %s at %s: %s%s%s%s, up %s",
+    put_line(s, "stagger %s at %s: %s, up %s",
              stg_json_text_of(look->hub, "version"), url,
              stg_json_text_of(look->hub, "state"),
-             missing[0] != '\0' ? " (" : "", missing,
-             missing[0] != '\0' ? ")" : "",
              status_time(look->up, STATUS_TENTHS, up));
+    put_line(s, "%s", missing);
     put_line(s,
              "%s accepted, %s delivered, %s in flight, store %s, memory "
              "%s%s%s%s",
@@ -314,13 +344,18 @@ static void put_targets(sheet *s, const status_look *look)
              states);
 }
 
-static void put_rest(sheet *s, const status_look *look, size_t shown)
+enum { REST_MAX = 300 };
+
+/* What is said of the rows from `shown` on. Returns text. */
+static const char *rest_text(const status_look *look, size_t shown,
+                             char text[REST_MAX])
 {
     char states[160], failing[32];
 
     count_states(look, shown, states, sizeof states);
-    put_line(s, "and %zu more%s: %s (--all --once shows them)",
+    snprintf(text, REST_MAX, "and %zu more%s: %s (--all --once shows them)",
              look->count - shown, count_failing(look, shown, failing), states);
+    return text;
 }
 
 /* -- the rows -------------------------------------------------------------- */
@@ -371,15 +406,32 @@ static const char *lag_text(const status_row *row, char text[16])
     return text;
 }
 
+/* Whether the row's fault fits its column, as text. */
+static bool fault_fits(const sheet *s, const status_row *row,
+                       char text[STATUS_FAULT_MAX])
+{
+    size_t room = (size_t)s->cause;
+
+    return strlen(status_fault(row, true, text)) <= room ||
+           strlen(status_fault(row, false, text)) <= room;
+}
+
 /* What is over is there, and strikes nobody. */
-static void put_fault(const sheet *s, const status_row *row)
+static void put_fault(sheet *s, const status_row *row)
 {
     bool is_over = row->failed_ago != STATUS_NONE && !status_is_failing(row) &&
                    row->probe_in == STATUS_NONE;
     char text[STATUS_FAULT_MAX];
+    int indent = 1;
 
-    printf("%s%s%s", style(s, is_over ? STG_STYLE_FAINT : STG_STYLE_PLAIN),
-           status_fault(row, s->cause, text), style(s, STG_STYLE_PLAIN));
+    if (!fault_fits(s, row, text)) {
+        end_line(s);
+        status_fault(row, true, text);
+        indent = s->name + 1;
+    }
+    printf("%*s%s%s%s", indent, "",
+           style(s, is_over ? STG_STYLE_FAINT : STG_STYLE_PLAIN), text,
+           style(s, STG_STYLE_PLAIN));
 }
 
 /* A live target with a fault in the last minute is coloured as a warning. */
@@ -404,7 +456,6 @@ static void put_row(sheet *s, const status_row *row)
     printf(" %5s", status_time(row->p99, STATUS_TENTHS, a));
     if (s->is_wide)
         printf(" %4s", rate_text(row->budget, a));
-    fputc(' ', stdout);
     put_fault(s, row);
     end_line(s);
 }
@@ -437,29 +488,50 @@ static bool has_orphans(const status_look *look)
     return false;
 }
 
-/* How many rows there is room for, with a line for those that are left. The
- * table must not be higher than the screen: draw() moves the cursor up by its
- * lines, and cannot go above the top. */
-static size_t room_for(const sheet *s, const status_look *look,
-                       const char *notice)
+/* How many rows, from the first, stand in so many lines. */
+static size_t rows_within(const sheet *s, const status_look *look,
+                          unsigned lines)
 {
-    unsigned lines = s->options->lines;
-    unsigned other = s->lines + (notice != NULL) + has_orphans(look);
+    char text[STATUS_FAULT_MAX];
+    unsigned used = 0;
+    size_t i = 0;
+
+    for (; i < look->count; i++) {
+        used += fault_fits(s, &look->rows[i], text) ? 1 : 2;
+        if (used > lines)
+            break;
+    }
+    return i;
+}
+
+/* How many rows there is room for, with `behind` lines below them, and those for
+ * the rows that are left. The table must not be higher than the screen: draw()
+ * moves the cursor up by its lines, and cannot go above the top. */
+static size_t room_for(const sheet *s, const status_look *look, unsigned behind)
+{
+    unsigned lines = s->options->lines, other = s->lines + behind;
+    char text[REST_MAX];
     size_t room;
 
     if (lines == 0)
         return look->count;
-    room = lines > other ? lines - other : 0;
-    if (room >= look->count)
-        return look->count;
-    return room > 0 ? room - 1 : 0;
+    lines = lines > other ? lines - other : 0;
+    room = rows_within(s, look, lines);
+    if (room == look->count)
+        return room;
+    other = count_lines(s, rest_text(look, 0, text));
+    return rows_within(s, look, lines > other ? lines - other : 0);
 }
 
 unsigned status_table_print(const status_print_options *options,
                             const char *hub, const status_look *look,
                             const char *notice)
 {
+    static const char orphans[] =
+        "orphaned: not in the settings; stagger targets forget NAME ends it";
     sheet s = {.options = options, .is_wide = options->terminal.width >= WIDE};
+    const char *advice = has_orphans(look) ? orphans : "";
+    char text[REST_MAX];
     size_t room;
 
     share_width(&s, look);
@@ -469,17 +541,14 @@ unsigned status_table_print(const status_print_options *options,
     end_line(&s);
     if (look->count > 0)
         put_heading(&s);
-    room = room_for(&s, look, notice);
+    room =
+        room_for(&s, look, count_lines(&s, notice) + count_lines(&s, advice));
     for (size_t i = 0; i < room; i++)
         put_row(&s, &look->rows[i]);
     if (room < look->count)
-        put_rest(&s, look, room);
-    if (has_orphans(look))
-        put_line(&s,
-                 "orphaned: not in the settings; stagger targets forget "
-                 "NAME ends it");
-    if (notice != NULL)
-        put_line(&s, "%s", notice);
+        put_line(&s, "%s", rest_text(look, room, text));
+    put_line(&s, "%s", advice);
+    put_line(&s, "%s", notice != NULL ? notice : "");
     return s.lines;
 }
 
