@@ -378,6 +378,7 @@ set(hub_commands
     cli/status/look.c
     cli/status/table.c
     cli/store.c
+    cli/rewind.c
     cli/target_change.c
     cli/targets.c
     cli/token.c

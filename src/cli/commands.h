@@ -23,6 +23,7 @@ int stg_cli_send(int argc, char **argv);
 int stg_cli_sink(int argc, char **argv);
 int stg_cli_status(int argc, char **argv);
 int stg_cli_store(int argc, char **argv);
+int stg_cli_resend(int argc, char **argv);
 int stg_cli_targets(int argc, char **argv);
 int stg_cli_token(int argc, char **argv);
 

@@ -43,6 +43,7 @@ static const struct {
     {"pause", HUB(stg_cli_pause),
      "stop sending to a target; its messages wait"},
     {"reload", HUB(stg_cli_reload), "make a hub read its settings again"},
+    {"resend", HUB(stg_cli_resend), "send one message to a target again"},
     {"resume", HUB(stg_cli_resume), "send to a paused target again"},
     {"send", HUB(stg_cli_send),
      "publish a file, or each of its lines, to a hub"},
@@ -52,7 +53,7 @@ static const struct {
      "state of each target: rate, backlog, errors"},
     {"store", HUB(stg_cli_store), "back up, restore and verify a hub's store"},
     {"targets", HUB(stg_cli_targets),
-     "list, add, change, remove and forget targets of a hub"},
+     "list, add, change, rewind, remove and forget targets of a hub"},
     {"token", HUB(stg_cli_token), "make tokens for the callers of a hub"},
 };
 
@@ -91,7 +92,8 @@ static const char *find_elsewhere(const char *name)
         {"export", "dead export"},  {"forget", "targets forget"},
         {"list", "dead list"},      {"publish", "send"},
         {"replay", "dead replay"},  {"restore", "store restore"},
-        {"retry", "run"},           {"show", "dead show"},
+        {"retry", "run"},           {"rewind", "targets rewind"},
+        {"show", "dead show"},
         {"simulate", "sim"},        {"start", "hub"},
         {"validate", "check"},      {"verify", "store verify"},
     };

@@ -1,5 +1,5 @@
-/* stagger targets: the list of them, the subcommands of target_change.c, and
- * forget, which removes one for good. Forget asks before it cancels messages, with
+/* stagger targets: the list of them, the subcommands of target_change.c and
+ * rewind.c, and forget, which removes one for good. Forget asks before it cancels messages, with
  * their number, and only for targets that the settings no longer have: the hub
  * would add another one again. */
 #include <getopt.h>
@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/remote.h"
+#include "cli/rewind.h"
 #include "cli/say.h"
 #include "cli/status/status.h"
 #include "cli/target_change.h"
@@ -19,9 +20,11 @@
 
 static const char who[] = "stagger targets";
 
-enum { JSON = STG_REMOTE_NEXT, URL, FILE_NAME, DRY_RUN, EXIT_NO = 1 };
+enum { JSON = STG_REMOTE_NEXT, URL, FILE_NAME, DRY_RUN, TO, CANCEL };
 
-enum { LIST, SHOW, ADD, SET, REMOVE, FORGET }; /* in the order of their table */
+enum { EXIT_NO = 1 };
+
+enum { LIST, SHOW, ADD, SET, REWIND, REMOVE, FORGET }; /* in the order of their table */
 
 static const stg_subcommand subcommands[] = {
     {"list",
@@ -32,6 +35,10 @@ static const stg_subcommand subcommands[] = {
     {"add", "add a target; KEY=VALUE as in the settings file, rate=50/s",
      INT_MAX},
     {"set", "change settings of such a target; KEY= takes one out", INT_MAX},
+    {"rewind",
+     "send the messages of the log from a moment on to a target again; without "
+     "--to, how far that is",
+     1},
     {"remove", "remove such targets: their waiting messages are cancelled",
      INT_MAX},
     {"forget",
@@ -49,8 +56,12 @@ static const stg_option options[] = {
      "before it",
      FILE_NAME, "add, set"},
     {"--dry-run", "only say what would change", DRY_RUN, "add, set, remove"},
-    {"-y, --yes", "do not ask", 0, "forget, remove"},
-    {"--json", "as JSON, all that the hub says", JSON, "list, show"},
+    {"--to WHEN",
+     "a time in UTC, earliest, a message's id, or a position of the hub's queue",
+     TO, "rewind"},
+    {"--cancel", "end the rewind that is under way", CANCEL, "rewind"},
+    {"-y, --yes", "do not ask", 0, "forget, remove, rewind"},
+    {"--json", "as JSON, all that the hub says", JSON, "list, rewind, show"},
     {.flag = NULL},
 };
 
@@ -60,6 +71,7 @@ static const stg_usage usage = {
         "       stagger targets [OPTIONS] show NAME\n"
         "       stagger targets [OPTIONS] add NAME --url URL [KEY=VALUE...]\n"
         "       stagger targets [OPTIONS] set NAME KEY=VALUE...\n"
+        "       stagger targets [OPTIONS] rewind NAME [--to WHEN | --cancel]\n"
         "       stagger targets [OPTIONS] remove NAME...\n"
         "       stagger targets [OPTIONS] forget NAME...\n"
         "\n"
@@ -78,6 +90,7 @@ static const stg_usage usage = {
         "  stagger targets\n"
         "  stagger targets add shop --url https://shop.example/hook rate=50/s\n"
         "  stagger targets set shop rate= timeouts.connect=2s\n"
+        "  stagger targets rewind shop --to 2026-03-01T12:00:00Z\n"
         "  stagger targets remove shop\n"
         "  stagger targets forget old-billing\n",
     .has_default = true,
@@ -86,6 +99,7 @@ static const stg_usage usage = {
 typedef struct settings {
     stg_remote_options remote;
     target_change change;
+    target_rewind rewind;
     bool is_json, is_sure;
 } settings;
 
@@ -246,6 +260,10 @@ static int read_option(void *ctx, int option)
         s->change.file = optarg;
     else if (option == DRY_RUN)
         s->change.is_dry = true;
+    else if (option == TO)
+        s->rewind.to = optarg;
+    else if (option == CANCEL)
+        s->rewind.is_cancel = true;
     else if (!stg_remote_take(&s->remote, option, optarg))
         return STG_EXIT_USAGE;
     return 0;
@@ -255,10 +273,13 @@ static int read_option(void *ctx, int option)
 static const char *missing(const settings *s, const stg_arguments *left)
 {
     bool asks = left->subcommand == FORGET ||
-                (left->subcommand == REMOVE && !s->change.is_dry);
+                (left->subcommand == REMOVE && !s->change.is_dry) ||
+                (left->subcommand == REWIND && s->rewind.to != NULL);
 
     if (left->subcommand != LIST && left->count == 0)
         return "expected the name of a target";
+    if (s->rewind.to != NULL && s->rewind.is_cancel)
+        return "--to begins one, and --cancel ends it: only one of them";
     if (asks && !s->is_sure && !stg_confirm_can())
         return "not a terminal: add --yes to confirm";
     return NULL;
@@ -267,10 +288,12 @@ static const char *missing(const settings *s, const stg_arguments *left)
 static int run(const settings *s, stg_remote *r, const stg_arguments *left)
 {
     target_change change = s->change;
+    target_rewind again = s->rewind;
 
     change.remote = r;
     change.is_sure = s->is_sure;
-    change.is_json = s->is_json;
+    change.is_json = again.is_json = s->is_json;
+    again.is_sure = s->is_sure;
     switch (left->subcommand) {
     case SHOW:
         return target_change_show(&change, left->at[0]);
@@ -278,6 +301,8 @@ static int run(const settings *s, stg_remote *r, const stg_arguments *left)
         return target_change_write(&change, true, left);
     case SET:
         return target_change_write(&change, false, left);
+    case REWIND:
+        return target_rewind_run(&again, r, left->at[0]);
     case REMOVE:
         return target_change_remove(&change, left);
     case FORGET:

@@ -16,7 +16,7 @@ STAGGER = os.environ["STAGGER"]
 CORE = pathlib.Path(os.environ["STAGGER_SOURCE"], "src", "core")
 PATIENCE = 60
 COMMANDS = ["alert", "check", "dead", "demo", "hub", "send", "pause", "plan",
-            "reload", "resume", "run", "sim advise", "sim contention",
+            "reload", "resend", "resume", "run", "sim advise", "sim contention",
             "sim overload", "sink", "status", "store", "targets", "token"]
 LONG = 10000
 # C0, C1 as UTF-8 and as bytes, bidirectional, invisible, no UTF-8.

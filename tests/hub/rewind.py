@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A target reads the log again, with the real binary: from the first message, a
 time, an id; one message alone; cancelled; in the order of keys with heads that
-fail; and over kill -9. Nothing is lost, and the books balance (I17, I18, I31)."""
+fail; and over kill -9. Nothing is lost, and the books balance (I17, I18, I33)."""
 import collections
 import contextlib
 import datetime
 import json
+import os
 import random
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -223,6 +225,49 @@ class Gone(One):
         self.rewind(hub, "earliest")
         self.assertEqual(self.await_end(hub)["sent"], 0)
         self.end(hub)
+
+
+class ByCommand(Rewinding):
+    def run_with(self, hub, *words):
+        done = subprocess.run(
+            [os.environ["STAGGER"], *words, "--hub",
+             f"http://127.0.0.1:{hub.port}"], stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_what_a_person_types_and_reads(self):
+        hub = self.start()
+        ids = self.publish(hub, 10)
+        rewind = ["targets", "rewind", "a"]
+        self.assertEqual(self.run_with(hub, *rewind),
+                         (0, "a: there was no rewind; --to begins one\n", ""))
+        code, _, why = self.run_with(hub, *rewind, "--to", ids[4])
+        self.assertEqual(code, 2)
+        self.assertIn("add --yes to confirm", why)
+        self.assertEqual(self.run_with(hub, *rewind, "-y", "--to", ids[4]),
+                         (0, "a: rewind 1 begins\n", ""))
+        self.await_end(hub)
+        self.assertRegex(
+            self.run_with(hub, *rewind)[1],
+            r"^a: rewind 1: done, 6 of 6 positions passed, 6 messages sent "
+            r"again, \S+Z to \S+Z\n$")
+        code, text, _ = self.run_with(hub, *rewind, "--json")
+        self.assertEqual(json.loads(text)["rewinds"][0]["sent"], 6)
+        code, _, why = self.run_with(hub, *rewind, "-y", "--to", "monday")
+        self.assertEqual(code, 1)
+        self.assertIn("a time in UTC", why)
+        code, _, why = self.run_with(hub, *rewind, "--cancel")
+        self.assertEqual(code, 1)
+        self.assertIn("no rewind of this target is under way", why)
+        self.assertEqual(
+            self.run_with(hub, *rewind, "--cancel", "--to", "earliest")[0], 2)
+        self.assertEqual(
+            self.run_with(hub, "resend", "--target", "a", ids[0]),
+            (0, "a: it is sent again\n", ""))
+        self.assertEqual(self.run_with(hub, "resend", ids[0])[0], 2)
+        self.assertEqual(self.run_with(hub, "resend", "-t", "a")[0], 2)
+        self.assertEqual(self.run_with(hub, "resend", "-t", "c", ids[0])[0], 1)
+        self.assertEqual(self.end(hub)["a"]["delivered"], 17)
 
 
 def find_flaw(receipts, before, lines):

@@ -1,4 +1,4 @@
-/* I31: a lane reads the log again: nothing twice, nothing lost, in its order, and
+/* I33: a lane reads the log again: nothing twice, nothing lost, in its order, and
  * the books balance. */
 #include <inttypes.h>
 #include <stdio.h>
