@@ -34,7 +34,6 @@ static const char *const letters[] = {"target", "cause", "category", "state",
 
 static const char *const dry_runs[] = {"dry-run", NULL};
 static const char *const removals[] = {"dry-run", "waiting", NULL};
-static const char *const resends[] = {"target", NULL};
 static const char *const alerts[] = {"receiver", NULL};
 
 static const stg_route routes[] = {
@@ -69,8 +68,7 @@ static const stg_route routes[] = {
     LOOK("/v1/replays", NULL, stg_admin_replays),
     LOOK("/v1/replays/{id}", NULL, stg_admin_one_replay),
     LOOK("/v1/messages/{id}", page, stg_admin_message),
-    {"POST", "/v1/messages/{id}/resend", STG_ROLE_OPERATE, STG_BODY_NONE,
-     resends, stg_admin_resend, false},
+    CHANGE("/v1/messages/{id}/resend", STG_BODY_JSON, stg_admin_resend),
     CHANGE("/v1/reload", STG_BODY_NONE, stg_admin_reload),
     {"POST", "/v1/alerts/test", STG_ROLE_OPERATE, STG_BODY_NONE, alerts,
      stg_admin_test_alerts, false},

@@ -77,21 +77,32 @@ static stg_change_call *begin_call(stg_admin *a, stg_ask *ask,
     return NULL;
 }
 
+/* The value of the one member that the body, an object, is to have; NULL: it has
+ * another form. *json: given, what the value is of. */
+static const char *read_body(const stg_ask *ask, const char *name,
+                             json_t **json)
+{
+    stg_span body = stg_ask_body(ask);
+
+    *json = json_loadb(body.size == 0 ? "" : body.at, body.size,
+                       JSON_REJECT_DUPLICATES, NULL);
+    return json_object_size(*json) == 1
+               ? json_string_value(json_object_get(*json, name))
+               : NULL;
+}
+
 void stg_admin_rewind(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;
-    stg_span body = stg_ask_body(ask);
-    json_t *json = json_loadb(body.size == 0 ? "" : body.at, body.size,
-                              JSON_REJECT_DUPLICATES, NULL);
-    const char *to = json_string_value(json_object_get(json, "to"));
+    json_t *json;
+    const char *to = read_body(ask, "to", &json);
     stg_rewind_start start = {.lane = 0};
     stg_change_call *c =
         begin_call(a, ask, "rewind", stg_ask_word(ask, 0), &start.lane);
 
     if (c != NULL && to != NULL)
         stg_change_tell(c, "to %.80s", to);
-    if (c != NULL && (to == NULL || json_object_size(json) != 1 ||
-                      !read_start(a->hub, to, &start)))
+    if (c != NULL && (to == NULL || !read_start(a->hub, to, &start)))
         stg_change_refuse(c, 400,
                           "expected {\"to\": ...} with a time in UTC (like "
                           "2026-03-01T12:00:00Z), `earliest`, a message's id, "
@@ -207,16 +218,18 @@ void stg_admin_resend(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;
     const char *id = stg_ask_word(ask, 0);
-    const char *target = stg_ask_option(ask, "target");
+    json_t *json;
+    const char *target = read_body(ask, "target", &json);
     uint32_t lane, partition;
     uint64_t position;
-    stg_change_call *c;
+    stg_change_call *c = NULL;
 
-    if (target == NULL) {
-        stg_ask_refuse(ask, 400, "?target: expected the name of a target");
-        return;
-    }
-    c = begin_call(a, ask, "resend", target, &lane);
+    if (target == NULL)
+        stg_ask_refuse(ask, 400,
+                       "expected {\"target\": ...} with the name of a target");
+    else
+        c = begin_call(a, ask, "resend", target, &lane);
+    json_decref(json);
     if (c == NULL)
         return;
     stg_change_tell(c, "message %.80s", id);

@@ -151,21 +151,24 @@ static int read_option(void *ctx, int option)
 
 static int resend(stg_remote *r, const char *target, const char *id)
 {
-    char path[1200], escaped_id[400], escaped[400];
-    json_t *answer = NULL;
+    char path[PATH_SIZE], escaped[256];
+    json_t *body = json_pack("{s:s}", "target", target), *answer = NULL;
     const char *result;
+    bool is_done;
 
-    snprintf(path, sizeof path, "/v1/messages/%s/resend?target=%s",
-             stg_remote_escape(id, escaped_id, sizeof escaped_id),
-             stg_remote_escape(target, escaped, sizeof escaped));
-    if (!stg_remote_call(r, "POST", path, NULL, &answer))
+    snprintf(path, sizeof path, "/v1/messages/%s/resend",
+             stg_remote_escape(id, escaped, sizeof escaped));
+    is_done = stg_remote_call(r, "POST", path, body, &answer);
+    json_decref(body);
+    if (!is_done)
         return stg_remote_complain(r);
     result = stg_json_text_of(answer, "result");
     stg_say(stdout, "%s: %s\n", target,
-            strcmp(result, "waits") == 0   ? "it waits for this target already"
-            : strcmp(result, "asked") == 0 ? "another hub has its partition, and "
-                                             "sends it"
-                                           : "it is sent again");
+            strcmp(result, "waits") == 0 ? "it waits for this target already"
+            : strcmp(result, "asked") == 0
+                ? "another hub has its partition, and "
+                  "sends it"
+                : "it is sent again");
     json_decref(answer);
     return 0;
 }

@@ -112,6 +112,7 @@ class ExitCodes(unittest.TestCase):
     def test_commands_that_ask_a_hub(self):
         for name, words in {"pause": ["a"], "resume": ["a"], "reload": [],
                             "status": [], "targets": [],
+                            "resend": ["-t", "a", "00c0ffee00c0ffee-1"],
                             "alert": ["test"]}.items():
             with self.subTest(name):
                 if name != "alert":

@@ -241,7 +241,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  r"POST /v1/dead-letters/(replay|drop)",
                  r"GET /v1/replays/5", r"GET /v1/dead-letters",
                  r"GET /v1/dead-letters/(\d+)",
-                 r"POST /v1/reload")
+                 r"POST /v1/reload",
+                 r"POST /v1/messages/[^/]+/resend")
         calls = (lambda: self.get_status(),
                  lambda: self.get_targets(urllib.parse.parse_qs(url.query)),
                  lambda name: (200, self.find(name)),
@@ -252,7 +253,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  self.get_letter,
                  lambda: (200, {"added": 3, "changed": 1, "gone": 0,
                                "same": len(self.targets),
-                               "warnings": self.warnings}))
+                               "warnings": self.warnings}),
+                 lambda: (202, {"result": "due"}))
         for name, call in zip(names, calls):
             match = re.fullmatch(name, f"{method} {url.path}")
             if match:

@@ -573,7 +573,7 @@ class Targets(Case):
 
     def test_bad_words(self):
         for words, expected in (
-                (["targets", "x"], "expected list, show, add, set, remove or forget"),
+                (["targets", "x"], "expected list, show, add, set, rewind, remove or forget"),
                 (["targets", "list", "x"], "unexpected argument"),
                 (["targets", "--yes"], "list has no option --yes"),
                 (["targets", "forget", "--json", "x"], "no option --json"),

@@ -960,6 +960,45 @@ class Changing(Api):
              ("forget", "anna", "a", "refused")])
         self.assertNotIn(token, json.dumps(hub.lines), "I23")
 
+    def test_messages_that_are_sent_again(self):
+        leaf = self.leaf()
+        hub = self.hub("--to", f"a={leaf.url()}", "--keep", "1h")
+        id = self.good(hub, "publishMessage", body=b"x", status=202)["id"]
+        leaf.wait(1)
+        self.assertEqual(self.good(hub, "listRewinds", name="a"),
+                         {"rewinds": []})
+        self.problem(404, "no rewind", hub, "cancelRewind", name="a")
+        self.good(hub, "pauseTarget", name="a")
+        self.assertEqual(self.good(hub, "resendMessage", id=id, status=202,
+                                   body={"target": "a"}), {"result": "due"})
+        self.assertEqual(self.good(hub, "resendMessage", id=id, status=202,
+                                   body={"target": "a"}), {"result": "waits"})
+        self.good(hub, "resumeTarget", name="a")
+        leaf.wait(2)
+        self.problem(404, "no message", hub, "resendMessage", id=NEVER,
+                     body={"target": "a"})
+        self.problem(400, "a time in UTC", hub, "rewindTarget", name="a",
+                     body={"to": "x"})
+        self.good(hub, "rewindTarget", name="a", status=202,
+                  body={"to": "earliest"})
+        leaf.wait(3)
+        self.until(lambda: self.good(hub, "listRewinds", name="a")["rewinds"][0]
+                   ["state"] == "done", "the end of the rewind")
+        # One that cannot end: it may park 500.
+        self.good(hub, "pauseTarget", name="a")
+        self.good(hub, "publishBatch", status=202, type="application/x-ndjson",
+                  body=b'{"body": "x"}\n' * 600)
+        self.good(hub, "resumeTarget", name="a")
+        leaf.wait(603)
+        self.good(hub, "pauseTarget", name="a")
+        self.until(lambda: self.ask(hub, "rewindTarget", name="a",
+                                    body={"to": "earliest"}).status == 202,
+                   "a rewind")
+        self.problem(409, "under way", hub, "rewindTarget", name="a",
+                     body={"to": "earliest"})
+        self.assertEqual(self.good(hub, "cancelRewind", name="a"),
+                         {"is_cancelled": True})
+
     def test_a_probe_that_is_asked_for(self):
         answers = iter([503] * 3)
         leaf = self.leaf(lambda r: next(answers, 200))

@@ -1,5 +1,6 @@
 """A hub that reads topics of Kafka, on librdkafka's mock cluster."""
 import collections
+import datetime
 import http.client
 import json
 import os
@@ -632,6 +633,52 @@ targets:
         row, = self.rows("SELECT * FROM failed_broadcast_logs")
         self.assertEqual((row["target"], row["cause"], row["count"],
                           row["payload"]), ("a", "EXPIRED", lost, None))
+
+    def ask(self, hub, method, path, body=None):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/{path}", method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.load(answer)
+
+    def rewind(self, hub, to):
+        self.ask(hub, "POST", "targets/a/rewind", {"to": to})
+
+        def look():
+            found = self.ask(hub, "GET", "targets/a/rewind")["rewinds"][0]
+            return found if found["state"] == "done" else None
+        return wait_for(look, "the end of the rewind")["sent"]
+
+    def test_a_target_reads_its_topic_again(self):
+        """I33: from the first record, a time and an id; what was committed
+        stays so."""
+        broker = self.mock(t=2)
+        broker.produce("t", {0: lines(30), 1: lines(20)})
+        a, b = self.leaf(), self.leaf()
+        watcher = self.watch(broker, "t", 2)
+        hub = self.hub(broker, "t", f"a={a.url()}", f"b={b.url()}")
+        a.wait(50), b.wait(50)
+        watcher.wait({0: 30, 1: 20})
+        self.assertEqual(self.rewind(hub, "earliest"), 50)
+        a.wait(100)
+        self.assertEqual(set(ids(a.receipts).values()), {2})
+        moment = datetime.datetime.now(datetime.timezone.utc).isoformat(
+            timespec="milliseconds").replace("+00:00", "Z")
+        broker.produce("t", {1: lines(5, "later")})
+        a.wait(105)
+        self.assertEqual(self.rewind(hub, moment), 5)
+        a.wait(110)
+        self.assertEqual(self.rewind(hub, "t.0.28"), 2)
+        a.wait(112)
+        self.assertEqual(ids(a.receipts)["t.0.28"], 3)
+        self.assertEqual(self.ask(hub, "POST", "messages/t.0.0/resend",
+                                  {"target": "a"}), {"result": "due"})
+        a.wait(113)
+        b.wait(55)
+        watcher.wait({0: 30, 1: 25})
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(len(b.receipts), 55)
 
     def await_metric(self, hub, name, value):
         wait_for(lambda: f"\n{name} {value}\n" in self.page(hub),

@@ -182,7 +182,8 @@ class Held(Rewinding):
 
 class One(Rewinding):
     def resend(self, hub, id, target="a"):
-        return self.call(hub, "POST", f"messages/{id}/resend?target={target}")
+        return self.call(hub, "POST", f"messages/{id}/resend",
+                         {"target": target})
 
     def test_it_comes_again(self):
         hub = self.start()
@@ -206,8 +207,9 @@ class One(Rewinding):
         self.assertEqual(self.resend(hub, "1")[0], 400)
         self.assertEqual(self.resend(hub, "0123456789abcdef-1")[0], 404)
         self.assertEqual(self.resend(hub, ids[0], "c")[0], 404)
-        self.assertEqual(self.call(hub, "POST",
-                                   f"messages/{ids[0]}/resend")[0], 400)
+        for body in ({}, {"target": 1}, {"target": "a", "x": 1}, [], "a"):
+            self.assertEqual(self.call(hub, "POST", f"messages/{ids[0]}/resend",
+                                       body)[0], 400, body)
         self.end(hub)
 
 

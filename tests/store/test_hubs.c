@@ -9,6 +9,7 @@
 #include "host/wall.h"
 #include "store/dead_letters.h"
 #include "store/postgres/url.h"
+#include "store/rewinds.h"
 #include "tests/harness.h"
 #include "tests/store/shelf.h"
 
@@ -606,6 +607,89 @@ TEST(store_hubs, replay_a_letter_by_whoever_has_its_partition)
               "2");
     shelf_fetch_replays(&a, 0, &mark, 9);
     CHECK_U64(mark.position, 6);
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
+/* A topic with a message at each position below 10. */
+static void read_topic(void *ctx, uint32_t number, uint64_t from,
+                       size_t bytes_max, size_t count_max, stg_read_fn *done,
+                       void *done_ctx)
+{
+    stg_record records[10];
+    size_t count = 0;
+
+    (void)number;
+    (void)bytes_max;
+    for (uint64_t at = from; at < 10 && count < count_max; at++) {
+        const stg_message *m = shelf_message(ctx, at, "body");
+
+        records[count++] = (stg_record){.position = at,
+                                        .key = m->key,
+                                        .bytes = m->bytes,
+                                        .size = m->size,
+                                        .created_at = at * STG_S};
+    }
+    done(done_ctx, records, count,
+         from + count >= 10 ? UINT64_MAX : from + count);
+}
+
+static void on_rewound(void *ctx, stg_rewound how, uint64_t number)
+{
+    CHECK_INT(how, STG_REWOUND);
+    CHECK_U64(number, 1);
+    *(bool *)ctx = true;
+}
+
+static void on_resent(void *ctx, stg_resent how)
+{
+    CHECK_INT(how, STG_RESENT_ELSEWHERE);
+    *(bool *)ctx = true;
+}
+
+static void await_replayed(shelf *a, shelf *b, uint64_t count)
+{
+    while (replayed_a.count < count) {
+        shelf_turn(a);
+        shelf_turn(b);
+    }
+}
+
+/* I33: b is called, and a has the partition. */
+TEST(store_hubs, rewind_by_whoever_has_the_partition)
+{
+    const stg_rewind_start since = {.since = 6 * STG_S};
+    bool is_done = false;
+    claiming c;
+    shelf a, b;
+
+    replayed_a = (told){.count = 0};
+    shelf_make(&a);
+    a.options.replayed = on_replayed;
+    a.options.read = read_topic;
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    shelf_open(&b);
+    shelf_lane(&a, "x");
+    shelf_lane(&b, "x");
+    c = claim(&a, 0);
+    CHECK_INT(stand_at_last(&a, &c, 0, 9), STG_STORED);
+    stg_store_start_rewinds(a.store);
+    stg_store_start_rewinds(b.store);
+    stg_store_rewind(b.store, &since, on_rewound, &is_done);
+    SHELF_UNTIL(&b, is_done);
+    await_replayed(&a, &b, 3);
+    CHECK_STR(shelf_ask(&a, "SELECT position, replay FROM parked ORDER BY 1"),
+              "6|256\n7|256\n8|256");
+    while (strcmp(shelf_ask(&a, "SELECT state FROM rewinds"), "done") != 0)
+        shelf_turn(&a);
+    is_done = false;
+    stg_store_resend(b.store, 0, c.number, 2, on_resent, &is_done);
+    SHELF_UNTIL(&b, is_done);
+    await_replayed(&a, &b, 4);
+    CHECK_STR(shelf_ask(&a, "SELECT replay FROM parked WHERE position = 2"),
+              "512");
+    CHECK_HAS(shelf_ask(&a, "SELECT lanes FROM cursors"), "\"routed\": 4");
     shelf_end(&b);
     shelf_end(&a);
 }
