@@ -153,9 +153,12 @@ add_library(stagger_hub STATIC
     http/response.c
     http/secure.c
     http/server.c
+    http/sign.c
+    http/sign_key.c
     http/tls.c
     http/trace.c
     http/url.c
+    http/verify.c
     http/wire.c
     hub/attempt.c
     hub/history.c
