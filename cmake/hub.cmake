@@ -124,6 +124,7 @@ add_library(stagger_hub STATIC
     config/targets.c
     config/validate.c
     config/validate_kafka.c
+    config/validate_sign.c
     config/validate_target.c
     config/yaml.c
     config/yaml_tree.c

@@ -1,5 +1,5 @@
-/* Secrets in a target's settings: values of headers and of the URL's query. They are
- * shown as `***`, and what comes back as it was shown stays what it is. So
+/* Secrets in a target's settings: values of headers and of the URL's query, and
+ * those that its requests are signed with. They are shown as `***`, and what comes back as it was shown stays what it is. So
  * an object that was read can be changed and put back. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +10,24 @@
 
 static const char masked[] = "***";
 
+static json_t *signing(const json_t *settings)
+{
+    return json_object_get(json_object_get(settings, "sign"), "secrets");
+}
+
+static bool is_masked(const json_t *value)
+{
+    return json_is_string(value) &&
+           strcmp(json_string_value(value), masked) == 0;
+}
+
 void stg_secrets_mask(json_t *settings)
 {
     const char *url = json_string_value(json_object_get(settings, "url"));
     char *shown = url == NULL ? NULL : stg_url_mask(url);
     const char *name;
     json_t *value;
+    size_t i;
 
     if (url != NULL)
         json_object_set_new(settings, "url", stg_json_text(shown));
@@ -23,6 +35,28 @@ void stg_secrets_mask(json_t *settings)
     json_object_foreach(json_object_get(settings, "headers"), name,
                         value) if (json_is_string(value))
         json_string_set(value, masked);
+    json_array_foreach(signing(settings), i, value) if (json_is_string(value))
+        json_string_set(value, masked);
+}
+
+/* The first `***` of the new list is the first secret of the old one, and so on:
+ * so a new secret can be put before the old one, and that be left out later. */
+static void unmask_signing(json_t *settings, const json_t *old)
+{
+    const json_t *was = signing(old);
+    json_t *value;
+    size_t i, next = 0;
+
+    json_array_foreach(signing(settings), i, value)
+    {
+        const char *secret;
+
+        if (!is_masked(value))
+            continue;
+        secret = json_string_value(json_array_get(was, next++));
+        if (secret != NULL)
+            json_string_set(value, secret);
+    }
 }
 
 void stg_secrets_unmask(json_t *settings, const json_t *old)
@@ -42,10 +76,10 @@ void stg_secrets_unmask(json_t *settings, const json_t *old)
         const char *secret =
             json_string_value(json_object_get(old_headers, name));
 
-        if (json_is_string(value) && secret != NULL &&
-            strcmp(json_string_value(value), masked) == 0)
+        if (secret != NULL && is_masked(value))
             json_string_set(value, secret);
     }
+    unmask_signing(settings, old);
 }
 
 bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
@@ -61,30 +95,46 @@ bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
         snprintf(pointer, size, "/url");
     else if (name != NULL)
         snprintf(pointer, size, "/headers/%.60s", name);
-    return has_any || name != NULL;
+    else if (json_array_size(signing(settings)) > 0)
+        snprintf(pointer, size, "/sign/secrets");
+    else
+        return false;
+    return true;
 }
 
-void stg_secrets_check(const json_t *settings, json_t *errors)
+static void refuse(json_t *errors, const char *pointer)
 {
     static const char words[] =
         "`***` stands for a secret that is there already, and there is none "
         "like this; expected the whole value";
+
+    json_array_append_new(errors,
+                          json_pack("{s:o,s:s}", "pointer",
+                                    stg_json_text(pointer), "detail", words));
+}
+
+void stg_secrets_check(const json_t *settings, json_t *errors)
+{
     const char *url = json_string_value(json_object_get(settings, "url"));
     const char *name;
     const json_t *value;
     char pointer[80];
+    size_t i;
 
     if (url != NULL && strstr(url, masked) != NULL)
-        json_array_append_new(
-            errors, json_pack("{s:s,s:s}", "pointer", "/url", "detail", words));
+        refuse(errors, "/url");
     json_object_foreach(json_object_get(settings, "headers"), name, value)
     {
-        if (!json_is_string(value) ||
-            strcmp(json_string_value(value), masked) != 0)
+        if (!is_masked(value))
             continue;
         snprintf(pointer, sizeof pointer, "/headers/%.60s", name);
-        json_array_append_new(errors, json_pack("{s:o,s:s}", "pointer",
-                                                stg_json_text(pointer),
-                                                "detail", words));
+        refuse(errors, pointer);
+    }
+    json_array_foreach(signing(settings), i, value)
+    {
+        if (!is_masked(value))
+            continue;
+        snprintf(pointer, sizeof pointer, "/sign/secrets/%zu", i);
+        refuse(errors, pointer);
     }
 }

@@ -15,6 +15,10 @@ static const char *const empties[] = {"wait", "give-up", NULL};
 static const char *const nulls[] = {"skip", "send", NULL};
 static const char *const losses[] = {"drop", "dead-letter", NULL};
 static const char *const expireds[] = {"continue", "stop", NULL};
+static const char *const schemes[] = {
+    "none", "standard-webhooks", "github", "stripe", "custom", NULL};
+static const char *const algorithms[] = {"sha256", "sha512", NULL};
+static const char *const encodings[] = {"hex", "base64", NULL};
 static const char *const shards[] = {"partitions", "targets", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
 static const char *const replays[] = {"off", "on-recovery", NULL};
@@ -354,6 +358,40 @@ static const stg_setting table[] = {
          "nobody else may read (one end of line at its end is left out): use "
          "that for secrets. Headers that the hub sets itself are refused. "
          "Without User-Agent it is `stagger/VERSION`."},
+{SECTION(STG_IN_TARGET, "sign"),
+ .says = "Signs its requests, so that it can tell them from those of others, and "
+         "from old ones: docs/verify.md."},
+{TARGET("sign.scheme", word, sign.scheme), .words = schemes, .standard = "none",
+ .example = "standard-webhooks",
+ .says = "How: `standard-webhooks`, with Webhook-Id, Webhook-Timestamp and "
+         "Webhook-Signature; `github`, with X-Hub-Signature-256; `stripe`, with "
+         "Stripe-Signature; or `custom`, as the keys from `sign.header` on say."},
+{TARGET_LIST("sign.secrets", secrets, secrets, secret_count),
+ .example = "[{file: shop.secret}, {file: shop.old-secret}]",
+ .says = "Secrets, or files with one that nobody else may read. With "
+         "`standard-webhooks` (whsec_ or whsk_ and Base64: `stagger secret new` "
+         "makes one) and `stripe` a request has a signature for each of up to 8, "
+         "so that a new secret can be added before the old one goes; with the "
+         "others there is one. 24 bytes or more. A reload reads the files again."},
+{TARGET("sign.header", text, sign.header), RANGE(1, 256),
+ .example = "X-Signature",
+ .says = "With `custom`: the header of the signature."},
+{TARGET("sign.timestamp-header", text, sign.time_header), RANGE(1, 256),
+ .example = "X-Timestamp",
+ .says = "With `custom`: a header with the time of the attempt, in seconds since "
+         "1970."},
+{TARGET("sign.signs", text, sign.signs), RANGE(1, 1024),
+ .example = "'{timestamp}.{body}'",
+ .says = "With `custom`: what is signed, with {body}, {timestamp} and {id}, which "
+         "is that of Idempotency-Key. Without it, {body}."},
+{TARGET("sign.prefix", text, sign.prefix), RANGE(1, 256), .example = "sha256=",
+ .says = "With `custom`: what goes before the signature in its header."},
+{TARGET("sign.algorithm", word, sign.algorithm), .words = algorithms,
+ .standard = "sha256", .example = "sha512",
+ .says = "With `custom`: the hash of the HMAC."},
+{TARGET("sign.encoding", word, sign.encoding), .words = encodings,
+ .standard = "hex", .example = "base64",
+ .says = "With `custom`: how the signature is written."},
 {TARGET("policy", policy, policy_text), .example = "patient",
  .flag = "-p, --policy P",
  .says = "What to do about failures: a name of `policies`, a preset, or a text. "

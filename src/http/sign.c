@@ -66,6 +66,14 @@ stg_status stg_sign_layout_key(const stg_sign_layout *l, stg_sign_key *k,
         l->algorithm == STG_SIGN_SHA512 ? EVP_sha512() : EVP_sha256(), err);
 }
 
+bool stg_sign_same(const stg_sign_options *a, const stg_sign_options *b)
+{
+    return a->scheme == b->scheme && a->header == b->header &&
+           a->time_header == b->time_header && a->signs == b->signs &&
+           a->prefix == b->prefix && a->algorithm == b->algorithm &&
+           a->encoding == b->encoding;
+}
+
 /* -- what is signed -------------------------------------------------------- */
 
 /* The field that a text begins with. False: it begins with none. */

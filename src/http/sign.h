@@ -55,6 +55,9 @@ typedef struct stg_sign_options {
 
 typedef struct stg_signer stg_signer;
 
+/* Whether they have the same words and the same texts, by where these are. */
+bool stg_sign_same(const stg_sign_options *a, const stg_sign_options *b);
+
 /* Checks what is custom, all but secrets. Returns STG_INVALID with words that
  * begin with the field. */
 stg_status stg_sign_check(const stg_sign_options *o, stg_error *err);
