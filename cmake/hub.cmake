@@ -363,6 +363,7 @@ set(hub_commands
     cli/plan/targets.c
     cli/remote.c
     cli/send/send.c
+    cli/secret.c
     cli/send/batch.c
     cli/send/endpoint.c
     cli/send/input.c
@@ -374,6 +375,7 @@ set(hub_commands
     cli/sink/seen.c
     cli/sink/server.c
     cli/sink/receipts.c
+    cli/sink/verify.c
     cli/status/status.c
     cli/status/look.c
     cli/status/table.c

@@ -304,6 +304,17 @@ bool stg_secret_make(char text[STG_SECRET_TEXT_MAX])
     return is_made;
 }
 
+bool stg_secret_make_hex(char text[STG_SECRET_TEXT_MAX])
+{
+    unsigned char bytes[32];
+    bool is_made = RAND_bytes(bytes, sizeof bytes) == 1;
+
+    for (size_t i = 0; is_made && i < sizeof bytes; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    OPENSSL_cleanse(bytes, sizeof bytes);
+    return is_made;
+}
+
 bool stg_secret_make_pair(char private_key[STG_SECRET_TEXT_MAX],
                           char public_key[STG_SECRET_TEXT_MAX])
 {

@@ -61,6 +61,9 @@ enum { STG_SECRET_TEXT_MAX = 96 };
 /* whsec_ and 32 random bytes. False: there are no random numbers. */
 bool stg_secret_make(char text[STG_SECRET_TEXT_MAX]);
 
+/* 32 random bytes in hexadecimal. */
+bool stg_secret_make_hex(char text[STG_SECRET_TEXT_MAX]);
+
 /* whsk_ and whpk_. */
 bool stg_secret_make_pair(char private_key[STG_SECRET_TEXT_MAX],
                           char public_key[STG_SECRET_TEXT_MAX]);

@@ -142,6 +142,29 @@ class Signatures(case.Case):
             self.assertNotIn("webhook-signature", request.headers, name)
         hub.stop()
 
+    def test_a_sink_verifies_what_a_hub_signs(self):
+        public, private = (
+            "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=",
+            "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbc=")
+        schemes = {"one": (STANDARD, ONE, ONE), "github": ("github", ONE, ONE),
+                   "stripe": ("stripe", ONE, ONE),
+                   "pair": (STANDARD, private, public),
+                   "wrong": (STANDARD, ONE, TWO)}
+        sinks = {name: self.sinks("--verify", verified)
+                 for name, (_, _, verified) in schemes.items()}
+        hub = self.start([
+            {"name": name, "url": sinks[name].url(),
+             "sign": {"scheme": scheme, "secrets": [secret]}}
+            for name, (scheme, secret, _) in schemes.items()])
+        for body in b"", os.urandom(100_000):
+            hub.post(body)
+        case.wait_for(lambda: len(self.rows()) == 2, "two dead letters")
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual({row["target"]: row["http_status"]
+                          for row in self.rows()}, {"wrong": 401})
+        for name, books in self.books().items():
+            self.assertEqual(books["delivered"], 0 if name == "wrong" else 2)
+
     def test_a_publisher_cannot_say_a_header_of_the_signature(self):
         """Nor say it twice; a target without signatures gets what came."""
         signed, custom, plain = self.leaf(), self.leaf(), self.leaf()
