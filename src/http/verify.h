@@ -23,7 +23,7 @@ stg_status stg_verifier_new(stg_verifier **v, const char *secret,
                             stg_error *err);
 void stg_verifier_free(stg_verifier *v); /* NULL is none */
 
-/* Whether lines, the request's headers, have a signature of the body that is
+/* Whether lines, STG_PART_LINES of a request, have a signature of the body that is
  * right, and not too old at `now`, seconds since 1970. False: why says why. */
 bool stg_verifier_check(const stg_verifier *v, stg_span lines, stg_span body,
                         uint64_t now, stg_error *why);
