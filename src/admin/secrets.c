@@ -10,9 +10,12 @@
 
 static const char masked[] = "***";
 
-static json_t *signing(const json_t *settings)
+/* Number i of `sign.secrets`, which may be one alone; NULL: there are no more. */
+static json_t *signing_secret(const json_t *settings, size_t i)
 {
-    return json_object_get(json_object_get(settings, "sign"), "secrets");
+    json_t *all = json_object_get(json_object_get(settings, "sign"), "secrets");
+
+    return json_is_array(all) ? json_array_get(all, i) : i == 0 ? all : NULL;
 }
 
 static bool is_masked(const json_t *value)
@@ -27,7 +30,6 @@ void stg_secrets_mask(json_t *settings)
     char *shown = url == NULL ? NULL : stg_url_mask(url);
     const char *name;
     json_t *value;
-    size_t i;
 
     if (url != NULL)
         json_object_set_new(settings, "url", stg_json_text(shown));
@@ -35,25 +37,24 @@ void stg_secrets_mask(json_t *settings)
     json_object_foreach(json_object_get(settings, "headers"), name,
                         value) if (json_is_string(value))
         json_string_set(value, masked);
-    json_array_foreach(signing(settings), i, value) if (json_is_string(value))
-        json_string_set(value, masked);
+    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++)
+        if (json_is_string(value))
+            json_string_set(value, masked);
 }
 
 /* The first `***` of the new list is the first secret of the old one, and so on:
  * so a new secret can be put before the old one, and that be left out later. */
 static void unmask_signing(json_t *settings, const json_t *old)
 {
-    const json_t *was = signing(old);
     json_t *value;
-    size_t i, next = 0;
+    size_t next = 0;
 
-    json_array_foreach(signing(settings), i, value)
-    {
+    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++) {
         const char *secret;
 
         if (!is_masked(value))
             continue;
-        secret = json_string_value(json_array_get(was, next++));
+        secret = json_string_value(signing_secret(old, next++));
         if (secret != NULL)
             json_string_set(value, secret);
     }
@@ -95,7 +96,7 @@ bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
         snprintf(pointer, size, "/url");
     else if (name != NULL)
         snprintf(pointer, size, "/headers/%.60s", name);
-    else if (json_array_size(signing(settings)) > 0)
+    else if (signing_secret(settings, 0) != NULL)
         snprintf(pointer, size, "/sign/secrets");
     else
         return false;
@@ -119,7 +120,6 @@ void stg_secrets_check(const json_t *settings, json_t *errors)
     const char *name;
     const json_t *value;
     char pointer[80];
-    size_t i;
 
     if (url != NULL && strstr(url, masked) != NULL)
         refuse(errors, "/url");
@@ -130,8 +130,7 @@ void stg_secrets_check(const json_t *settings, json_t *errors)
         snprintf(pointer, sizeof pointer, "/headers/%.60s", name);
         refuse(errors, pointer);
     }
-    json_array_foreach(signing(settings), i, value)
-    {
+    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++) {
         if (!is_masked(value))
             continue;
         snprintf(pointer, sizeof pointer, "/sign/secrets/%zu", i);

@@ -183,22 +183,28 @@ static bool read_hex(char *to, stg_span text, size_t *size)
     return text.size % 2 == 0;
 }
 
+static bool read_signature(const stg_sign_layout *l, stg_span text, char *to,
+                           size_t *size)
+{
+    *size = 0;
+    if (l->encoding == STG_SIGN_HEX)
+        return text.size <= (size_t)2 * STG_SIGNATURE_MAX &&
+               read_hex(to, text, size);
+    return text.size <= stg_base64_size(STG_SIGNATURE_MAX) &&
+           stg_base64_read(to, text, size);
+}
+
 /* Whether a signature, without its prefix, is the key's. */
 static bool is_right(const stg_verifier *v, const stg_sign_layout *l,
                      const stg_sign_key *k, stg_span text,
                      const stg_sign_pieces *p)
 {
-    char bytes[STG_SIGNATURE_MAX + 3];
+    char bytes[STG_SIGNATURE_MAX + 3] = {0}; // Base64 is read by threes
     size_t size;
-    bool is_read = text.size <= (size_t)2 * STG_SIGNATURE_MAX;
 
-    if (is_read && l->encoding == STG_SIGN_HEX)
-        is_read = read_hex(bytes, text, &size);
-    else if (is_read)
-        is_read = text.size <= stg_base64_size(STG_SIGNATURE_MAX) &&
-                  stg_base64_read(bytes, text, &size);
-    return is_read && stg_sign_key_verify(k, v->work, p->at, p->count,
-                                          (stg_span){bytes, size});
+    return read_signature(l, text, bytes, &size) &&
+           stg_sign_key_verify(k, v->work, p->at, p->count,
+                               (stg_span){bytes, size});
 }
 
 /* One that is right among those of the key's kind is enough: a sender signs with

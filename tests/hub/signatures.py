@@ -66,7 +66,7 @@ class Signatures(case.Case):
         hub = self.start([{
             "name": "a", "url": leaf.url(),
             "policy": "fixed base=1100ms jitter=none attempts=3",
-            "sign": {"scheme": STANDARD, "secrets": [{"file": "one"}]}}])
+            "sign": {"scheme": STANDARD, "secrets": {"file": "one"}}}])
         hub.post(b'{"test": 2432232314}')
         first, second = leaf.wait(2)
         self.check(first, ONE)
@@ -283,6 +283,17 @@ class ByCall(targets.Targets):
         self.assertNotIn("webhook-id", b.wait(5)[4].headers)
         hub.stop()
         self.assertNotIn(ONE[6:], json.dumps(hub.lines) + str(hub.noise))
+
+    def test_one_secret_may_be_alone(self):
+        b = self.leaf()
+        hub = self.start({"a": self.leaf().url()})
+        body = {**self.body(b), "sign": {"scheme": STANDARD, "secrets": ONE}}
+        made = self.good(201, hub, "POST", body=body).json["settings"]
+        self.assertEqual(made["sign"]["secrets"], "***")
+        self.good(200, hub, "PUT", "/b", body={**made, "rate": "9/s"})
+        hub.post(b"1")
+        self.check(b.wait(1)[0], ONE)
+        hub.stop()
 
     def test_what_is_wrong_is_told_by_its_place(self):
         b = self.leaf()

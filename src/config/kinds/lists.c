@@ -225,7 +225,7 @@ static bool read_secret_file(stg_loading *l, const stg_setting *s,
 
     if (file == NULL) {
         stg_complain(l->c, n->place,
-                     "`%s`: a map; expected `- {file: PATH}` for each secret",
+                     "`%s`: a map; expected `{file: PATH}` for each secret",
                      s->path);
         return false;
     }
@@ -261,31 +261,36 @@ static bool read_secret(stg_loading *l, const stg_setting *s,
 static void load_secrets(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n, void *base)
 {
-    size_t count;
+    size_t count, parts = n->kind == STG_NODE_LIST ? n->count : 1;
     stg_secret_setting *secrets;
 
-    if (n->kind != STG_NODE_LIST) {
+    if (stg_node_is_null(n)) {
         stg_load_refuse_kind(l, s, n);
         return;
     }
     secrets = read_items(l, s, n, sizeof *secrets, read_secret, &count);
-    if (n->count == 0)
+    if (n->kind == STG_NODE_LIST && n->count == 0)
         stg_complain(l->c, n->place,
                      "`%s`: an empty list; expected one at least", s->path);
     // Where one is wrong the others have lost their numbers.
     if (secrets != NULL)
-        stg_kind_put_list(s, base, secrets, count == n->count ? count : 0);
+        stg_kind_put_list(s, base, secrets, count == parts ? count : 0);
+}
+
+static json_t *schema_of_secret(void)
+{
+    return stg_schema_either(stg_schema_scalar(), stg_schema_file());
 }
 
 static json_t *schema_of_secrets(const stg_setting *s)
 {
     (void)s;
-    return stg_schema_list(
-        stg_schema_either(stg_schema_scalar(), stg_schema_file()));
+    return stg_schema_either(schema_of_secret(),
+                             stg_schema_list(schema_of_secret()));
 }
 
 const stg_kind stg_kind_secrets = {
-    .expected = "a list of secrets: `- {file: PATH}`, or `- SECRET`",
+    .expected = "a list of secrets: {file: PATH}, or SECRET",
     .load = load_secrets,
     .texts = 2,
     .schema = schema_of_secrets,
