@@ -52,7 +52,8 @@ static void check_secrets(stg_loading *l, size_t target)
     bool is_default = t->secrets == l->s->defaults.secrets &&
                       t->sign.scheme == l->s->defaults.sign.scheme;
 
-    if (!is_own(l, target, path) && l->defaults[number].line == 0)
+    if (t->secret_count == 0 && !is_own(l, target, path) &&
+        l->defaults[number].line == 0)
         stg_complain(l->c, stg_load_target_place(l, target, "sign.scheme"),
                      "`sign.scheme` without `sign.secrets`; expected both: "
                      "`stagger secret new` makes a secret");

@@ -284,6 +284,27 @@ class ByCall(targets.Targets):
         hub.stop()
         self.assertNotIn(ONE[6:], json.dumps(hub.lines) + str(hub.noise))
 
+    def test_defaults_hold_for_targets_of_calls(self):
+        """Also when a reload has changed them, or was refused."""
+        b = self.leaf()
+
+        def defaults(*secrets):
+            return {"policy": "quick", "sign": {"scheme": STANDARD,
+                                                "secrets": list(secrets)}}
+
+        hub = self.start({}, defaults=defaults(ONE))
+        self.good(201, hub, "POST", body={"name": "b", "url": b.url()})
+        hub.post(b"1")
+        self.check(b.wait(1)[0], ONE)
+        for count, secrets, event in ((2, [TWO, ONE], "reloaded"),
+                                      (3, ["hush!"], "reload-refused")):
+            self.write({"a": self.leaf().url()}, defaults=defaults(*secrets))
+            hub.process.send_signal(signal.SIGHUP)
+            hub.event(event)
+            hub.post(b"x")
+            self.check(b.wait(count)[-1], TWO, ONE)
+        hub.stop()
+
     def test_one_secret_may_be_alone(self):
         b = self.leaf()
         hub = self.start({"a": self.leaf().url()})
