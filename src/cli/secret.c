@@ -32,8 +32,8 @@ static const stg_option options[] = {
      "whsec_ and Base64; github or custom, hexadecimal",
      SCHEME, NULL},
     {"--ed25519",
-     "a pair of keys instead: whsk_ is the hub's, whpk_ the receiver's", ED25519,
-     NULL},
+     "a pair of keys instead: whsk_ is the hub's, whpk_ the receiver's",
+     ED25519, NULL},
     {.flag = NULL},
 };
 
@@ -59,7 +59,7 @@ static const stg_usage usage = {
 enum { EXIT_FAILED = 1 };
 
 typedef struct secret_options {
-    const char *path; /* NULL: none */
+    const char *path;               /* NULL: none */
     bool is_hex, is_pair, is_other; /* is_other: not Standard Webhooks */
 } secret_options;
 
@@ -77,9 +77,10 @@ static int write_file(const char *path, const char *text)
     bool is_written;
 
     if (fd < 0 && errno == EEXIST)
-        return fail(path,
-                    "it is there already, and its secret may be in use; expected "
-                    "the name of a new file");
+        return fail(
+            path,
+            "it is there already, and its secret may be in use; expected "
+            "the name of a new file");
     if (fd < 0)
         return fail(path, strerror(errno));
     is_written = write(fd, text, size) == (ssize_t)size &&

@@ -129,8 +129,7 @@ static const stg_setting table[] = {
  .says = "With `mode: targets`, how many hubs there are. Change it only while "
          "all of them are stopped."},
 {HUB("shard.index", count, shard.index), RANGE(1, 1024), .standard = "1",
- .example = "2", .is_fixed = true,
- .says = "The number of this hub, from 1."},
+ .example = "2", .is_fixed = true, .says = "The number of this hub, from 1."},
 {SECTION(STG_IN_HUB, "listen"),
  .says = "The hub's own HTTP: publishing, the admin API, metrics and health."},
 {HUB("listen.address", address, listen.address), .standard = "127.0.0.1:8080",
@@ -143,8 +142,7 @@ static const stg_setting table[] = {
  .is_secret = true, .flag = "--token-file FILE",
  .says = "File of tokens with their roles, one a line, as `stagger token` makes "
          "it. Without it every process on this machine may do everything."},
-{HUB_LIST("listen.headers", rules, listen.headers.at,
- listen.headers.count),
+{HUB_LIST("listen.headers", rules, listen.headers.at, listen.headers.count),
  .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
              "ce-*, X-*]",
  .example = "[traceparent, X-*, Event-Type]",
@@ -291,8 +289,7 @@ static const stg_setting table[] = {
 {HUB("log.level", word, log.least), .words = stg_log_levels, .standard = "info",
  .example = "warn",
  .says = "Lowest level that is logged; `debug` logs each delivery, too."},
-{SECTION(STG_IN_HUB, "metrics"),
- .says = "What Prometheus reads at /metrics."},
+{SECTION(STG_IN_HUB, "metrics"), .says = "What Prometheus reads at /metrics."},
 {HUB("metrics.targets", count, metrics.targets_max), RANGE(0, 100000),
  .standard = "1000", .example = "50", .is_fixed = true,
  .says = "Targets with metrics of their own; the others are one sum."},
@@ -319,8 +316,7 @@ static const stg_setting table[] = {
 {HUB_LIST("egress.deny", cidrs, egress.deny,
  egress.deny_count), .example = "[10.0.0.0/8, 'fd00::/8']",
  .says = "Networks that are refused."},
-{HUB_LIST("policies", policies, policies,
- policy_count),
+{HUB_LIST("policies", policies, policies, policy_count),
  .example = "{patient: exponential base=1s cap=5m attempts=12 deadline=2h "
             "attempt-timeout=20s}",
  .says = "Policies with names for `policy`: a preset and what it changes, or a "
@@ -331,8 +327,7 @@ static const stg_setting table[] = {
  .says = "Settings of targets that do not have their own: every key of a target "
          "but its `name` and `url`. A target's `headers` and `tags` are added to "
          "these; of a name in both the target's own value is used."},
-{HUB_LIST("targets", targets, targets,
- target_count),
+{HUB_LIST("targets", targets, targets, target_count),
  .is_needed = true, .flag = "-t, --to [NAME=]URL",
  .example = "[{name: shop, url: https://shop.example/in}]",
  .says = "The targets. Every message goes to every target, except for what "
@@ -351,8 +346,7 @@ static const stg_setting table[] = {
  .says = "URL to send to. User and password go into a header, not into the URL."},
 {TARGET("method", method, method), .standard = "POST", .example = "PUT",
  .says = "HTTP method of its requests."},
-{TARGET_LIST("headers", headers, headers,
- header_count),
+{TARGET_LIST("headers", headers, headers, header_count),
  .example = "{X-Source: hub, Authorization: {file: shop.token}}",
  .says = "Headers of its requests. A value may be the content of a file that "
          "nobody else may read (one end of line at its end is left out): use "
@@ -440,8 +434,7 @@ static const stg_setting table[] = {
          "`earliest`, with the first one that the log is sure to keep "
          "(docs/delivery.md). A target that the store knows goes on where it "
          "was."},
-{TARGET_LIST("match", match, match,
- match_count),
+{TARGET_LIST("match", match, match, match_count),
  .example = "{X-Event: [order.paid, order.sent]}",
  .says = "Only messages with all of these headers, each with this value, or with "
          "one of a list, byte by byte. It may name Content-Type and Stagger-Key, "
@@ -474,8 +467,7 @@ static const stg_setting table[] = {
 {SECTION(STG_IN_TARGET, "connections"),
  .says = "Connections are kept open for the next request."},
 {TARGET("connections.idle-max", count, idle_count_max), RANGE(0, 10000),
- .standard = "64", .example = "4",
- .says = "Maximum of idle connections."},
+ .standard = "64", .example = "4", .says = "Maximum of idle connections."},
 {TARGET("connections.idle", time, idle_max), RANGE(STG_MS, STG_DAY),
  .standard = "1m", .example = "15s",
  .says = "How long an idle connection is kept."},
@@ -487,8 +479,7 @@ static const stg_setting table[] = {
  .example = "1MiB",
  .says = "Maximum that is read, so that the connection can be used again."},
 {TARGET("answer.keep", size, excerpt_max), RANGE(0, MIB), .standard = "1KiB",
- .example = "4KiB",
- .says = "Maximum that is kept, for a dead letter."},
+ .example = "4KiB", .says = "Maximum that is kept, for a dead letter."},
 {SECTION(STG_IN_TARGET, "tls"), .says = "For https."},
 {TARGET("tls.ca", file, ca_file), .example = "ca.pem", .flag = "--ca FILE",
  .says = "Certificate authorities to trust, in PEM; without it the system's."},
@@ -505,8 +496,7 @@ static const stg_setting table[] = {
  .example = "false",
  .says = "Whether the target's certificate is checked. Where it is not, "
          "somebody in the network path can pose as the target."},
-{TARGET_LIST("tags", tags, tags,
- tag_count),
+{TARGET_LIST("tags", tags, tags, tag_count),
  .example = "{team: shop, tier: '1'}",
  .says = "Labels of your own, for alerts and for you."},
 /* -- alerts ---------------------------------------------------------------- */
@@ -519,10 +509,8 @@ static const stg_setting table[] = {
  .says = "The same for all targets together."},
 {HUB("alerts.alerts", alerts, alerts.alerts),
  .standard = "[dead-letters, breaker, gone, disabled, store, lag, certificate, retention]",
- .example = "[dead-letters, store]",
- .says = "Which alerts are sent at all."},
-{SECTION(STG_IN_HUB, "alerts.lag"),
- .says = "When a target is far behind."},
+ .example = "[dead-letters, store]", .says = "Which alerts are sent at all."},
+{SECTION(STG_IN_HUB, "alerts.lag"), .says = "When a target is far behind."},
 {HUB("alerts.lag.messages", count, alerts.lag_messages),
  RANGE(0, 1000000000000), .standard = "100000", .example = "5000",
  .says = "Alert when it is this many messages behind; 0: never."},
@@ -571,15 +559,12 @@ static const stg_setting table[] = {
  .says = "For mail smtp://HOST:PORT or smtps://HOST:PORT, for a webhook http(s). "
          "Slack's is a secret: use `url-file`."},
 {RECEIVER("url-file", file, url_file), .is_secret = true,
- .example = "slack.url",
- .says = "File with the URL."},
+ .example = "slack.url", .says = "File with the URL."},
 {RECEIVER("ca", file, ca_file), .example = "ca.pem",
  .says = "Certificate authorities to trust, in PEM; without it the system's."},
 {RECEIVER("timeout", time, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
- .example = "30s",
- .says = "For one attempt to send."},
-{RECEIVER_LIST("headers", receiver_headers, headers,
- header_count),
+ .example = "30s", .says = "For one attempt to send."},
+{RECEIVER_LIST("headers", receiver_headers, headers, header_count),
  .example = "{Authorization: {file: pager.token}}",
  .says = "For a webhook: headers, as of a target."},
 {RECEIVER("starttls", word, starttls), .words = starttls,
@@ -589,24 +574,19 @@ static const stg_setting table[] = {
 {RECEIVER("user", text, user), RANGE(1, 256), .example = "hub@example.org",
  .says = "For mail: user to log in as."},
 {RECEIVER("password-file", file, password_file), .is_secret = true,
- .example = "mail.password",
- .says = "For mail: file with the password."},
+ .example = "mail.password", .says = "For mail: file with the password."},
 {RECEIVER("from", text, from), RANGE(1, 254), .example = "hub@example.org",
  .says = "For mail: the sender."},
-{RECEIVER_LIST("to", texts, to,
- to_count),
+{RECEIVER_LIST("to", texts, to, to_count),
  RANGE(1, 100), .example = "[ops@example.org]",
  .says = "For mail: the recipients, up to 100."},
 {RECEIVER("alerts", alerts, alerts),
  .standard = "[dead-letters, breaker, gone, disabled, store, lag, certificate, retention]",
- .example = "[store]",
- .says = "Only these alerts."},
-{RECEIVER_LIST("targets", texts, targets,
- target_count),
+ .example = "[store]", .says = "Only these alerts."},
+{RECEIVER_LIST("targets", texts, targets, target_count),
  RANGE(1, 10000), .example = "[shop]",
  .says = "Only alerts of these targets."},
-{RECEIVER_LIST("tags", receiver_tags, tags,
- tag_count),
+{RECEIVER_LIST("tags", receiver_tags, tags, tag_count),
  .example = "{team: shop}",
  .says = "Only alerts of targets that have one of these tags."},
 };
@@ -617,9 +597,4 @@ enum { SETTINGS = sizeof table / sizeof *table };
 const stg_setting *stg_setting_at(size_t i)
 {
     return i < SETTINGS ? &table[i] : NULL;
-}
-
-size_t stg_setting_count(void)
-{
-    return SETTINGS;
 }

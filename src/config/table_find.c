@@ -8,6 +8,15 @@ size_t stg_setting_number(const stg_setting *s)
     return (size_t)(s - stg_setting_at(0));
 }
 
+size_t stg_setting_count(void)
+{
+    size_t count = 0;
+
+    while (stg_setting_at(count) != NULL)
+        count++;
+    return count;
+}
+
 const stg_setting *stg_setting_find(stg_setting_in in, const char *path,
                                     size_t size)
 {

@@ -113,9 +113,10 @@ static void check_unused(stg_loading *l, size_t target)
                          custom[i]);
     if (t->sign.scheme == STG_SIGN_NONE && is_own(l, target, "sign.secrets") &&
         !is_own(l, target, "sign.scheme"))
-        stg_complain(l->c, stg_load_target_place(l, target, "sign.secrets"),
-                     "`sign.secrets` without `sign.scheme`; expected both, such "
-                     "as `scheme: standard-webhooks`");
+        stg_complain(
+            l->c, stg_load_target_place(l, target, "sign.secrets"),
+            "`sign.secrets` without `sign.scheme`; expected both, such "
+            "as `scheme: standard-webhooks`");
 }
 
 /* A request would have the header twice. */
@@ -127,10 +128,11 @@ static void check_headers(stg_loading *l, size_t target)
         const char *name = t->headers[i].name;
 
         if (stg_sign_sets(&t->sign, (stg_span){name, strlen(name)}))
-            stg_complain(l->c, stg_load_target_place(l, target, "headers"),
-                         "`headers`: `%.60s` is that of the signature; expected "
-                         "another, or no `sign`",
-                         name);
+            stg_complain(
+                l->c, stg_load_target_place(l, target, "headers"),
+                "`headers`: `%.60s` is that of the signature; expected "
+                "another, or no `sign`",
+                name);
     }
 }
 

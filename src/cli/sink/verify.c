@@ -52,8 +52,8 @@ stg_status stg_sink_verify_with(sink *s, const char *text, stg_error *err)
     else if (is_file)
         status = read_file(text, &secret, &why);
     if (status == STG_OK)
-        status = stg_verifier_new(&s->verifiers[s->verifier_count], secret,
-                                  &why);
+        status =
+            stg_verifier_new(&s->verifiers[s->verifier_count], secret, &why);
     free(secret);
     if (status == STG_OK)
         s->verifier_count++;
