@@ -63,8 +63,8 @@ static const stg_usage usage = {
         "usage: stagger sink [OPTIONS]\n"
         "\n"
         "A test target: it receives HTTP requests and answers them as the options say.\n"
-        "Bodies of any size are read and not kept. Without options every request gets\n"
-        "200.\n"
+        "Bodies of any size are read and not kept, but with --verify until they are\n"
+        "whole. Without options every request gets 200.\n"
         "\n",
     .options = options,
     .tail =
