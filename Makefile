@@ -62,6 +62,7 @@ check-long:
 bench: build
 	@build/release/bench/core
 	@test ! -e build/release/bench/curl || build/release/bench/curl
+	@test ! -e build/release/bench/sign || build/release/bench/sign
 	@build/release/bench/sim build/release/stagger
 
 bench-adapters: build wheel

@@ -122,9 +122,11 @@ add_library(stagger_hub STATIC
     config/settings.c
     config/table.c
     config/table_find.c
+    config/table_target.c
     config/targets.c
     config/validate.c
     config/validate_kafka.c
+    config/validate_sign.c
     config/validate_target.c
     config/yaml.c
     config/yaml_tree.c
@@ -154,9 +156,12 @@ add_library(stagger_hub STATIC
     http/response.c
     http/secure.c
     http/server.c
+    http/sign.c
+    http/sign_key.c
     http/tls.c
     http/trace.c
     http/url.c
+    http/verify.c
     http/wire.c
     hub/attempt.c
     hub/history.c
@@ -363,6 +368,7 @@ set(hub_commands
     cli/plan/targets.c
     cli/remote.c
     cli/send/send.c
+    cli/secret.c
     cli/send/batch.c
     cli/send/endpoint.c
     cli/send/input.c
@@ -374,6 +380,7 @@ set(hub_commands
     cli/sink/seen.c
     cli/sink/server.c
     cli/sink/receipts.c
+    cli/sink/verify.c
     cli/status/status.c
     cli/status/look.c
     cli/status/table.c

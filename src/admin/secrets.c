@@ -1,5 +1,5 @@
-/* Secrets in a target's settings: values of headers and of the URL's query. They are
- * shown as `***`, and what comes back as it was shown stays what it is. So
+/* Secrets in a target's settings: values of headers and of the URL's query, and
+ * those that its requests are signed with. They are shown as `***`, and what comes back as it was shown stays what it is. So
  * an object that was read can be changed and put back. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,20 @@
 #include "http/url.h"
 
 static const char masked[] = "***";
+
+/* Number i of `sign.secrets`, which may be one alone; NULL: there are no more. */
+static json_t *signing_secret(const json_t *settings, size_t i)
+{
+    json_t *all = json_object_get(json_object_get(settings, "sign"), "secrets");
+
+    return json_is_array(all) ? json_array_get(all, i) : i == 0 ? all : NULL;
+}
+
+static bool is_masked(const json_t *value)
+{
+    return json_is_string(value) &&
+           strcmp(json_string_value(value), masked) == 0;
+}
 
 void stg_secrets_mask(json_t *settings)
 {
@@ -23,6 +37,27 @@ void stg_secrets_mask(json_t *settings)
     json_object_foreach(json_object_get(settings, "headers"), name,
                         value) if (json_is_string(value))
         json_string_set(value, masked);
+    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++)
+        if (json_is_string(value))
+            json_string_set(value, masked);
+}
+
+/* The first `***` of the new list is the first secret of the old one, and so on:
+ * so a new secret can be put before the old one, and that be left out later. */
+static void unmask_signing(json_t *settings, const json_t *old)
+{
+    json_t *value;
+    size_t next = 0;
+
+    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++) {
+        const char *secret;
+
+        if (!is_masked(value))
+            continue;
+        secret = json_string_value(signing_secret(old, next++));
+        if (secret != NULL)
+            json_string_set(value, secret);
+    }
 }
 
 void stg_secrets_unmask(json_t *settings, const json_t *old)
@@ -42,10 +77,10 @@ void stg_secrets_unmask(json_t *settings, const json_t *old)
         const char *secret =
             json_string_value(json_object_get(old_headers, name));
 
-        if (json_is_string(value) && secret != NULL &&
-            strcmp(json_string_value(value), masked) == 0)
+        if (secret != NULL && is_masked(value))
             json_string_set(value, secret);
     }
+    unmask_signing(settings, old);
 }
 
 bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
@@ -61,30 +96,44 @@ bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
         snprintf(pointer, size, "/url");
     else if (name != NULL)
         snprintf(pointer, size, "/headers/%.60s", name);
-    return has_any || name != NULL;
+    else if (signing_secret(settings, 0) != NULL)
+        snprintf(pointer, size, "/sign/secrets");
+    else
+        return false;
+    return true;
 }
 
-void stg_secrets_check(const json_t *settings, json_t *errors)
+static void refuse(json_t *errors, const char *pointer)
 {
     static const char words[] =
         "`***` stands for a secret that is there already, and there is none "
         "like this; expected the whole value";
+
+    json_array_append_new(errors,
+                          json_pack("{s:o,s:s}", "pointer",
+                                    stg_json_text(pointer), "detail", words));
+}
+
+void stg_secrets_check(const json_t *settings, json_t *errors)
+{
     const char *url = json_string_value(json_object_get(settings, "url"));
     const char *name;
     const json_t *value;
     char pointer[80];
 
     if (url != NULL && strstr(url, masked) != NULL)
-        json_array_append_new(
-            errors, json_pack("{s:s,s:s}", "pointer", "/url", "detail", words));
+        refuse(errors, "/url");
     json_object_foreach(json_object_get(settings, "headers"), name, value)
     {
-        if (!json_is_string(value) ||
-            strcmp(json_string_value(value), masked) != 0)
+        if (!is_masked(value))
             continue;
         snprintf(pointer, sizeof pointer, "/headers/%.60s", name);
-        json_array_append_new(errors, json_pack("{s:o,s:s}", "pointer",
-                                                stg_json_text(pointer),
-                                                "detail", words));
+        refuse(errors, pointer);
+    }
+    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++) {
+        if (!is_masked(value))
+            continue;
+        snprintf(pointer, sizeof pointer, "/sign/secrets/%zu", i);
+        refuse(errors, pointer);
     }
 }

@@ -19,6 +19,7 @@ int stg_cli_hub(int argc, char **argv);
 int stg_cli_pause(int argc, char **argv);
 int stg_cli_reload(int argc, char **argv);
 int stg_cli_resume(int argc, char **argv);
+int stg_cli_secret(int argc, char **argv);
 int stg_cli_send(int argc, char **argv);
 int stg_cli_sink(int argc, char **argv);
 int stg_cli_status(int argc, char **argv);

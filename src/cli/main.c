@@ -45,6 +45,8 @@ static const struct {
     {"reload", HUB(stg_cli_reload), "make a hub read its settings again"},
     {"resend", HUB(stg_cli_resend), "send one message to a target again"},
     {"resume", HUB(stg_cli_resume), "send to a paused target again"},
+    {"secret", HUB(stg_cli_secret),
+     "make secrets that a hub signs requests with"},
     {"send", HUB(stg_cli_send),
      "publish a file, or each of its lines, to a hub"},
     {"sink", HUB(stg_cli_sink),

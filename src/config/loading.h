@@ -6,6 +6,7 @@
  *     kinds/         values, a file for each family
  *     validate.c        what contradicts, and what is unwise
  *     validate_target.c the same of a target
+ *     validate_sign.c   the same of a target's signatures
  *     validate_kafka.c  the same of Kafka, PostgreSQL and shards
  *     files.c        secrets and certificates */
 #ifndef STAGGER_CONFIG_LOADING_H
@@ -40,6 +41,8 @@ struct stg_settings_inside {
     stg_file_place
         *places; /* of the hub's settings, by number; NULL: no file */
     stg_settings_override_note *overrides; /* in their order */
+    stg_signer **signers;
+    size_t signer_count;
     bool is_complete;
 };
 
@@ -60,6 +63,7 @@ struct stg_loading {
     size_t target_total;     /* that the file has */
     stg_text_table policies; /* names, to s->policies */
     stg_text_table files;    /* certificates that were looked at, by path */
+    bool has_checked_sign;   /* of the defaults */
 };
 
 /* -- load.c, load_map.c --------------------------------------------------- */
@@ -105,6 +109,11 @@ const char *stg_load_text(stg_loading *l, const stg_setting *s,
 stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n);
 
+/* -- kinds/maps.c ---------------------------------------------------------- */
+
+/* PATH of {file: PATH}; NULL: it is another map. */
+const stg_yaml_node *stg_load_file_node(const stg_yaml_node *map);
+
 /* -- files.c --------------------------------------------------------------- */
 
 /* The content of a secret's file, without an end of line at its end; kept.
@@ -132,6 +141,10 @@ void stg_validate_target(stg_loading *l, size_t target);
  * connect to. Names are judged when they are resolved. */
 void stg_validate_egress(stg_loading *l, stg_file_place place, const char *name,
                          const stg_url *url);
+
+/* -- validate_sign.c ------------------------------------------------------- */
+
+void stg_validate_sign(stg_loading *l, size_t target);
 
 /* -- validate_kafka.c ------------------------------------------------------ */
 

@@ -32,6 +32,13 @@ json_t *stg_schema_scalar(void)
     return json_pack("{s[sss]}", "type", "string", "number", "boolean");
 }
 
+json_t *stg_schema_file(void)
+{
+    return json_pack("{ss s{s{ss si}} s[s] sb}", "type", "object", "properties",
+                     "file", "type", "string", "minLength", 1, "required",
+                     "file", "additionalProperties", 0);
+}
+
 json_t *stg_schema_either(json_t *a, json_t *b)
 {
     return json_pack("{s[oo]}", "anyOf", a, b);

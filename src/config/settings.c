@@ -1,6 +1,7 @@
 /* Settings in memory: their texts and lists are in chunks that go with them, so
  * that nothing in them is freed alone. They are complete when every target has a
- * name of its own, a policy and the hub its share of the targets. */
+ * name of its own, a policy, a signer if its requests are signed, and the hub its
+ * share of the targets. */
 #include "config/settings.h"
 
 #include <stdio.h>
@@ -74,6 +75,9 @@ void stg_settings_free(stg_settings *s)
         next = c->next;
         free(c);
     }
+    for (size_t i = 0; i < s->inside->signer_count; i++)
+        stg_signer_free(s->inside->signers[i]);
+    free(s->inside->signers);
     stg_text_table_free(&s->inside->compiled);
     free(s->inside->policies);
     free(s->inside->places);
@@ -338,6 +342,63 @@ static stg_status give_policy(stg_settings *s, stg_target_settings *t,
     return status;
 }
 
+/* -- signatures ------------------------------------------------------------ */
+
+static bool has_sign_of(const stg_target_settings *t,
+                        const stg_target_settings *other)
+{
+    return t->secrets == other->secrets &&
+           t->secret_count == other->secret_count &&
+           stg_sign_same(&t->sign, &other->sign);
+}
+
+/* It goes with the settings. */
+static stg_status make_signer(stg_settings *s, stg_target_settings *t,
+                              stg_error *err)
+{
+    struct stg_settings_inside *in = s->inside;
+    size_t count = t->secret_count, most = stg_sign_secrets_max(t->sign.scheme);
+    const char **secrets = calloc(count + 1, sizeof *secrets);
+    stg_signer *signer = NULL,
+               **grown = realloc(in->signers,
+                                 (in->signer_count + 1) * sizeof(stg_signer *));
+    stg_status status = stg_sign_check(&t->sign, err);
+
+    if (grown != NULL)
+        in->signers = grown;
+    if (secrets == NULL || grown == NULL)
+        status = refuse_memory(err);
+    else if (status == STG_OK && (count == 0 || count > most))
+        status = stg_hub_refuse(err, STG_INVALID,
+                                "%zu secrets to sign with; expected 1 to %zu",
+                                count, most);
+    for (size_t i = 0; secrets != NULL && i < count; i++)
+        secrets[i] = t->secrets[i].value;
+    if (status == STG_OK)
+        status = stg_signer_new(&signer, &t->sign, secrets, count, err);
+    free(secrets);
+    if (status == STG_OK)
+        in->signers[in->signer_count++] = signer;
+    t->signer = signer;
+    return status;
+}
+
+/* Targets that sign as the defaults do share one signer. */
+static stg_status give_signer(stg_settings *s, stg_target_settings *t,
+                              stg_error *err)
+{
+    bool is_default = has_sign_of(t, &s->defaults);
+    stg_status status = STG_OK;
+
+    t->signer = is_default ? s->defaults.signer : NULL;
+    if (t->sign.scheme == STG_SIGN_NONE || t->signer != NULL)
+        return STG_OK;
+    status = make_signer(s, t, err);
+    if (is_default)
+        s->defaults.signer = t->signer;
+    return status;
+}
+
 /* -- where they are -------------------------------------------------------- */
 
 stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
@@ -444,6 +505,8 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
             status = check_url(s, t->url, &why);
         if (status == STG_OK)
             status = give_policy(s, t, &why);
+        if (status == STG_OK)
+            status = give_signer(s, t, &why);
         if (status != STG_OK)
             number_error(err, i, t, status, &why);
     }

@@ -24,6 +24,7 @@
 #include "host/log.h"
 #include "http/client.h"
 #include "http/egress.h"
+#include "http/sign.h"
 #include "http/trace.h"
 #include "store/dead_options.h"
 
@@ -48,6 +49,12 @@ typedef struct stg_header_setting {
     const char *value;
     const char *file; /* where the value came from; NULL: from the settings */
 } stg_header_setting;
+
+/* A secret that requests are signed with; it is never shown. */
+typedef struct stg_secret_setting {
+    const char *value;
+    const char *file; /* where it came from; NULL: from the settings */
+} stg_secret_setting;
 
 /* A property of librdkafka. The value is a secret if it came from a file. */
 typedef struct stg_property_setting {
@@ -90,6 +97,11 @@ typedef struct stg_target_settings {
     const char *method;
     const stg_header_setting *headers;
     size_t header_count;
+    stg_sign_options sign;
+    const stg_secret_setting *secrets; /* of `sign` */
+    size_t secret_count;
+    const stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
+                                 requests are not signed */
 
     /* -- the lane */
     const char *policy_text;  /* a name of `policies`, a preset or a text; NULL:

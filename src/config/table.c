@@ -9,6 +9,7 @@
 #include "config/table.h"
 
 #include "config/kinds/kinds.h"
+#include "config/table_rows.h"
 
 static const char *const fulls[] = {"shed", "refuse", NULL};
 static const char *const empties[] = {"wait", "give-up", NULL};
@@ -16,9 +17,6 @@ static const char *const nulls[] = {"skip", "send", NULL};
 static const char *const losses[] = {"drop", "dead-letter", NULL};
 static const char *const expireds[] = {"continue", "stop", NULL};
 static const char *const shards[] = {"partitions", "targets", NULL};
-static const char *const orders[] = {"none", "key", "strict", NULL};
-static const char *const replays[] = {"off", "on-recovery", NULL};
-static const char *const starts[] = {"latest", "earliest", NULL};
 static const char *const formats[] = {"logfmt", "json", NULL};
 static const char *const resolvers[] = {"dns", "system", NULL};
 static const char *const traces[] = {"begin", "pass", "off", NULL};
@@ -26,37 +24,8 @@ static const char *const client_auths[] = {"required", "optional", NULL};
 static const char *const types[] = {"slack", "mail", "webhook", NULL};
 static const char *const starttls[] = {"required", "optional", "none", NULL};
 
-#define KIB UINT64_C(1024)
-#define MIB (KIB * KIB)
-#define GIB (MIB * KIB)
-#define TIB (GIB * KIB)
-
-/* `field` may be inside of another: store.path. A list has its place and that
- * of its count. */
-#define ROW(where, type, name, what, field)                         \
-    .path = (name), .in = STG_IN_##where, .kind = &stg_kind_##what, \
-    .at = offsetof(type, field),                                    \
-    .size = (uint16_t)sizeof(((type *)NULL)->field)
-#define LIST(where, type, name, what, field, count)                 \
-    .path = (name), .in = STG_IN_##where, .kind = &stg_kind_##what, \
-    .at = offsetof(type, field), .count_at = offsetof(type, count)
-#define HUB(name, what, field) ROW(HUB, stg_settings, name, what, field)
-#define TARGET(name, what, field) \
-    ROW(TARGET, stg_target_settings, name, what, field)
-#define RECEIVER(name, what, field) \
-    ROW(RECEIVER, stg_alert_receiver_options, name, what, field)
-#define HUB_LIST(name, what, field, count) \
-    LIST(HUB, stg_settings, name, what, field, count)
-#define TARGET_LIST(name, what, field, count) \
-    LIST(TARGET, stg_target_settings, name, what, field, count)
-#define RECEIVER_LIST(name, what, field, count) \
-    LIST(RECEIVER, stg_alert_receiver_options, name, what, field, count)
-#define SECTION(where, name) \
-    .path = (name), .in = (where), .kind = &stg_kind_section
-#define RANGE(a, b) .least = (a), .most = (b)
-
 /* clang-format off */
-static const stg_setting table[] = {
+static const stg_setting hub_rows[] = {
 /* -- what comes in --------------------------------------------------------- */
 {HUB("source", source, source), .standard = "queue",
  .example = "kafka://k1:9092,k2:9092/orders?group=hub", .is_fixed = true,
@@ -125,8 +94,7 @@ static const stg_setting table[] = {
  .says = "With `mode: targets`, how many hubs there are. Change it only while "
          "all of them are stopped."},
 {HUB("shard.index", count, shard.index), RANGE(1, 1024), .standard = "1",
- .example = "2", .is_fixed = true,
- .says = "The number of this hub, from 1."},
+ .example = "2", .is_fixed = true, .says = "The number of this hub, from 1."},
 {SECTION(STG_IN_HUB, "listen"),
  .says = "The hub's own HTTP: publishing, the admin API, metrics and health."},
 {HUB("listen.address", address, listen.address), .standard = "127.0.0.1:8080",
@@ -145,8 +113,7 @@ static const stg_setting table[] = {
  .is_secret = true, .flag = "--token-file FILE",
  .says = "File of tokens with their roles, one a line, as `stagger token` makes "
          "it. Without it every process on this machine may do everything."},
-{HUB_LIST("listen.headers", rules, listen.headers.at,
- listen.headers.count),
+{HUB_LIST("listen.headers", rules, listen.headers.at, listen.headers.count),
  .standard = "[traceparent, tracestate, Content-Encoding, Content-Language, "
              "ce-*, X-*]",
  .example = "[traceparent, X-*, Event-Type]",
@@ -301,8 +268,7 @@ static const stg_setting table[] = {
 {HUB("log.level", word, log.least), .words = stg_log_levels, .standard = "info",
  .example = "warn",
  .says = "Lowest level that is logged; `debug` logs each delivery, too."},
-{SECTION(STG_IN_HUB, "metrics"),
- .says = "What Prometheus reads at /metrics."},
+{SECTION(STG_IN_HUB, "metrics"), .says = "What Prometheus reads at /metrics."},
 {HUB("metrics.targets", count, metrics.targets_max), RANGE(0, 100000),
  .standard = "1000", .example = "50", .is_fixed = true,
  .says = "Targets with metrics of their own; the others are one sum."},
@@ -329,8 +295,7 @@ static const stg_setting table[] = {
 {HUB_LIST("egress.deny", cidrs, egress.deny,
  egress.deny_count), .example = "[10.0.0.0/8, 'fd00::/8']",
  .says = "Networks that are refused."},
-{HUB_LIST("policies", policies, policies,
- policy_count),
+{HUB_LIST("policies", policies, policies, policy_count),
  .example = "{patient: exponential base=1s cap=5m attempts=12 deadline=2h "
             "attempt-timeout=20s}",
  .says = "Policies with names for `policy`: a preset and what it changes, or a "
@@ -341,8 +306,7 @@ static const stg_setting table[] = {
  .says = "Settings of targets that do not have their own: every key of a target "
          "but its `name` and `url`. A target's `headers` and `tags` are added to "
          "these; of a name in both the target's own value is used."},
-{HUB_LIST("targets", targets, targets,
- target_count),
+{HUB_LIST("targets", targets, targets, target_count),
  .is_needed = true, .flag = "-t, --to [NAME=]URL",
  .example = "[{name: shop, url: https://shop.example/in}]",
  .says = "The targets. Every message goes to every target, except for what "
@@ -355,141 +319,9 @@ static const stg_setting table[] = {
               "runs, by stagger targets add."},
 {SECTION(STG_IN_HUB, "alerts"),
  .says = "Which alerts are sent, to whom, and how often."},
-/* -- a target -------------------------------------------------------------- */
-{TARGET("name", name, name), .is_own = true, .example = "shop",
- .says = "Name of the target, by which it keeps its lane when the URL changes: 1 "
-         "to 64 of A-Z a-z 0-9 . _ -. Without one it is made of the URL: "
-         "host-port, then a hash of path and query, so that another query is another "
-         "target."},
-{TARGET("url", url, url), .is_own = true, .is_needed = true,
- .example = "https://shop.example/in",
- .says = "URL to send to. User and password go into a header, not into the URL."},
-{TARGET("method", method, method), .standard = "POST", .example = "PUT",
- .says = "HTTP method of its requests."},
-{TARGET_LIST("headers", headers, headers,
- header_count),
- .example = "{X-Source: hub, Authorization: {file: shop.token}}",
- .says = "Headers of its requests. A value may be the content of a file that "
-         "nobody else may read (one end of line at its end is left out): use "
-         "that for secrets. Headers that the hub sets itself are refused. "
-         "Without User-Agent it is `stagger/VERSION`."},
-{TARGET("policy", policy, policy_text), .example = "patient",
- .flag = "-p, --policy P",
- .says = "What to do about failures: a name of `policies`, a preset, or a text. "
-         "Without one `broadcast`, and `broadcast-wide` from 50 targets on."},
-{TARGET("in-flight", count, in_flight_max), RANGE(1, 10000), .standard = "64",
- .example = "8", .flag = "--in-flight N",
- .says = "Maximum of requests in flight, to one target. The hub begins with one, "
-         "and finds out how many the target can take."},
-{TARGET("rate", rate, rate), RANGE(1, 1000000000), .example = "100/s",
- .flag = "--rate N/s",
- .says = "Maximum of requests a second, to one target. Without it, `rate=` of "
-         "its policy."},
-{TARGET("burst", count, burst), RANGE(1, 1000000), .example = "20",
- .says = "With a rate: requests that may be sent at once after a pause. Without "
-         "it, a tenth of a second's."},
-{TARGET("order", word, order), .words = orders, .standard = "none",
- .example = "key", .flag = "--order WHAT",
- .says = "`key`: a message is sent when the one before it with the same "
-         "Stagger-Key has ended; `strict`: when the one before it has ended, whatever "
-         "its key."},
-{TARGET("parked-max", count, parked_max), RANGE(1, 1000000), .standard = "10000",
- .example = "100000",
- .says = "Maximum of parked deliveries, which were tried and wait for their next "
-         "attempt; at this number no new message is tried."},
-{TARGET("shed-after", time, shed_after), RANGE(0, 365 * STG_DAY), .none = "none",
- .standard = "10m", .example = "1h", .flag = "--shed-after D",
- .says = "How long the circuit breaker of a target may be open before its "
-         "messages are given up, in a bulk dead letter; `none`: for ever. It has "
-         "no effect if the policy has no breaker."},
-{TARGET("replay", word, replay), .words = replays, .standard = "off",
- .example = "on-recovery",
- .says = "`on-recovery`: after an outage, dead letters of the target that never "
-         "reached it (no connection, or given up untried) are sent again by "
-         "themselves, once, when its circuit closes (docs/delivery.md)."},
-{TARGET("disable-after", time, disable_after), RANGE(STG_MIN, 365 * STG_DAY),
- .none = "none", .standard = "none", .example = "5d",
- .says = "A target whose attempts have all failed for so long, ten or more, is "
-         "paused, with the alert `disabled`, until a call resumes it; `none`: "
-         "never."},
-{TARGET("paused", flag, is_paused), .standard = "false", .example = "true",
- .says = "The hub sends nothing to it; its messages wait, up to "
-         "`store.retention`."},
-{TARGET("start", word, start), .words = starts, .standard = "latest",
- .example = "earliest",
- .says = "Where a new target begins: `latest`, with the next message, or "
-         "`earliest`, with the first one that the log is sure to keep "
-         "(docs/delivery.md). A target that the store knows goes on where it "
-         "was."},
-{TARGET_LIST("match", match, match,
- match_count),
- .example = "{X-Event: [order.paid, order.sent]}",
- .says = "Only messages with all of these headers, each with this value, or with "
-         "one of a list, byte by byte. It may name Content-Type and Stagger-Key, "
-         "and headers that `listen.headers` keeps, or with Kafka "
-         "`kafka.headers`."},
-{TARGET_LIST("topics", topics, topics.at, topics.count), RANGE(1, 1000),
- .example = "[orders]",
- .says = "With Kafka: only messages of these topics: names, or patterns that "
-         "begin with ^, as in `kafka.topics`."},
-{SECTION(STG_IN_TARGET, "timeouts"),
- .says = "How long the five parts of an attempt, and all of it, may take: 1ms "
-         "to 1d, or `none`. docs/delivery.md has the fault of each."},
-{TARGET("timeouts.resolve", time, resolve_timeout), RANGE(STG_MS, STG_DAY),
- .none = "none", .standard = "5s", .example = "1s",
- .says = "To resolve the name."},
-{TARGET("timeouts.connect", time, connect_timeout), RANGE(STG_MS, STG_DAY),
- .none = "none", .standard = "5s", .example = "500ms", .says = "To connect."},
-{TARGET("timeouts.tls", time, tls_timeout), RANGE(STG_MS, STG_DAY),
- .none = "none", .standard = "10s", .example = "3s",
- .says = "For the TLS handshake."},
-{TARGET("timeouts.write", time, write_timeout), RANGE(STG_MS, STG_DAY),
- .none = "none", .standard = "none", .example = "30s",
- .says = "To send the request."},
-{TARGET("timeouts.first-byte", time, first_byte_timeout),
- RANGE(STG_MS, STG_DAY), .none = "none", .standard = "none", .example = "5s",
- .says = "From the end of the request to the first byte of the answer."},
-{TARGET("timeouts.attempt", time, attempt_timeout), RANGE(STG_MS, STG_DAY),
- .none = "none", .example = "20s",
- .says = "For all of an attempt, instead of the policy's `attempt-timeout=`."},
-{SECTION(STG_IN_TARGET, "connections"),
- .says = "Connections are kept open for the next request."},
-{TARGET("connections.idle-max", count, idle_count_max), RANGE(0, 10000),
- .standard = "64", .example = "4",
- .says = "Maximum of idle connections."},
-{TARGET("connections.idle", time, idle_max), RANGE(STG_MS, STG_DAY),
- .standard = "1m", .example = "15s",
- .says = "How long an idle connection is kept."},
-{TARGET("connections.age", time, age_max), RANGE(STG_MS, STG_DAY),
- .standard = "10m", .example = "2m",
- .says = "Maximum age of a connection; then the name is resolved again."},
-{SECTION(STG_IN_TARGET, "answer"), .says = "What is read of an answer's body."},
-{TARGET("answer.read", size, answer_max), RANGE(0, GIB), .standard = "64KiB",
- .example = "1MiB",
- .says = "Maximum that is read, so that the connection can be used again."},
-{TARGET("answer.keep", size, excerpt_max), RANGE(0, MIB), .standard = "1KiB",
- .example = "4KiB",
- .says = "Maximum that is kept, for a dead letter."},
-{SECTION(STG_IN_TARGET, "tls"), .says = "For https."},
-{TARGET("tls.ca", file, ca_file), .example = "ca.pem", .flag = "--ca FILE",
- .says = "Certificate authorities to trust, in PEM; without it the system's."},
-{TARGET("tls.certificate", file, certificate_file), .example = "client.pem",
- .says = "The hub's own certificate, for targets that ask for one; in PEM, with "
-         "its chain."},
-{TARGET("tls.key", file, key_file), .example = "client.key", .is_secret = true,
- .says = "The key of that certificate."},
-{TARGET("tls.server-name", text, server_name), RANGE(1, 253),
- .example = "shop.internal",
- .says = "Name to ask for (SNI), which the target's certificate must have; "
-         "without it the URL's host."},
-{TARGET("tls.verify", flag_not, is_unverified), .standard = "true",
- .example = "false",
- .says = "Whether the target's certificate is checked. Where it is not, "
-         "somebody in the network path can pose as the target."},
-{TARGET_LIST("tags", tags, tags,
- tag_count),
- .example = "{team: shop, tier: '1'}",
- .says = "Labels of your own, for alerts and for you."},
+};
+
+static const stg_setting alert_rows[] = {
 /* -- alerts ---------------------------------------------------------------- */
 {HUB("alerts.threshold", threshold, alerts.threshold),
  .standard = "10 failures in 5m", .example = "1 failure in 10s",
@@ -500,10 +332,8 @@ static const stg_setting table[] = {
  .says = "The same for all targets together."},
 {HUB("alerts.alerts", alerts, alerts.alerts),
  .standard = "[dead-letters, breaker, gone, disabled, store, lag, certificate, retention]",
- .example = "[dead-letters, store]",
- .says = "Which alerts are sent at all."},
-{SECTION(STG_IN_HUB, "alerts.lag"),
- .says = "When a target is far behind."},
+ .example = "[dead-letters, store]", .says = "Which alerts are sent at all."},
+{SECTION(STG_IN_HUB, "alerts.lag"), .says = "When a target is far behind."},
 {HUB("alerts.lag.messages", count, alerts.lag_messages),
  RANGE(0, 1000000000000), .standard = "100000", .example = "5000",
  .says = "Alert when it is this many messages behind; 0: never."},
@@ -552,15 +382,12 @@ static const stg_setting table[] = {
  .says = "For mail smtp://HOST:PORT or smtps://HOST:PORT, for a webhook http(s). "
          "Slack's is a secret: use `url-file`."},
 {RECEIVER("url-file", file, url_file), .is_secret = true,
- .example = "slack.url",
- .says = "File with the URL."},
+ .example = "slack.url", .says = "File with the URL."},
 {RECEIVER("ca", file, ca_file), .example = "ca.pem",
  .says = "Certificate authorities to trust, in PEM; without it the system's."},
 {RECEIVER("timeout", time, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
- .example = "30s",
- .says = "For one attempt to send."},
-{RECEIVER_LIST("headers", receiver_headers, headers,
- header_count),
+ .example = "30s", .says = "For one attempt to send."},
+{RECEIVER_LIST("headers", receiver_headers, headers, header_count),
  .example = "{Authorization: {file: pager.token}}",
  .says = "For a webhook: headers, as of a target."},
 {RECEIVER("starttls", word, starttls), .words = starttls,
@@ -570,37 +397,60 @@ static const stg_setting table[] = {
 {RECEIVER("user", text, user), RANGE(1, 256), .example = "hub@example.org",
  .says = "For mail: user to log in as."},
 {RECEIVER("password-file", file, password_file), .is_secret = true,
- .example = "mail.password",
- .says = "For mail: file with the password."},
+ .example = "mail.password", .says = "For mail: file with the password."},
 {RECEIVER("from", text, from), RANGE(1, 254), .example = "hub@example.org",
  .says = "For mail: the sender."},
-{RECEIVER_LIST("to", texts, to,
- to_count),
+{RECEIVER_LIST("to", texts, to, to_count),
  RANGE(1, 100), .example = "[ops@example.org]",
  .says = "For mail: the recipients, up to 100."},
 {RECEIVER("alerts", alerts, alerts),
  .standard = "[dead-letters, breaker, gone, disabled, store, lag, certificate, retention]",
- .example = "[store]",
- .says = "Only these alerts."},
-{RECEIVER_LIST("targets", texts, targets,
- target_count),
+ .example = "[store]", .says = "Only these alerts."},
+{RECEIVER_LIST("targets", texts, targets, target_count),
  RANGE(1, 10000), .example = "[shop]",
  .says = "Only alerts of these targets."},
-{RECEIVER_LIST("tags", receiver_tags, tags,
- tag_count),
+{RECEIVER_LIST("tags", receiver_tags, tags, tag_count),
  .example = "{team: shop}",
  .says = "Only alerts of targets that have one of these tags."},
 };
 /* clang-format on */
 
-enum { SETTINGS = sizeof table / sizeof *table };
+enum {
+    HUBS = sizeof hub_rows / sizeof *hub_rows,
+    ALERTS = sizeof alert_rows / sizeof *alert_rows,
+};
 
 const stg_setting *stg_setting_at(size_t i)
 {
-    return i < SETTINGS ? &table[i] : NULL;
+    const stg_setting_rows targets = stg_setting_target_rows();
+
+    if (i < HUBS)
+        return &hub_rows[i];
+    i -= HUBS;
+    if (i < targets.count)
+        return &targets.rows[i];
+    i -= targets.count;
+    return i < ALERTS ? &alert_rows[i] : NULL;
 }
 
-size_t stg_setting_count(void)
+/* Whether s is one of these; *number: its number among them. */
+static bool is_in(const stg_setting *s, const stg_setting *rows, size_t count,
+                  size_t *number)
 {
-    return SETTINGS;
+    // As numbers, for rows may be of another array; what is before wraps around.
+    *number = (size_t)((uintptr_t)s - (uintptr_t)rows) / sizeof *rows;
+    return *number < count;
+}
+
+size_t stg_setting_number(const stg_setting *s)
+{
+    const stg_setting_rows targets = stg_setting_target_rows();
+    size_t number;
+
+    if (is_in(s, hub_rows, HUBS, &number))
+        return number;
+    if (is_in(s, targets.rows, targets.count, &number))
+        return HUBS + number;
+    return is_in(s, alert_rows, ALERTS, &number) ? HUBS + targets.count + number
+                                                 : stg_setting_count();
 }

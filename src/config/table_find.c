@@ -3,9 +3,13 @@
 
 #include "config/table.h"
 
-size_t stg_setting_number(const stg_setting *s)
+size_t stg_setting_count(void)
 {
-    return (size_t)(s - stg_setting_at(0));
+    size_t count = 0;
+
+    while (stg_setting_at(count) != NULL)
+        count++;
+    return count;
 }
 
 const stg_setting *stg_setting_find(stg_setting_in in, const char *path,

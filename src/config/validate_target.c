@@ -410,6 +410,7 @@ void stg_validate_target(stg_loading *l, size_t target)
     check_shed(l, target);
     check_method(l, target);
     check_timeouts(l, target);
+    stg_validate_sign(l, target);
     stg_validate_topics(l, target);
     stg_load_check_tls(l, target);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/digits.h"
+#include "host/wall.h"
 #include "http/header.h"
 #include "hub/hub_internal.h"
 
@@ -105,6 +106,8 @@ static bool is_targets(const stg_target *t, stg_span name)
 {
     const stg_target_settings *s = t->settings;
 
+    if (s->signer != NULL && stg_signer_sets(s->signer, name))
+        return true;
     for (size_t i = 0; i < s->header_count; i++)
         if (stg_header_matches(s->headers[i].name, name))
             return true;
@@ -112,7 +115,7 @@ static bool is_targets(const stg_target *t, stg_span name)
 }
 
 /* Drops the lines between from and to that the target's settings say
- * otherwise. Returns the new end. */
+ * otherwise, and those that its signature has. Returns the new end. */
 static char *drop_targets(const stg_target *t, char *from, char *to)
 {
     stg_span lines = {from, (size_t)(to - from)}, line;
@@ -150,9 +153,19 @@ static char *put_given(char *to, const stg_parcel *p)
     return to;
 }
 
+/* Signed for each attempt, with its time. NULL: no memory. */
+static char *put_signature(char *to, const stg_signer *s, stg_span id,
+                           stg_span body)
+{
+    return s == NULL ? to
+                     : stg_signer_put(s, to, id, stg_wall_now() / STG_S, body);
+}
+
+/* NULL: no memory. */
 static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
                          stg_span id, const stg_parcel *p)
 {
+    const stg_target_settings *s = a->target->settings;
     char *kept;
 
     to = put(PUT(to, "Idempotency-Key: "), id.at, id.size);
@@ -162,9 +175,11 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
     if (a->number_max != STG_UNLIMITED)
         to = stg_digits_put(PUT(to, "\r\nStagger-Attempts-Max: "),
                             a->number_max);
-    kept = put_given(PUT(to, "\r\n"), p);
+    kept = put_signature(put_given(PUT(to, "\r\n"), p), s->signer, id, p->body);
+    if (kept == NULL)
+        return NULL;
     to = put_kept(kept, all, a, id, p);
-    return a->target->settings->header_count > 0
+    return s->header_count > 0 || s->signer != NULL
                ? drop_targets(a->target, kept, to)
                : to;
 }
@@ -175,18 +190,23 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
 static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
                          stg_span *headers, char **more)
 {
-    char text[STG_MESSAGE_ID_MAX] STG_UNINITIALIZED, *to = all->headers;
+    char text[STG_MESSAGE_ID_MAX] STG_UNINITIALIZED, *to = all->headers, *end;
+    const stg_signer *signer = a->target->settings->signer;
     stg_span id = id_of(all, a, text);
     size_t room = OWN_MAX + OWN_IDS * id.size + p->key.size +
                   p->content_type.size + p->headers.size;
 
     *more = NULL;
+    if (signer != NULL)
+        room += stg_signer_room(signer, id.size);
     if (room > sizeof all->headers)
         to = *more = malloc(room);
     if (to == NULL)
         return false;
-    headers->at = to;
-    headers->size = (size_t)(put_headers(to, all, a, id, p) - to);
+    end = put_headers(to, all, a, id, p);
+    if (end == NULL)
+        return false;
+    *headers = (stg_span){to, (size_t)(end - to)};
     assert(headers->size <= room);
     return true;
 }

@@ -29,7 +29,8 @@ targets: [{{name: a, url: "{url}/in"}}]
 # Pages in words, not in a list. A number that is not a code is not among them.
 IN_WORDS = {"send": {"0", "1", "2", "128+N"}, "sim": {"0", "1", "2", "130"},
             "sink": {"0", "1", "2"}, "store": {"0", "1", "2"},
-            "token": {"0", "1", "2"}, "stagger": {"0", "2"}}
+            "secret": {"0", "1", "2"}, "token": {"0", "1", "2"},
+            "stagger": {"0", "2"}}
 # Provoked where more is looked at than the code: demo.py, sim_advise.py, send.py;
 # hub.py, ingress.py and alerts.py of tests/hub. Nothing provokes a demo that goes
 # wrong.
@@ -218,6 +219,11 @@ class ExitCodes(unittest.TestCase):
         self.check("token", 1, "new", self.folder / "no/tokens", "--role",
                    "publish")
         self.check("token", 2, "new", path, "--role", "king")
+
+    def test_secret(self):
+        self.check("secret", 0, "new", self.folder / "secret")
+        self.check("secret", 1, "new", self.folder / "no/secret")
+        self.check("secret", 2, "new", "--scheme", "king")
 
     def test_send(self):
         with socket.create_server(("127.0.0.1", 0)) as mute:

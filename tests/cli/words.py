@@ -16,7 +16,8 @@ STAGGER = os.environ["STAGGER"]
 CORE = pathlib.Path(os.environ["STAGGER_SOURCE"], "src", "core")
 PATIENCE = 60
 COMMANDS = ["alert", "check", "dead", "demo", "hub", "send", "pause", "plan",
-            "reload", "resend", "resume", "run", "sim advise", "sim contention",
+            "reload", "resend", "resume", "run", "secret", "sim advise",
+            "sim contention",
             "sim overload", "sink", "status", "store", "targets", "token"]
 LONG = 10000
 # C0, C1 as UTF-8 and as bytes, bidirectional, invisible, no UTF-8.
@@ -87,7 +88,7 @@ class Suggest(unittest.TestCase):
                   ("list", "show", "export", "replay", "drop")]
         words += [["store", each] for each in ("backup", "restore", "verify")]
         words += [["targets", "list"], ["targets", "forget"],
-                  ["token", "new"], ["alert", "test"], ["sim", "advise"]]
+                  ["secret", "new"], ["token", "new"], ["alert", "test"], ["sim", "advise"]]
         for *before, last in words:
             for wrong in slips(last):
                 with self.subTest(words=(*before, wrong)):

@@ -502,3 +502,49 @@ TEST(settings, take_secrets_that_a_group_of_the_process_may_read)
         CHECK_INT(stg_file_is_private(&s), cases[i].is_private);
     }
 }
+
+/* -- signatures ------------------------------------------------------------ */
+
+TEST(settings, share_the_signer_of_the_defaults)
+{
+    static const stg_secret_setting secret = {.value =
+                                                  "24 bytes are just enough"};
+    stg_settings *s = stg_settings_new();
+    const stg_target_settings *t;
+
+    s->defaults.sign.scheme = STG_SIGN_GITHUB;
+    s->defaults.secrets = &secret;
+    s->defaults.secret_count = 1;
+    stg_settings_add_target(s)->url = "http://a.example/";
+    stg_settings_add_target(s)->url = "http://b.example/";
+    stg_settings_add_target(s)->url = "http://c.example/";
+    s->targets[1].sign.scheme = STG_SIGN_STRIPE;
+    s->targets[2].sign.scheme = STG_SIGN_NONE;
+    CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
+    t = s->targets;
+    CHECK(t[0].signer != NULL && t[0].signer == s->defaults.signer);
+    CHECK(t[1].signer != NULL && t[1].signer != t[0].signer);
+    CHECK(t[2].signer == NULL);
+    stg_settings_free(s);
+}
+
+TEST(settings, refuse_signatures_without_a_secret)
+{
+    stg_settings *s = stg_settings_new();
+    stg_target_settings *t = stg_settings_add_target(s);
+    static const stg_secret_setting secret = {.value = "short"};
+    stg_error err;
+
+    t->url = "http://a.example/";
+    t->sign.scheme = STG_SIGN_GITHUB;
+    CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
+    CHECK(strstr(err.text, "0 secrets to sign with; expected 1 to 1") != NULL);
+    t->secrets = &secret;
+    t->secret_count = 1;
+    CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
+    CHECK(strstr(err.text, "the secret has 5 bytes") != NULL);
+    t->sign.scheme = STG_SIGN_CUSTOM;
+    CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
+    CHECK(strstr(err.text, "the custom scheme needs one") != NULL);
+    stg_settings_free(s);
+}

@@ -662,6 +662,3 @@ class Many(Targets):
 
 if __name__ == "__main__":
     case.main()
-
-
-case.main()

@@ -26,6 +26,7 @@ typedef struct caller {
     stg_deadline wait; /* for the answer */
     const sink_reply *reply;
     EVP_MD_CTX *digest; /* of the body, where there is a log; or NULL */
+    stg_text body;      /* where it is verified */
 } caller;
 
 static caller *caller_of(stg_inbound *in)
@@ -122,6 +123,24 @@ static void log_receipt(sink *s, const caller *c, sink_receipt r,
         uv_stop(s->http.loop);
 }
 
+/* A request whose signature does not hold counts, but is no attempt. */
+static void refuse_signature(sink *s, caller *c, const char *why)
+{
+    static const sink_reply reply = {.deed = SINK_ANSWER, .status = 401};
+    sink_receipt r = {.path = path_of(&c->in.request)};
+    char text[STG_PROBLEM_TEXT_MAX];
+    stg_problem p;
+
+    read_names(&c->in.request, &r.id, &r.key);
+    stg_sink_tally_add(&s->tally, &reply);
+    s->tally.bytes += c->in.body_size;
+    if (stg_sink_log_is_open(&s->log))
+        log_receipt(s, c, r, &reply);
+    (void)stg_problem_set(&p, reply.status, 0, "%s", why);
+    stg_inbound_answer(&c->in, reply.status, "application/problem+json", NULL,
+                       text, stg_problem_print(&p, text), false);
+}
+
 /* Counts the request, and finds what it gets. */
 static const sink_reply *receive(sink *s, const caller *c)
 {
@@ -191,9 +210,15 @@ static void respond(stg_inbound *in)
     caller *c = caller_of(in);
     sink *s = sink_of(c);
     const sink_options *o = s->o;
+    stg_error why;
 
     if (stg_sink_is_done(s)) { // what comes now is not asked for any more
         stg_inbound_hang(in);
+        return;
+    }
+    if (s->verifier_count > 0 &&
+        !stg_sink_verify(s, &in->request, &c->body, &why)) {
+        refuse_signature(s, c, why.text);
         return;
     }
     c->reply = receive(s, c);
@@ -218,6 +243,7 @@ static void begin(stg_inbound *in)
     caller *c = caller_of(in);
 
     c->wait.passed = pass_wait;
+    stg_text_clear(&c->body);
     if (!stg_sink_log_is_open(&sink_of(c)->log))
         return;
     if (c->digest == NULL)
@@ -229,10 +255,12 @@ static void begin(stg_inbound *in)
 
 static void take_body(stg_inbound *in, stg_span piece)
 {
-    const caller *c = caller_of(in);
+    caller *c = caller_of(in);
 
     if (c->digest != NULL)
         (void)EVP_DigestUpdate(c->digest, piece.at, piece.size);
+    if (sink_of(c)->verifier_count > 0)
+        stg_text_add(&c->body, piece.at, piece.size);
 }
 
 /* A request that is no HTTP gets a problem document as the hub would send it,
@@ -264,6 +292,7 @@ static void leave(stg_inbound *in)
     if (in->phase <= STG_INBOUND_BODY && stg_request_has_begun(&in->request))
         sink_of(c)->tally.broken++;
     EVP_MD_CTX_free(c->digest);
+    stg_text_free(&c->body);
 }
 
 /* --count ends the run here and not in respond(), so that the last answer is

@@ -16,7 +16,9 @@
 
 static const char who[] = "stagger sink";
 
-enum { RANDOM = 256, SEED, AFTER, HANG, RESET, CLOSE, LOG, CERT, KEY };
+enum { EXIT_FAILED = 1 };
+
+enum { RANDOM = 256, SEED, AFTER, HANG, RESET, CLOSE, LOG, CERT, KEY, VERIFY };
 
 static const stg_option options[] = {
     {"-l, --listen [A:]P",
@@ -42,6 +44,12 @@ static const stg_option options[] = {
     {"--tls-cert FILE", "serve HTTPS with this certificate and its chain, PEM",
      CERT, NULL},
     {"--tls-key FILE", "and this key, PEM", KEY, NULL},
+    {"--verify SECRET",
+     "check signatures (Webhook-Signature, X-Hub-Signature-256, "
+     "Stripe-Signature): SECRET is a file with one, or begins with whsec_, "
+     "whsk_ or whpk_; of several any will do. What does not hold gets 401, and "
+     "why",
+     VERIFY, NULL},
     {"--close", "close the connection after each answer", CLOSE, NULL},
     {"-n, --count N", "end after N requests", 0, NULL},
     {"--log FILE", "append a JSON object for each request, one a line", LOG,
@@ -55,8 +63,8 @@ static const stg_usage usage = {
         "usage: stagger sink [OPTIONS]\n"
         "\n"
         "A test target: it receives HTTP requests and answers them as the options say.\n"
-        "Bodies of any size are read and not kept. Without options every request gets\n"
-        "200.\n"
+        "Bodies of any size are read and not kept, but with --verify until they are\n"
+        "whole. Without options every request gets 200.\n"
         "\n",
     .options = options,
     .tail =
@@ -69,10 +77,9 @@ static const stg_usage usage = {
         "\n"
         "  stagger sink --reply 503x2,200\n"
         "  stagger sink --listen 0 --random 200:95,503:5 --delay 5ms-50ms\n"
-        "  stagger sink --reply 429 --retry-after 3 --log receipts.jsonl\n",
+        "  stagger sink --reply 429 --retry-after 3 --log receipts.jsonl\n"
+        "  stagger sink --verify shop.secret\n",
 };
-
-enum { EXIT_FAILED = 1 };
 
 static int refuse(const char *option, const char *found, const char *expected)
 {
@@ -122,6 +129,18 @@ static int read_number(const char *option, uint64_t least, uint64_t *number)
     return 0;
 }
 
+/* A file that is there and cannot be read is another thing than a bad option. */
+static int read_verify(sink *s)
+{
+    stg_error err;
+    stg_status status = stg_sink_verify_with(s, optarg, &err);
+
+    if (status == STG_OK)
+        return 0;
+    stg_options_complain(who, "%s", err.text);
+    return status == STG_INVALID ? STG_EXIT_USAGE : EXIT_FAILED;
+}
+
 static int read_after(sink *s)
 {
     const char *wrong = stg_sink_replies_after(&s->replies, optarg);
@@ -162,6 +181,8 @@ static int read_option(void *ctx, int option)
                       "5ms-50ms");
     case AFTER:
         return read_after(s);
+    case VERIFY:
+        return read_verify(s);
     case CLOSE:
         o->is_closing = true;
         return 0;
@@ -262,6 +283,7 @@ int stg_cli_sink(int argc, char **argv)
     code = read_arguments(s, argc, argv);
     if (code == 0)
         code = run(s);
+    stg_sink_verify_close(s);
     free(s);
     return code;
 }

@@ -4,6 +4,7 @@
  *
  *   replies     what a receipt is answered with
  *   seen        how often each delivery came
+ *   verify      whether it was signed
  *   tally       the counts, and what is shown of them
  *   log         a line of JSON a receipt
  *   connection  what is done with a request
@@ -20,10 +21,12 @@
 #include <stagger/rng.h>
 #include <stagger/status.h>
 
+#include "base/text.h"
 #include "cli/sink/seen.h"
 #include "core/reader.h"
 #include "host/process.h"
 #include "http/server.h"
+#include "http/verify.h"
 #include "ingress/address.h"
 #include "store/parcel.h"
 
@@ -168,11 +171,13 @@ typedef struct sink_options {
     bool is_quiet;
 } sink_options;
 
-enum { SINK_HEADER_MAX = 1024 * 1024 };
+enum { SINK_HEADER_MAX = 1024 * 1024, SINK_VERIFIERS_MAX = 8 };
 
 typedef struct sink {
     sink_options *o;
     sink_replies replies;
+    stg_verifier *verifiers[SINK_VERIFIERS_MAX];
+    size_t verifier_count; /* 0: nothing is verified */
     sink_seen seen;
     sink_tally tally;
     sink_log log;
@@ -190,6 +195,17 @@ static inline bool stg_sink_is_done(const sink *s)
 {
     return s->tally.receipts >= s->o->count;
 }
+
+/* -- signatures ------------------------------------------------------------- */
+
+/* One more secret: the text itself, or what is in the file of that name. Returns
+ * STG_INVALID or STG_IO with words. */
+stg_status stg_sink_verify_with(sink *s, const char *text, stg_error *err);
+
+/* False: why says why. */
+bool stg_sink_verify(const sink *s, const stg_request *r, const stg_text *body,
+                     stg_error *why);
+void stg_sink_verify_close(sink *s);
 
 /* -- connections ------------------------------------------------------------ */
 

@@ -7,7 +7,7 @@
  *     places.c    URLs, addresses, sources, stores, copies of dead letters
  *     policies.c  policies by name and by text, budgets
  *     alerts.c    alerts and their thresholds
- *     lists.c     texts, rules of headers, brokers, topics, networks
+ *     lists.c     texts, rules of headers, brokers, topics, networks, secrets
  *     maps.c      headers, properties, filters, tags
  *     sections.c  maps of settings: sections, defaults, targets, receivers
  *
@@ -77,7 +77,7 @@ extern const stg_kind stg_kind_url, stg_kind_address, stg_kind_source,
 extern const stg_kind stg_kind_policy, stg_kind_budget, stg_kind_policies;
 extern const stg_kind stg_kind_threshold, stg_kind_alerts;
 extern const stg_kind stg_kind_texts, stg_kind_rules, stg_kind_brokers,
-    stg_kind_topics, stg_kind_cidrs;
+    stg_kind_topics, stg_kind_cidrs, stg_kind_secrets;
 extern const stg_kind stg_kind_headers, stg_kind_receiver_headers,
     stg_kind_properties, stg_kind_match, stg_kind_tags, stg_kind_receiver_tags;
 extern const stg_kind stg_kind_section, stg_kind_defaults, stg_kind_targets,
@@ -133,11 +133,12 @@ const void *stg_kind_items(const stg_setting *s, const void *base);
 bool stg_kind_same_count(const stg_setting *s, const void *a, const void *b);
 
 /* schema(): a text of a pattern, NULL: any; a whole number; what may be written
- * without quotes; one of two; lists, one or a list, and maps of others; what
+ * without quotes; a file; one of two; lists, one or a list, and maps of others; what
  * $defs has; and the keys of a section. */
 json_t *stg_schema_text(const char *pattern);
 json_t *stg_schema_number(uint64_t least, uint64_t most);
 json_t *stg_schema_scalar(void);
+json_t *stg_schema_file(void); /* {file: PATH} */
 json_t *stg_schema_either(json_t *a, json_t *b);
 json_t *stg_schema_array(json_t *items); /* that may be empty */
 json_t *stg_schema_list(json_t *items);

@@ -1,6 +1,6 @@
-/* Lists of texts and of networks. A text alone stands for a list of one, so that
- * `topics: orders` needs no brackets. Each item is judged by itself, and all that
- * are wrong are told. */
+/* Lists of texts, of networks and of secrets. A text alone stands for a list of
+ * one, so that `topics: orders` needs no brackets. Each item is judged by itself,
+ * and all that are wrong are told. */
 #include <string.h>
 
 #include "config/from.h"
@@ -212,4 +212,86 @@ const stg_kind stg_kind_cidrs = {
     .load = load_cidrs,
     .equal = same_cidrs,
     .schema = stg_schema_one_or_list,
+};
+
+/* -- secrets --------------------------------------------------------------- */
+
+_Static_assert(sizeof(stg_secret_setting) == 2 * sizeof(char *), "two texts");
+
+static bool read_secret_file(stg_loading *l, const stg_setting *s,
+                             const stg_yaml_node *n, stg_secret_setting *secret)
+{
+    const stg_yaml_node *file = stg_load_file_node(n);
+
+    if (file == NULL) {
+        stg_complain(l->c, n->place,
+                     "`%s`: a map; expected `{file: PATH}` for each secret",
+                     s->path);
+        return false;
+    }
+    if (l->is_call) {
+        stg_complain(l->c, n->place,
+                     "`%s`: a file of the hub's machine; expected the secret "
+                     "itself: a call cannot read files there",
+                     s->path);
+        return false;
+    }
+    secret->file = stg_load_keep_path(l, file->text);
+    if (secret->file == NULL)
+        return false;
+    secret->value = stg_load_secret(l, file->place, s->path, secret->file);
+    return secret->value != NULL;
+}
+
+/* Whether it is a secret of its scheme is seen when that is known
+ * (validate_sign.c). */
+static bool read_secret(stg_loading *l, const stg_setting *s,
+                        const stg_yaml_node *n, void *item)
+{
+    stg_secret_setting secret = {.file = NULL};
+    bool is_read = n->kind == STG_NODE_MAP
+                       ? read_secret_file(l, s, n, &secret)
+                       : (secret.value = stg_load_text(l, s, n)) != NULL;
+
+    if (is_read)
+        *(stg_secret_setting *)item = secret;
+    return is_read;
+}
+
+static void load_secrets(stg_loading *l, const stg_setting *s,
+                         const stg_yaml_node *n, void *base)
+{
+    size_t count, parts = n->kind == STG_NODE_LIST ? n->count : 1;
+    stg_secret_setting *secrets;
+
+    if (stg_node_is_null(n)) {
+        stg_load_refuse_kind(l, s, n);
+        return;
+    }
+    secrets = read_items(l, s, n, sizeof *secrets, read_secret, &count);
+    if (n->kind == STG_NODE_LIST && n->count == 0)
+        stg_complain(l->c, n->place,
+                     "`%s`: an empty list; expected one at least", s->path);
+    // Where one is wrong the others have lost their numbers.
+    if (secrets != NULL)
+        stg_kind_put_list(s, base, secrets, count == parts ? count : 0);
+}
+
+static json_t *schema_of_secret(void)
+{
+    return stg_schema_either(stg_schema_scalar(), stg_schema_file());
+}
+
+static json_t *schema_of_secrets(const stg_setting *s)
+{
+    (void)s;
+    return stg_schema_either(schema_of_secret(),
+                             stg_schema_list(schema_of_secret()));
+}
+
+const stg_kind stg_kind_secrets = {
+    .expected = "a list of secrets: {file: PATH}, or SECRET",
+    .load = load_secrets,
+    .texts = 2,
+    .schema = schema_of_secrets,
 };

@@ -82,12 +82,20 @@ static bool is_header_value(stg_loading *l, stg_file_place place,
     return false;
 }
 
+const stg_yaml_node *stg_load_file_node(const stg_yaml_node *map)
+{
+    bool is_file = map->count == 2 && strcmp(map->at[0]->text, "file") == 0 &&
+                   map->at[1]->kind == STG_NODE_TEXT &&
+                   *map->at[1]->text != '\0';
+
+    return is_file ? map->at[1] : NULL;
+}
+
 /* {file: PATH}; not yet judged. */
 static bool read_header_file(stg_loading *l, const stg_setting *s,
                              const stg_yaml_node *n, header *h)
 {
-    if (n->count != 2 || strcmp(n->at[0]->text, "file") != 0 ||
-        n->at[1]->kind != STG_NODE_TEXT || *n->at[1]->text == '\0') {
+    if (stg_load_file_node(n) == NULL) {
         stg_complain(l->c, n->place,
                      "`%s`: a map; expected `%.60s: value`, or `%.60s: {file: "
                      "PATH}`",
@@ -435,11 +443,8 @@ static bool same_match(const stg_setting *s, const void *a, const void *b)
 static json_t *schema_of_headers(const stg_setting *s)
 {
     (void)s;
-    return stg_schema_map(stg_schema_either(
-        stg_schema_scalar(),
-        json_pack("{ss s{s{ss si}} s[s] sb}", "type", "object", "properties",
-                  "file", "type", "string", "minLength", 1, "required", "file",
-                  "additionalProperties", 0)));
+    return stg_schema_map(
+        stg_schema_either(stg_schema_scalar(), stg_schema_file()));
 }
 
 static json_t *schema_of_match(const stg_setting *s)

@@ -1,0 +1,185 @@
+/* The settings of a target, and so of `defaults`: rows of the table of settings,
+ * see table.c. */
+#include "config/kinds/kinds.h"
+#include "config/table_rows.h"
+
+static const char *const schemes[] = {
+    "none", "standard-webhooks", "github", "stripe", "custom", NULL};
+static const char *const algorithms[] = {"sha256", "sha512", NULL};
+static const char *const encodings[] = {"hex", "base64", NULL};
+static const char *const orders[] = {"none", "key", "strict", NULL};
+static const char *const replays[] = {"off", "on-recovery", NULL};
+static const char *const starts[] = {"latest", "earliest", NULL};
+
+/* clang-format off */
+static const stg_setting rows[] = {
+{TARGET("name", name, name), .is_own = true, .example = "shop",
+ .says = "Name of the target, by which it keeps its lane when the URL changes: 1 "
+         "to 64 of A-Z a-z 0-9 . _ -. Without one it is made of the URL: "
+         "host-port, then a hash of path and query, so that another query is another "
+         "target."},
+{TARGET("url", url, url), .is_own = true, .is_needed = true,
+ .example = "https://shop.example/in",
+ .says = "URL to send to. User and password go into a header, not into the URL."},
+{TARGET("method", method, method), .standard = "POST", .example = "PUT",
+ .says = "HTTP method of its requests."},
+{TARGET_LIST("headers", headers, headers, header_count),
+ .example = "{X-Source: hub, Authorization: {file: shop.token}}",
+ .says = "Headers of its requests. A value may be the content of a file that "
+         "nobody else may read (one end of line at its end is left out): use "
+         "that for secrets. Headers that the hub sets itself are refused. "
+         "Without User-Agent it is `stagger/VERSION`."},
+{SECTION(STG_IN_TARGET, "sign"),
+ .says = "Signs its requests, so that it can tell them from those of others, and "
+         "from old ones: docs/verify.md."},
+{TARGET("sign.scheme", word, sign.scheme), .words = schemes, .standard = "none",
+ .example = "standard-webhooks",
+ .says = "How: `standard-webhooks`, with Webhook-Id, Webhook-Timestamp and "
+         "Webhook-Signature; `github`, with X-Hub-Signature-256; `stripe`, with "
+         "Stripe-Signature; or `custom`, as the keys from `sign.header` on say."},
+{TARGET_LIST("sign.secrets", secrets, secrets, secret_count),
+ .example = "[{file: shop.secret}, {file: shop.old-secret}]",
+ .says = "Secrets, or files with one that nobody else may read. With "
+         "`standard-webhooks` (whsec_ or whsk_ and Base64: `stagger secret new` "
+         "makes one) and `stripe` a request has a signature for each of up to 8, "
+         "so that a new secret can be added before the old one goes; with the "
+         "others there is one. 24 bytes or more. A reload reads the files again."},
+{TARGET("sign.header", text, sign.header), RANGE(1, 256),
+ .example = "X-Signature",
+ .says = "With `custom`: the header of the signature."},
+{TARGET("sign.timestamp-header", text, sign.time_header), RANGE(1, 256),
+ .example = "X-Timestamp",
+ .says = "With `custom`: a header with the time of the attempt, in seconds since "
+         "1970."},
+{TARGET("sign.signs", text, sign.signs), RANGE(1, 1024),
+ .example = "'{timestamp}.{body}'",
+ .says = "With `custom`: what is signed, with {body}, {timestamp} and {id}, which "
+         "is that of Idempotency-Key. Without it, {body}."},
+{TARGET("sign.prefix", text, sign.prefix), RANGE(1, 256), .example = "sha256=",
+ .says = "With `custom`: what goes before the signature in its header."},
+{TARGET("sign.algorithm", word, sign.algorithm), .words = algorithms,
+ .standard = "sha256", .example = "sha512",
+ .says = "With `custom`: the hash of the HMAC."},
+{TARGET("sign.encoding", word, sign.encoding), .words = encodings,
+ .standard = "hex", .example = "base64",
+ .says = "With `custom`: how the signature is written."},
+{TARGET("policy", policy, policy_text), .example = "patient",
+ .flag = "-p, --policy P",
+ .says = "What to do about failures: a name of `policies`, a preset, or a text. "
+         "Without one `broadcast`, and `broadcast-wide` from 50 targets on."},
+{TARGET("in-flight", count, in_flight_max), RANGE(1, 10000), .standard = "64",
+ .example = "8", .flag = "--in-flight N",
+ .says = "Maximum of requests in flight, to one target. The hub begins with one, "
+         "and finds out how many the target can take."},
+{TARGET("rate", rate, rate), RANGE(1, 1000000000), .example = "100/s",
+ .flag = "--rate N/s",
+ .says = "Maximum of requests a second, to one target. Without it, `rate=` of "
+         "its policy."},
+{TARGET("burst", count, burst), RANGE(1, 1000000), .example = "20",
+ .says = "With a rate: requests that may be sent at once after a pause. Without "
+         "it, a tenth of a second's."},
+{TARGET("order", word, order), .words = orders, .standard = "none",
+ .example = "key", .flag = "--order WHAT",
+ .says = "`key`: a message is sent when the one before it with the same "
+         "Stagger-Key has ended; `strict`: when the one before it has ended, whatever "
+         "its key."},
+{TARGET("parked-max", count, parked_max), RANGE(1, 1000000), .standard = "10000",
+ .example = "100000",
+ .says = "Maximum of parked deliveries, which were tried and wait for their next "
+         "attempt; at this number no new message is tried."},
+{TARGET("shed-after", time, shed_after), RANGE(0, 365 * STG_DAY), .none = "none",
+ .standard = "10m", .example = "1h", .flag = "--shed-after D",
+ .says = "How long the circuit breaker of a target may be open before its "
+         "messages are given up, in a bulk dead letter; `none`: for ever. It has "
+         "no effect if the policy has no breaker."},
+{TARGET("replay", word, replay), .words = replays, .standard = "off",
+ .example = "on-recovery",
+ .says = "`on-recovery`: after an outage, dead letters of the target that never "
+         "reached it (no connection, or given up untried) are sent again by "
+         "themselves, once, when its circuit closes (docs/delivery.md)."},
+{TARGET("disable-after", time, disable_after), RANGE(STG_MIN, 365 * STG_DAY),
+ .none = "none", .standard = "none", .example = "5d",
+ .says = "A target whose attempts have all failed for so long, ten or more, is "
+         "paused, with the alert `disabled`, until a call resumes it; `none`: "
+         "never."},
+{TARGET("paused", flag, is_paused), .standard = "false", .example = "true",
+ .says = "The hub sends nothing to it; its messages wait, up to "
+         "`store.retention`."},
+{TARGET("start", word, start), .words = starts, .standard = "latest",
+ .example = "earliest",
+ .says = "Where a new target begins: `latest`, with the next message, or "
+         "`earliest`, with the first one that the log is sure to keep "
+         "(docs/delivery.md). A target that the store knows goes on where it "
+         "was."},
+{TARGET_LIST("match", match, match, match_count),
+ .example = "{X-Event: [order.paid, order.sent]}",
+ .says = "Only messages with all of these headers, each with this value, or with "
+         "one of a list, byte by byte. It may name Content-Type and Stagger-Key, "
+         "and headers that `listen.headers` keeps, or with Kafka "
+         "`kafka.headers`."},
+{TARGET_LIST("topics", topics, topics.at, topics.count), RANGE(1, 1000),
+ .example = "[orders]",
+ .says = "With Kafka: only messages of these topics: names, or patterns that "
+         "begin with ^, as in `kafka.topics`."},
+{SECTION(STG_IN_TARGET, "timeouts"),
+ .says = "How long the five parts of an attempt, and all of it, may take: 1ms "
+         "to 1d, or `none`. docs/delivery.md has the fault of each."},
+{TARGET("timeouts.resolve", time, resolve_timeout), RANGE(STG_MS, STG_DAY),
+ .none = "none", .standard = "5s", .example = "1s",
+ .says = "To resolve the name."},
+{TARGET("timeouts.connect", time, connect_timeout), RANGE(STG_MS, STG_DAY),
+ .none = "none", .standard = "5s", .example = "500ms", .says = "To connect."},
+{TARGET("timeouts.tls", time, tls_timeout), RANGE(STG_MS, STG_DAY),
+ .none = "none", .standard = "10s", .example = "3s",
+ .says = "For the TLS handshake."},
+{TARGET("timeouts.write", time, write_timeout), RANGE(STG_MS, STG_DAY),
+ .none = "none", .standard = "none", .example = "30s",
+ .says = "To send the request."},
+{TARGET("timeouts.first-byte", time, first_byte_timeout),
+ RANGE(STG_MS, STG_DAY), .none = "none", .standard = "none", .example = "5s",
+ .says = "From the end of the request to the first byte of the answer."},
+{TARGET("timeouts.attempt", time, attempt_timeout), RANGE(STG_MS, STG_DAY),
+ .none = "none", .example = "20s",
+ .says = "For all of an attempt, instead of the policy's `attempt-timeout=`."},
+{SECTION(STG_IN_TARGET, "connections"),
+ .says = "Connections are kept open for the next request."},
+{TARGET("connections.idle-max", count, idle_count_max), RANGE(0, 10000),
+ .standard = "64", .example = "4", .says = "Maximum of idle connections."},
+{TARGET("connections.idle", time, idle_max), RANGE(STG_MS, STG_DAY),
+ .standard = "1m", .example = "15s",
+ .says = "How long an idle connection is kept."},
+{TARGET("connections.age", time, age_max), RANGE(STG_MS, STG_DAY),
+ .standard = "10m", .example = "2m",
+ .says = "Maximum age of a connection; then the name is resolved again."},
+{SECTION(STG_IN_TARGET, "answer"), .says = "What is read of an answer's body."},
+{TARGET("answer.read", size, answer_max), RANGE(0, GIB), .standard = "64KiB",
+ .example = "1MiB",
+ .says = "Maximum that is read, so that the connection can be used again."},
+{TARGET("answer.keep", size, excerpt_max), RANGE(0, MIB), .standard = "1KiB",
+ .example = "4KiB", .says = "Maximum that is kept, for a dead letter."},
+{SECTION(STG_IN_TARGET, "tls"), .says = "For https."},
+{TARGET("tls.ca", file, ca_file), .example = "ca.pem", .flag = "--ca FILE",
+ .says = "Certificate authorities to trust, in PEM; without it the system's."},
+{TARGET("tls.certificate", file, certificate_file), .example = "client.pem",
+ .says = "The hub's own certificate, for targets that ask for one; in PEM, with "
+         "its chain."},
+{TARGET("tls.key", file, key_file), .example = "client.key", .is_secret = true,
+ .says = "The key of that certificate."},
+{TARGET("tls.server-name", text, server_name), RANGE(1, 253),
+ .example = "shop.internal",
+ .says = "Name to ask for (SNI), which the target's certificate must have; "
+         "without it the URL's host."},
+{TARGET("tls.verify", flag_not, is_unverified), .standard = "true",
+ .example = "false",
+ .says = "Whether the target's certificate is checked. Where it is not, "
+         "somebody in the network path can pose as the target."},
+{TARGET_LIST("tags", tags, tags, tag_count),
+ .example = "{team: shop, tier: '1'}",
+ .says = "Labels of your own, for alerts and for you."},
+};
+/* clang-format on */
+
+stg_setting_rows stg_setting_target_rows(void)
+{
+    return (stg_setting_rows){rows, sizeof rows / sizeof *rows};
+}

@@ -1,0 +1,150 @@
+/* Signatures of one target: whether scheme, secrets and the rest fit each other. A
+ * secret is judged here and not when it is read, for its scheme may be in the
+ * defaults, or further below. No diagnostic repeats one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/loading.h"
+
+/* In the target itself, and not in the defaults. */
+static bool is_own(const stg_loading *l, size_t target, const char *path)
+{
+    return l->targets[target][stg_load_number(STG_IN_TARGET, path)].line > 0;
+}
+
+static void complain(stg_loading *l, size_t target, const char *path,
+                     const char *what, const stg_error *err)
+{
+    stg_complain(l->c, stg_load_target_place(l, target, path), "`%s`%s: %s",
+                 path, what, err->text);
+}
+
+/* -- secrets --------------------------------------------------------------- */
+
+static void check_secret(stg_loading *l, size_t target, size_t i)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    const stg_secret_setting *secret = &t->secrets[i];
+    char which[200];
+    stg_error err;
+
+    if (secret->file == NULL && l->is_exposed)
+        stg_warn(l->c, stg_load_target_place(l, target, "sign.secrets"),
+                 "secret %zu of `sign.secrets` is in a file that others may "
+                 "read; expected it in one of its own: {file: PATH}",
+                 i + 1);
+    if (stg_sign_check_secret(&t->sign, secret->value, &err) == STG_OK)
+        return;
+    if (secret->file != NULL)
+        snprintf(which, sizeof which, ", the file %.120s", secret->file);
+    else
+        snprintf(which, sizeof which, ", number %zu", i + 1);
+    complain(l, target, "sign.secrets", which, &err);
+}
+
+/* Those of the defaults are judged with the first target that has them. */
+static void check_secrets(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    static const char path[] = "sign.secrets";
+    size_t most = stg_sign_secrets_max(t->sign.scheme);
+    size_t number = stg_load_number(STG_IN_TARGET, path);
+    bool is_default = t->secrets == l->s->defaults.secrets &&
+                      t->sign.scheme == l->s->defaults.sign.scheme;
+
+    if (t->secret_count == 0 && !is_own(l, target, path) &&
+        l->defaults[number].line == 0)
+        stg_complain(l->c, stg_load_target_place(l, target, "sign.scheme"),
+                     "`sign.scheme` without `sign.secrets`; expected both: "
+                     "`stagger secret new` makes a secret");
+    if (t->secret_count == 0) // or the list was complained of
+        return;
+    if (is_default && l->has_checked_sign)
+        return;
+    l->has_checked_sign = l->has_checked_sign || is_default;
+    if (t->secret_count > most)
+        stg_complain(l->c, stg_load_target_place(l, target, path),
+                     "`sign.secrets`: %zu of them; expected %zu%s",
+                     t->secret_count, most,
+                     most == 1 ? ", for a request has one signature of this "
+                                 "scheme"
+                               : " at most");
+    for (size_t i = 0; i < t->secret_count; i++)
+        check_secret(l, target, i);
+}
+
+/* -- the rest -------------------------------------------------------------- */
+
+static const char *const custom[] = {
+    "sign.header", "sign.timestamp-header", "sign.signs",
+    "sign.prefix", "sign.algorithm",        "sign.encoding",
+};
+
+/* The words of stg_sign_check() begin with the last part of a path. */
+static void check_custom(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    char path[64] = "sign.scheme";
+    size_t size;
+    stg_error err;
+
+    if (stg_sign_check(&t->sign, &err) == STG_OK)
+        return;
+    size = strcspn(err.text, ":");
+    for (size_t i = 0; t->sign.header != NULL && i < 6; i++)
+        if (strncmp(custom[i] + strlen("sign."), err.text, size) == 0 &&
+            strlen(custom[i]) == strlen("sign.") + size)
+            snprintf(path, sizeof path, "%s", custom[i]);
+    stg_complain(l->c, stg_load_target_place(l, target, path), "`sign.%.*s`%s",
+                 (int)size, err.text, err.text + size);
+}
+
+/* Settings that have no effect are a mistake, for what was meant is another
+ * scheme. */
+static void check_unused(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+
+    for (size_t i = 0; i < sizeof custom / sizeof *custom; i++)
+        if (t->sign.scheme != STG_SIGN_CUSTOM && is_own(l, target, custom[i]))
+            stg_complain(l->c, stg_load_target_place(l, target, custom[i]),
+                         "`%s` is for another scheme; expected it with "
+                         "`sign.scheme: custom`",
+                         custom[i]);
+    if (t->sign.scheme == STG_SIGN_NONE && is_own(l, target, "sign.secrets") &&
+        !is_own(l, target, "sign.scheme"))
+        stg_complain(
+            l->c, stg_load_target_place(l, target, "sign.secrets"),
+            "`sign.secrets` without `sign.scheme`; expected both, such "
+            "as `scheme: standard-webhooks`");
+}
+
+/* A request would have the header twice. */
+static void check_headers(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+
+    for (size_t i = 0; i < t->header_count; i++) {
+        const char *name = t->headers[i].name;
+
+        if (stg_sign_sets(&t->sign, (stg_span){name, strlen(name)}))
+            stg_complain(
+                l->c, stg_load_target_place(l, target, "headers"),
+                "`headers`: `%.60s` is that of the signature; expected "
+                "another, or no `sign`",
+                name);
+    }
+}
+
+void stg_validate_sign(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+
+    check_unused(l, target);
+    if (t->sign.scheme == STG_SIGN_NONE)
+        return;
+    check_secrets(l, target);
+    check_custom(l, target);
+    if (t->sign.scheme != STG_SIGN_CUSTOM || t->sign.header != NULL)
+        check_headers(l, target);
+}

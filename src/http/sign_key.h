@@ -1,0 +1,71 @@
+/* sign_key.h - a secret that requests are signed with, or verified: of an HMAC,
+ * or a key of Ed25519.
+ *
+ * Prepared once: of an HMAC both states behind the key's padded block are kept,
+ * so that a message costs two copies of a state and its own bytes. Source:
+ * RFC 2104, section 4. A key does not change while it is used; the EVP_MD_CTX
+ * that each call works in is the caller's, and no other thread's meanwhile. */
+#ifndef STAGGER_HTTP_SIGN_KEY_H
+#define STAGGER_HTTP_SIGN_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <openssl/evp.h>
+
+#include <stagger/status.h>
+
+#include "base/span.h"
+
+enum {
+    STG_SIGN_KEY_LEAST = 24, /* bytes, as Standard Webhooks has it */
+    STG_SIGNATURE_MAX = 64   /* bytes: SHA-512's and Ed25519's */
+};
+
+typedef struct stg_sign_key {
+    EVP_MD_CTX *inner, *outer; /* of an HMAC; else NULL */
+    EVP_PKEY *pair;            /* of Ed25519; else NULL */
+    bool is_public;            /* of a pair: it verifies, and cannot sign */
+} stg_sign_key;
+
+/* A text of Standard Webhooks: whsec_ and Base64 of an HMAC's key, or that
+ * Base64 alone; whsk_ and Base64 of a private key of Ed25519 (its seed, or seed
+ * and public key); whpk_ and Base64 of a public one. Returns STG_INVALID with
+ * words that do not repeat the text, and what to do about it; STG_IO without
+ * memory. The key is to be closed in any case. */
+stg_status stg_sign_key_read(stg_sign_key *k, const char *text, stg_error *err);
+
+/* An HMAC whose key is the text's own bytes. */
+stg_status stg_sign_key_take(stg_sign_key *k, const char *text,
+                             const EVP_MD *hash, stg_error *err);
+
+void stg_sign_key_close(stg_sign_key *k);
+
+/* The signature of the pieces, one behind the other. False: there is no memory,
+ * or the key is public. */
+bool stg_sign_key_sign(const stg_sign_key *k, EVP_MD_CTX *work,
+                       const stg_span *pieces, size_t count,
+                       unsigned char signature[STG_SIGNATURE_MAX],
+                       size_t *size);
+
+/* Whether the signature is that of the pieces; of an HMAC in a time that does
+ * not depend on where it differs. */
+bool stg_sign_key_verify(const stg_sign_key *k, EVP_MD_CTX *work,
+                         const stg_span *pieces, size_t count,
+                         stg_span signature);
+
+/* -- new ones ---------------------------------------------------------------- */
+
+enum { STG_SECRET_TEXT_MAX = 96 };
+
+/* whsec_ and 32 random bytes. False: there are no random numbers. */
+bool stg_secret_make(char text[STG_SECRET_TEXT_MAX]);
+
+/* 32 random bytes in hexadecimal. */
+bool stg_secret_make_hex(char text[STG_SECRET_TEXT_MAX]);
+
+/* whsk_ and whpk_. */
+bool stg_secret_make_pair(char private_key[STG_SECRET_TEXT_MAX],
+                          char public_key[STG_SECRET_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""What a hub signs is verified by the packages that receivers have: those of
+Standard Webhooks, Stripe and GitHub, from PyPI and npm. They are fetched into
+build/tools/verify once.
+
+Each reads a body as text in UTF-8; tests/hub/verify.py has the other bodies."""
+import base64
+import pathlib
+import subprocess
+import sys
+
+import case
+import verify
+from verify import PUBLIC, SECRETS, SOURCE, TEXTS
+
+HERE = pathlib.Path(__file__).parent
+TOOLS = SOURCE / "build/tools/verify"
+PYPI = ["standardwebhooks==1.1.0", "stripe==16.1.0", "cryptography==50.0.2"]
+NPM = ["standardwebhooks@1.1.1", "stripe@23.1.0",
+       "@octokit/webhooks-methods@6.0.0"]
+FETCH = 600  # seconds
+
+
+def fetched():
+    """The python that has the packages, beside those of node."""
+    python = TOOLS / "venv/bin/python"
+    done = TOOLS / "done"
+    if done.exists() and done.read_text() == " ".join(PYPI + NPM):
+        return python
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    for command in (
+            [sys.executable, "-m", "venv", "--clear", "--without-pip",
+             TOOLS / "venv"],
+            [sys.executable, "-m", "pip", "--python", python, "install",
+             "--quiet", "--disable-pip-version-check", *PYPI],
+            ["npm", "install", "--silent", "--no-audit", "--no-fund",
+             "--prefix", TOOLS, *NPM]):
+        subprocess.run(command, check=True, timeout=FETCH)
+    done.write_text(" ".join(PYPI + NPM))
+    return python
+
+
+class Packages(verify.Receivers):
+    def by_python(self, scheme, checks):
+        self.judge(checks, PYTHON, HERE / "verify_packages_judge.py", scheme)
+
+    def by_node(self, scheme, checks):
+        self.judge(checks, "node", HERE / "verify_packages_judge.mjs", TOOLS,
+                   scheme)
+
+    def test_standard_webhooks(self):
+        checks = list(self.checks("standard-webhooks", TEXTS))
+        self.by_python("standard-webhooks", checks)
+        self.by_node("standard-webhooks", checks)
+
+    def test_stripe(self):
+        """That of npm refuses an empty body unseen."""
+        checks = list(self.checks("stripe", TEXTS))
+        self.by_python("stripe", checks)
+        self.by_node("stripe", [c for c in checks if c[2]])
+
+    def test_github(self):
+        """octokit does so, too, and GitHub has no package for Python."""
+        self.by_node("github", [c for c in self.checks("github", TEXTS)
+                                if c[2]])
+
+    def test_ed25519_as_it_is_documented(self):
+        for headers, body in self.requests("standard-webhooks",
+                                           TEXTS + verify.BYTES):
+            _, _, signature = headers["webhook-signature"].split(" ")
+            signed = (f'{headers["webhook-id"]}.'
+                      f'{headers["webhook-timestamp"]}.').encode() + body
+            code = ("import base64\npublic, signature, signed = "
+                    f"{PUBLIC!r}, {signature!r}, base64.b64decode(input())\n"
+                    + verify.example("Ed25519"))
+            for text, code_of in ((signed, 0), (signed + b"x", 1)):
+                told = subprocess.run([PYTHON, "-c", code], text=True,
+                                      capture_output=True,
+                                      input=base64.b64encode(text).decode())
+                self.assertEqual(told.returncode, code_of, told.stderr)
+                self.assertEqual("InvalidSignature" in told.stderr,
+                                 bool(code_of), told.stderr)
+
+
+if __name__ == "__main__":
+    PYTHON = fetched()
+    case.main()
