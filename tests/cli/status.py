@@ -320,6 +320,15 @@ class Status(Case):
         self.assertTrue(self.rows_of(target("a", **ill))[3].endswith(
             " HTTP_503 1s ago"))
 
+    def test_counts_all_that_waits_for_its_first_attempt(self):
+        """Taken or put back, and what is still in the log."""
+        def lag(**more):
+            return self.rows_of(target("a", **more))[3].split()[5]
+        self.assertEqual(lag(waiting=3), "3")
+        self.assertEqual(lag(waiting=3, lag_messages=4), "7")
+        self.assertEqual(lag(waiting=3, lag_messages=4, is_lag_exact=False),
+                         "7+")
+
     def test_tells_the_disabled_from_the_paused(self):
         lines = self.rows_of(target("slow", state="throttled"),
                              target("off", state="paused"),

@@ -508,7 +508,7 @@ class Following(Api):
         self.assertTrue(all(
             t["routed"] == t["delivered"] + t["dead"] + t["cancelled"]
             + t["parked"] + t["waiting"] + t["in_flight"]
-            for t in seen.values()))
+            and t["lag_messages"] == 0 for t in seen.values()))
         self.assertEqual(seen["t7"]["last_cause"], "CONNECTION_REFUSED")
         self.assertIsNotNone(seen["t7"]["failing_since"])
         self.good(hub, "pauseTarget", name="a")

@@ -36,8 +36,10 @@ export class Rate {
   }
 }
 
+/* All that waits for a target: what it has taken of the log and not settled, and
+ * what it has not taken yet. */
 export function backlog(t) {
-  return t.waiting + t.parked + t.in_flight;
+  return t.waiting + t.parked + t.in_flight + t.lag_messages;
 }
 
 export function booksBalance(t) {
