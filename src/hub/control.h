@@ -68,7 +68,8 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                          stg_error *err);
 
 /* The next probe of a target whose circuit is open starts at once. STG_INVALID:
- * its circuit is not open, or it is paused. Nothing is stored. */
+ * its circuit is not open, it is paused, or no message waits for it. Nothing is
+ * stored. */
 stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err);
 
 /* False: the hub stops first. What was cancelled until then stays so, and the

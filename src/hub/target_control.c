@@ -117,15 +117,24 @@ stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err)
 {
     stg_status status;
     const stg_target *t = find(h, name, &status, err);
+    stg_ns now = stg_deadlines_now();
+    stg_lane_view v;
 
     if (t == NULL)
         return status;
-    if (!stg_flow_probe(h->flow, t->lane, stg_deadlines_now()))
+    if (stg_flow_probe(h->flow, t->lane, now)) {
+        stg_shell_note(h);
+        return STG_OK;
+    }
+    if (stg_flow_view_lane(h->flow, t->lane, &v, now) == STG_OK &&
+        (v.state == STG_LANE_CIRCUIT_OPEN || v.state == STG_LANE_SHEDDING))
         return stg_hub_refuse(err, STG_INVALID,
-                              "its circuit is not open, or it is paused: there "
-                              "is nothing to probe");
-    stg_shell_note(h);
-    return STG_OK;
+                              "no message waits for it that could be the "
+                              "probe: publish one, or replay one of its dead "
+                              "letters");
+    return stg_hub_refuse(err, STG_INVALID,
+                          "its circuit is not open, or it is paused: there "
+                          "is nothing to probe");
 }
 
 /* -- forget ------------------------------------------------------------------ */

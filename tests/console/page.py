@@ -137,10 +137,25 @@ class Console(case.Case):
         self.assertIn("Its circuit is open for", page.evaluate("document.querySelector('main .trouble').textContent"))
         self.look(page, "target-open-dark")
         self.answer = 200
-        producer.post(b"x")  # the others are not due yet
+        producer.post(b"x")  # the others are dead: their next attempt is past the deadline
+        page.wait("[...document.querySelectorAll('.facts div')].some((d) => d.textContent === 'Waiting1')")
         self.press(page, "Probe now")
+        page.wait("document.getElementById('said').textContent.includes('the next message that is due')")
         page.wait("document.querySelector('.state')?.textContent === 'live'")
         self.assertEqual(self.count_buttons(page, "Probe"), 0)
+
+    def test_a_probe_that_has_no_message_is_refused(self):
+        ill = self.leaf(lambda r: 503)
+        hub = self.hub("--to", f"ill={ill.url()}", "--policy", "attempts=1 breaker=3:1h-1h")
+        for _ in range(3):
+            hub.post(b"x")
+        self.await_settled(1)
+        page = self.open(hub, "targets/ill")
+        self.press(page, "Probe now")
+        page.wait("document.getElementById('said').textContent.includes('no message waits for it')")
+        self.assertIn("409", page.complaints.pop())  # Chromium's own
+        self.assertIn("the next message is the probe", self.texts(page, "main .trouble")[0])
+        self.look(page, "target-no-probe")
 
     def test_a_message_is_found_by_its_id(self):
         hub, well, _ = self.begin()

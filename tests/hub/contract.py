@@ -970,12 +970,33 @@ class Changing(Api):
             hub.post(b"x")
         self.until(lambda: self.good(hub, "getTarget", name="a")["state"]
                    == "circuit-open", "an open circuit")
-        hub.post(b"x")  # the others are not due yet
+        hub.post(b"x")  # the others are dead
         self.good(hub, "probeTarget", name="a")
         leaf.wait(4)
         self.until(lambda: self.good(hub, "getTarget", name="a")["breaker"]
                    == "closed", "a closed one")
         self.problem(404, "no target", hub, "probeTarget", name="b")
+
+    def test_no_probe_without_a_message(self):
+        """A replay of a dead letter is one."""
+        answers = iter([503] * 3)
+        leaf = self.leaf(lambda r: next(answers, 200))
+        hub = self.hub("--to", f"a={leaf.url()}", "--policy",
+                       "attempts=1 breaker=3:1h-1h")
+        for _ in range(3):
+            hub.post(b"x")
+        self.await_settled(1)
+        self.assertEqual(self.good(hub, "getTarget", name="a")["state"],
+                         "circuit-open")
+        self.problem(409, "no message waits for it", hub, "probeTarget",
+                     name="a")
+        self.good(hub, "replayDeadLetters", body={"ids": [1]}, status=202)
+        self.until(lambda: self.good(hub, "getTarget", name="a")["parked"] == 1,
+                   "a replay that waits")
+        self.good(hub, "probeTarget", name="a")
+        leaf.wait(4)
+        self.until(lambda: self.good(hub, "getTarget", name="a")["state"]
+                   == "live", "a closed circuit")
 
     def test_a_pause_survives_a_restart(self):
         leaf = self.leaf()

@@ -110,7 +110,7 @@ function makeButtons(t, context, again) {
   if (!context.may("operate"))
     return null;
   return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed") : act("pause", "paused"),
-              ["circuit-open", "shedding"].includes(t.state) ? act("probe", "a probe is sent", "Probe now") : null,
+              ["circuit-open", "shedding"].includes(t.state) ? act("probe", "the next message that is due is the probe", "Probe now") : null,
               t.added_by === "call" ? edit : null, t.state === "orphaned" ? forget : null);
 }
 
