@@ -222,6 +222,7 @@ void stg_disable_paused(stg_hub *h, stg_target *t);
 
 /* Its circuit has opened. */
 void stg_recovery_opened(stg_target *t);
+bool stg_recovery_is_wanted(const stg_target *t);
 
 /* It is due, and has taken a message, or its circuit has closed. */
 void stg_recovery_note(stg_hub *h, stg_target *t);

@@ -55,7 +55,7 @@ static void start(stg_hub *h, stg_target *t)
     stg_store_replay(h->store, &f, false, ended, r);
 }
 
-static bool is_wanted(const stg_target *t)
+bool stg_recovery_is_wanted(const stg_target *t)
 {
     return t->settings != NULL && t->settings->replay == STG_REPLAY_ON_RECOVERY;
 }
@@ -69,7 +69,7 @@ void stg_recovery_note(stg_hub *h, stg_target *t)
 {
     stg_lane_view v;
 
-    if (!is_wanted(t)) {
+    if (!stg_recovery_is_wanted(t)) {
         t->recovery = STG_RECOVERY_DONE;
         return;
     }
