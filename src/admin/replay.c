@@ -38,12 +38,25 @@ static void free_asked(asked *d)
 
 /* -- sums -------------------------------------------------------------------- */
 
+/* sum NULL: it is not known yet, and null. */
 static void add_sum(json_t *json, const stg_letters_sum *sum)
 {
-    json_object_set_new(json, "letters", stg_json_count(sum->letters));
-    json_object_set_new(json, "messages", stg_json_count(sum->messages));
-    json_object_set_new(json, "expired", stg_json_count(sum->expired));
-    json_object_set_new(json, "forgotten", stg_json_count(sum->forgotten));
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        {"letters", sum == NULL ? 0 : sum->letters},
+        {"messages", sum == NULL ? 0 : sum->messages},
+        {"expired", sum == NULL ? 0 : sum->expired},
+        {"forgotten", sum == NULL ? 0 : sum->forgotten},
+        {"orphaned", sum == NULL ? 0 : sum->orphaned},
+        {"paused", sum == NULL ? 0 : sum->paused},
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        json_object_set_new(json, numbers[i].name,
+                            sum == NULL ? json_null()
+                                        : stg_json_count(numbers[i].number));
 }
 
 static void tell_messages(stg_change_call *call, uint64_t count)
@@ -81,14 +94,7 @@ static json_t *print_replay(const stg_replay *r)
         "who", stg_json_text(r->who[0] == '\0' ? NULL : r->who), "started_at",
         stg_json_time(r->started_at), "ended_at", stg_json_time(r->ended_at));
 
-    if (!r->is_running) {
-        add_sum(json, &r->sum);
-        return json;
-    }
-    json_object_set_new(json, "letters", json_null());
-    json_object_set_new(json, "messages", json_null());
-    json_object_set_new(json, "expired", json_null());
-    json_object_set_new(json, "forgotten", json_null());
+    add_sum(json, r->is_running ? NULL : &r->sum);
     return json;
 }
 
@@ -130,7 +136,9 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
             stg_field_number("letters", sum->letters),
             stg_field_number("messages", sum->messages),
             stg_field_number("expired", sum->expired),
-            stg_field_number("forgotten", sum->forgotten));
+            stg_field_number("forgotten", sum->forgotten),
+            stg_field_number("orphaned", sum->orphaned),
+            stg_field_number("paused", sum->paused));
     free_asked(d);
 }
 

@@ -186,6 +186,7 @@ void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
                       uint64_t count);
 uint64_t stg_shell_room(void *hub, uint32_t lane);
 bool stg_shell_knows(void *hub, uint32_t lane);
+bool stg_shell_is_paused(void *hub, uint32_t lane);
 bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
 
 /* -- target_control.c ------------------------------------------------------ */

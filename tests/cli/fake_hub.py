@@ -129,7 +129,7 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.token = None       # that is expected
         self.problem = None     # of the next answers: a function of a request
         self.replay = []        # changes of a replay, one an answer
-        self.expired = self.forgotten = 0
+        self.expired = self.forgotten = self.orphaned = self.paused = 0
         self.warnings = []      # of a reload
         self.page = 1000        # targets of an answer, at most
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -187,7 +187,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                         if key in ("target", "cause", "category"))
                  and each["id"] in choice.get("ids", [each["id"]])]
         counts = {"letters": len(found), "expired": self.expired,
-                  "forgotten": self.forgotten,
+                  "forgotten": self.forgotten, "orphaned": self.orphaned,
+                  "paused": self.paused,
                   "messages": sum(each["count"] for each in found)}
         if choice.get("dry_run"):
             return 200, {"is_dry_run": True, **counts, "sample": found[:10]}

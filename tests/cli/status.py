@@ -600,7 +600,8 @@ class Dead(Case):
                 ({"state": "stopped"}, "the hub was stopped")):
             self.hub.letters = [letter(1)]
             self.hub.replay = [{**state, "letters": 1, "messages": 4,
-                                "expired": 0, "forgotten": 0}]
+                                "expired": 0, "forgotten": 0,
+                                "orphaned": 0, "paused": 0}]
             done = self.ask("dead", "replay", "--all", "--yes")
             self.assertEqual(done.returncode, 1)
             self.assertIn("4 messages are on the way", done.stdout)
@@ -651,6 +652,30 @@ class Dead(Case):
                 "nothing was sent again\n2 dead letters cannot be sent again: "
                 "the target was forgotten\n")
 
+    def test_what_waits_for_a_paused_target_is_not_on_the_way(self):
+        self.hub.paused = 10
+        self.assertIn("14 messages: would be sent again\n10 messages wait "
+                      "until the target is resumed: it is paused\n",
+                      self.succeed("dead", "replay", "--all", "--dry-run"))
+        self.assertEqual(
+            self.succeed("dead", "replay", "--all", "--yes"),
+            "4 messages are on the way again; stagger status shows how they "
+            "fare\n10 messages wait until the target is resumed: it is "
+            "paused\n")
+        self.hub.letters, self.hub.paused = [letter(1)], 1
+        self.hub.letters[0]["count"] = 1
+        self.assertEqual(
+            self.succeed("dead", "replay", "--all", "--yes"),
+            "1 message waits until the target is resumed: it is paused\n")
+
+    def test_only_some_of_a_target_that_is_not_in_the_settings(self):
+        self.hub.letters, self.hub.orphaned = [], 2
+        for how in ("--dry-run", "--yes"):
+            self.assertEqual(
+                self.succeed("dead", "replay", how, "--all"),
+                "nothing was sent again\n2 dead letters cannot be sent again: "
+                "the settings do not have the target\n")
+
     def test_a_name_that_nobody_has_is_told(self):
         for command in ("replay", "drop"):
             for how in ("--dry-run", "--yes"):
@@ -661,7 +686,8 @@ class Dead(Case):
 
     def test_a_replay_that_is_held_at_once_has_sent_nothing(self):
         self.hub.replay = [{"state": "held", "held": "billing", "letters": 0,
-                            "messages": 0, "expired": 0, "forgotten": 0}]
+                            "messages": 0, "expired": 0, "forgotten": 0,
+                                "orphaned": 0, "paused": 0}]
         done = self.ask("dead", "replay", "--all", "--yes")
         self.assertEqual((done.returncode, done.stdout),
                          (1, "nothing was sent again\n"))

@@ -108,13 +108,25 @@ class Console(case.Case):
         self.answer = 200
         self.press(page, "Replay")
         page.wait("document.querySelector('dialog[open]')")
-        self.assertIn("3 dead letters, 3 messages", page.evaluate(
-            "document.querySelector('dialog').textContent"))
+        asked = page.evaluate("document.querySelector('dialog').textContent")
+        self.assertIn("3 dead letters, 3 messages. The oldest: no. 1 (ill, HTTP_404), no. 2", asked)
         self.look(page, "confirm")
         self.press(page, "Replay", "dialog")
         page.wait("document.getElementById('said').textContent.includes('is done')")
         ill.wait(6)
         page.wait("document.querySelector('main').textContent.includes('There are none')")
+
+    def test_a_replay_to_a_paused_target_says_so(self):
+        hub, well, _ = self.begin()
+        hub.post(b"x")
+        self.await_settled(2)
+        self.call(hub, "POST", "/ill/pause")
+        page = self.open(hub, "dead-letters")
+        self.press(page, "Replay")
+        page.wait("document.querySelector('dialog[open]')")
+        self.assertIn("1 dead letter, 1 message; 1 message waits until the target is resumed: it is paused",
+                      page.evaluate("document.querySelector('dialog').textContent"))
+        self.look(page, "confirm-paused")
 
     def test_a_target_is_paused_and_resumed(self):
         hub, _, _ = self.begin()
@@ -289,10 +301,10 @@ class Console(case.Case):
             self.assertIn("30 to 1.6s0 to 2.8s", self.texts(page, "tbody:has(.wait)")[0])
             self.look(page, name)
 
-    def call(self, hub, method, path, body):
+    def call(self, hub, method, path, body=None):
         request = urllib.request.Request(
-            f"http://127.0.0.1:{hub.port}/v1/targets{path}", method=method, data=json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"})
+            f"http://127.0.0.1:{hub.port}/v1/targets{path}", method=method,
+            data=None if body is None else json.dumps(body).encode(), headers={"Content-Type": "application/json"})
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 

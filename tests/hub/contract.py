@@ -960,6 +960,36 @@ class Changing(Api):
              ("forget", "anna", "a", "refused")])
         self.assertNotIn(token, json.dumps(hub.lines), "I23")
 
+    def test_a_replay_to_a_target_that_is_paused_or_not_in_the_settings(self):
+        leaf = self.leaf(lambda r: 404 if r.attempt == 1 else 200)
+        to_b = ("--to", f"b={leaf.url()}", "--policy", "none")
+        first = self.hub("--to", f"a={leaf.url()}", *to_b)
+        first.post(b"x")
+        self.await_settled(2)
+        self.assertEqual(first.stop(), 0)
+        hub = self.hub(*to_b)
+        self.good(hub, "pauseTarget", name="b")
+        expected = {"letters": 1, "messages": 1, "orphaned": 1, "paused": 1}
+
+        def counts(answer):
+            return {name: answer[name] for name in expected}
+
+        self.assertEqual(counts(self.good(
+            hub, "replayDeadLetters", body={"all": True, "dry_run": True})),
+            expected)
+        self.good(hub, "replayDeadLetters", body={"all": True}, status=202)
+        self.until(lambda: self.good(hub, "getReplay", id="1")["state"]
+                   == "done", "its end")
+        self.assertEqual(counts(self.good(hub, "getReplay", id="1")), expected)
+        self.assertEqual({row["target"]: row["state"] for row in self.rows()},
+                         {"a": "dead", "b": "replayed"})
+        # Nothing of a waits that a forget would cancel.
+        self.good(hub, "forgetTarget", name="a")
+        self.assertEqual([row["state"] for row in self.rows()
+                          if row["target"] == "a"], ["dead"])
+        self.good(hub, "resumeTarget", name="b")
+        leaf.wait(3)
+
     def test_a_probe_that_is_asked_for(self):
         answers = iter([503] * 3)
         leaf = self.leaf(lambda r: next(answers, 200))

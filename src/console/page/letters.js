@@ -9,12 +9,23 @@ function wait(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+function countOf(n, one) {
+  return `${count(n)} ${one}${n === 1 ? "" : "s"}`;
+}
+
+/* What is not sent again, or not yet. */
+function exceptionsOf(sum) {
+  const all = [[sum.paused, "message", "until the target is resumed: it is paused", "waits", "wait"],
+               [sum.expired, "message", "be sent: the bodies are gone", "cannot", "cannot"],
+               [sum.forgotten, "dead letter", "be sent: the target was forgotten", "cannot", "cannot"],
+               [sum.orphaned, "dead letter", "be sent: the settings do not have the target", "cannot", "cannot"]];
+  return all.filter(([n]) => n > 0).map(([n, name, words, one, many]) =>
+    `${countOf(n, name)} ${n === 1 ? one : many} ${words}`);
+}
+
 /* How many, in words. */
 function sumOf(sum) {
-  const more = [[sum.expired, "cannot be sent: their bodies are gone"],
-                [sum.forgotten, "cannot be sent: their target was forgotten"]];
-  return `${count(sum.letters)} dead letters, ${count(sum.messages)} messages` +
-    more.filter(([n]) => n > 0).map(([n, words]) => `; ${count(n)} ${words}`).join("");
+  return [`${countOf(sum.letters, "dead letter")}, ${countOf(sum.messages, "message")}`, ...exceptionsOf(sum)].join("; ");
 }
 
 async function followReplay(context, replay) {
@@ -33,12 +44,14 @@ async function change(context, action, choice, again) {
   const sum = await post(`/v1/dead-letters/${action}`, {...choice, dry_run: true});
 
   if (sum.letters === 0) {
-    context.say("None of these is in state dead: there is nothing to do.");
+    const why = exceptionsOf(sum);
+    context.say(why.length > 0 ? `There is nothing to do: ${why.join("; ")}.`
+      : "None of these is in state dead: there is nothing to do.");
     return;
   }
-  if (!await context.confirm(`${label} ${count(sum.letters)} dead letters?`,
+  if (!await context.confirm(`${label} ${countOf(sum.letters, "dead letter")}?`,
                              `${sumOf(sum)}. The oldest: ` + sum.sample.map(
-                               (l) => `${l.id} of ${l.target} (${l.cause ?? l.why})`).join(", ") + ".", label))
+                               (l) => `no. ${l.id} (${l.target}, ${l.cause ?? l.why})`).join(", ") + ".", label))
     return;
   const done = await post(`/v1/dead-letters/${action}`, choice);
   if (action === "replay")
