@@ -158,6 +158,11 @@ typedef struct stg_change_call stg_change_call;
 stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
                                   const char *action, json_t *what);
 
+/* The same of the target in the path. */
+stg_change_call *stg_change_begin_target(stg_admin *a, stg_ask *ask,
+                                         const char *action);
+const char *stg_change_target(const stg_change_call *c);
+
 /* Which target it is of, where the path does not say it. */
 void stg_change_set_target(stg_change_call *c, const char *name);
 
@@ -187,7 +192,6 @@ json_t *stg_admin_problem(int status, const char *why, json_t *errors,
 void stg_admin_pause(void *admin, stg_ask *a);
 void stg_admin_resume(void *admin, stg_ask *a);
 void stg_admin_probe(void *admin, stg_ask *a);
-void stg_admin_forget(void *admin, stg_ask *a);
 void stg_admin_reload(void *admin, stg_ask *a);
 void stg_admin_test_alerts(void *admin, stg_ask *a);
 
@@ -211,6 +215,22 @@ void stg_admin_add_target(void *admin, stg_ask *a);
 void stg_admin_put_target(void *admin, stg_ask *a);
 void stg_admin_patch_target(void *admin, stg_ask *a);
 void stg_admin_remove_target(void *admin, stg_ask *a);
+
+/* -- removal.c --------------------------------------------------------- */
+
+/* ?dry-run=true. False: it is something else, and answered. */
+bool stg_admin_read_dry_run(stg_ask *a, bool *is_dry);
+
+/* What the removal of a target cancels; NULL: no memory. */
+json_t *stg_admin_print_removal(const char *name, bool is_dry,
+                                const stg_lane_view *v);
+
+/* Answers a dry run with that, and with the dead letters that could not be sent
+ * again. */
+void stg_admin_look_removal(stg_admin *a, stg_ask *ask, const char *name,
+                            const stg_lane_view *v);
+
+void stg_admin_forget(void *admin, stg_ask *a);
 
 /* -- events.c ---------------------------------------------------------- */
 

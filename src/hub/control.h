@@ -72,6 +72,10 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
  * stored. */
 stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err);
 
+/* Whether it may be forgotten, and what waits for it. */
+stg_status stg_hub_check_forget(const stg_hub *h, const char *name,
+                                stg_lane_view *v, stg_error *err);
+
 /* False: the hub stops first. What was cancelled until then stays so, and the
  * next hub has the target again, to be forgotten anew. */
 typedef void stg_forgotten_fn(void *ctx, bool is_forgotten);

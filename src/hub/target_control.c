@@ -147,15 +147,9 @@ bool stg_target_control_forgets(const stg_hub *h, uint32_t lane)
     return false;
 }
 
-stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
-                          void *ctx, stg_error *err)
+static stg_status check_forget(const stg_hub *h, const stg_target *t,
+                               stg_error *err)
 {
-    stg_forgetting *f;
-    stg_status status;
-    stg_target *t = find(h, name, &status, err);
-
-    if (t == NULL)
-        return status;
     if (stg_target_is_added(t))
         return stg_hub_refuse(err, STG_INVALID,
                               "a call has added this target; remove it "
@@ -166,6 +160,35 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
             "the settings have this target; take it out and reload first");
     if (stg_target_control_forgets(h, t->lane))
         return stg_hub_refuse(err, STG_INVALID, "it is being forgotten");
+    return STG_OK;
+}
+
+stg_status stg_hub_check_forget(const stg_hub *h, const char *name,
+                                stg_lane_view *v, stg_error *err)
+{
+    stg_status status;
+    const stg_target *t = find(h, name, &status, err);
+
+    if (t == NULL)
+        return status;
+    status = check_forget(h, t, err);
+    if (status == STG_OK)
+        (void)stg_hub_look_lane(h, t->lane, v, stg_deadlines_now());
+    return status;
+}
+
+stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
+                          void *ctx, stg_error *err)
+{
+    stg_forgetting *f;
+    stg_status status;
+    const stg_target *t = find(h, name, &status, err);
+
+    if (t == NULL)
+        return status;
+    status = check_forget(h, t, err);
+    if (status != STG_OK)
+        return status;
     f = malloc(sizeof *f);
     if (f == NULL)
         return stg_hub_refuse(err, STG_IO, "there is no memory");

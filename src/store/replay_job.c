@@ -428,12 +428,12 @@ static void count_dry(stg_replay_job *r, size_t i)
         r->sum.forgotten++;
         return;
     }
-    if (stg_replay_job_is_orphaned(r, l)) {
-        r->sum.orphaned++;
-        return;
-    }
     if (!r->is_drop && l->is_evicted) {
         r->sum.expired += l->count;
+        return;
+    }
+    if (stg_replay_job_is_orphaned(r, l)) {
+        r->sum.orphaned++;
         return;
     }
     if (!r->is_drop && l->last_position > 0 && l->position < first)
@@ -459,12 +459,12 @@ static bool passes(stg_replay_job *r)
         r->sum.forgotten++;
         return true;
     }
-    if (stg_replay_job_is_orphaned(r, &r->found.letters[r->at])) {
-        r->sum.orphaned++;
-        return true;
-    }
     if (r->found.letters[r->at].is_evicted) {
         r->sum.expired += r->found.letters[r->at].count;
+        return true;
+    }
+    if (stg_replay_job_is_orphaned(r, &r->found.letters[r->at])) {
+        r->sum.orphaned++;
         return true;
     }
     return is_held(r, r->found.letters[r->at].lane);

@@ -171,11 +171,16 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                 return each
         raise Problem(404, f"there is no target {name}", "Not found")
 
-    def change_target(self, name, what):
+    def change_target(self, name, what, query=""):
         found = self.find(name)
         if what == "forget":
             if found["is_known"]:
                 raise Problem(409, f"{name}: the settings have it", "Conflict")
+            if query:
+                return 200, {"is_dry_run": True, "name": name,
+                             "waiting": found["lag_messages"],
+                             "parked": found["parked"], "in_flight": 0,
+                             "dead_letters": found["dead"]}
             self.targets.remove(found)
             return 200, {"name": name}
         found["state"] = "paused" if what == "pause" else "live"
@@ -237,7 +242,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
         calls = (lambda: self.get_status(),
                  lambda: self.get_targets(urllib.parse.parse_qs(url.query)),
                  lambda name: (200, self.find(name)),
-                 self.change_target,
+                 lambda name, what: self.change_target(
+                     name, what, *filter(None, [url.query])),
                  lambda what: self.change_letters(what, json.loads(body)),
                  lambda: self.get_replay(),
                  lambda: self.get_letters(urllib.parse.parse_qs(url.query)),

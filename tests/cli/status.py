@@ -528,15 +528,27 @@ class Targets(Case):
                        "--yes", "billing")
 
     def test_forget_asks_on_a_terminal(self):
+        self.hub.find("legacy")["dead"] = 2
         for answer, code in (("n", 1), ("", 1), ("yes", 0)):
             screen = Terminal("targets", "forget", "legacy", "--hub",
                               self.hub.url)
-            screen.read(r"0 parked deliveries and about 31 messages .*\[y/N\]")
+            screen.read(r"31 messages that wait for it are cancelled, and its "
+                        r"2 dead letters cannot be sent again, for good\. "
+                        r"Forget it\? \[y/N\]")
             screen.type(answer + "\n")
             self.assertEqual(screen.end(), code)
         self.assertEqual(
-            [call for call in self.calls() if call.startswith("POST")],
+            [call for call in self.calls() if call.endswith("forget")],
             ["POST /v1/targets/legacy/forget"])
+
+    def test_forget_says_first_what_would_go(self):
+        self.assertEqual(
+            self.succeed("targets", "forget", "--dry-run", "legacy"),
+            "legacy: would be forgotten: 31 messages that wait for it are "
+            "cancelled\n")
+        self.fail_with(1, "the settings have it (409)", "targets", "forget",
+                       "--dry-run", "billing")
+        self.assertEqual(len(self.hub.targets), 9)
 
     def test_reload(self):
         self.assertEqual(self.succeed("reload"),

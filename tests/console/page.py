@@ -128,6 +128,26 @@ class Console(case.Case):
                       page.evaluate("document.querySelector('dialog').textContent"))
         self.look(page, "confirm-paused")
 
+    def test_a_forget_says_what_is_lost(self):
+        ill = self.leaf(lambda r: 404 if r.body == b"bad" else 503)
+        first = self.hub("--to", f"ill={ill.url()}", "--policy", "attempts=9 base=30s jitter=none")
+        first.post(b"bad")
+        for _ in range(2):
+            first.post(b"x")
+        case.wait_for(lambda: len(self.rows("SELECT * FROM parked")) == 2, "two parked")
+        self.assertEqual(first.stop(), 0)
+        hub = self.hub("--to", f"other={self.leaf().url()}")
+        page = self.open(hub, "targets/ill")
+        self.press(page, "Forget")
+        page.wait("document.querySelector('dialog[open]')")
+        self.assertIn("2 messages wait for it: they are cancelled. Its 1 dead letter cannot be sent again.",
+                      page.evaluate("document.querySelector('dialog').textContent"))
+        self.look(page, "confirm-forget")
+        self.press(page, "Forget", "dialog")
+        page.wait("location.hash === '#/'")
+        self.assertEqual(self.rows("SELECT state, count(*) AS n FROM failed_broadcast_logs GROUP BY 1 ORDER BY 1"),
+                         [{"state": "cancelled", "n": 2}, {"state": "dead", "n": 1}])
+
     def test_a_target_is_paused_and_resumed(self):
         hub, _, _ = self.begin()
         page = self.open(hub, "targets/well", width=390, dark=True)

@@ -1214,13 +1214,15 @@ alerts:
         self.problem(409, "", hub, "reload")
 
     def test_forgetting(self):
-        first = self.hub("--to", f"a={self.leaf(lambda r: 503).url()}",
+        first = self.hub("--to", "a=" + self.leaf(
+                             lambda r: 404 if r.body == b"bad" else 503).url(),
                          "--to", f"b={self.leaf().url()}",
                          "--policy", "attempts=9 base=30s jitter=none")
-        for _ in range(3):
-            first.post(b"x")
-        self.until(lambda: self.good(first, "getTarget",
-                                     name="a")["parked"] == 3, lambda: f"three parked: {self.good(first, 'getTarget', name='a')}")
+        for body in b"x", b"bad", b"x":
+            first.post(body)
+        self.until(lambda: self.good(first, "getTarget", name="a")["parked"]
+                   == 2, lambda: "two parked: "
+                   f"{self.good(first, 'getTarget', name='a')}")
         self.assertEqual(first.stop(), 0)
         hub = self.hub("--to", f"b={self.leaf().url()}")
         a = self.good(hub, "getTarget", name="a")
@@ -1229,12 +1231,22 @@ alerts:
             hub, "listTargets", query="?state=orphaned")["targets"]], ["a"])
         self.assertEqual(self.good(hub, "getStatus")["targets"]["orphaned"], 1)
         self.problem(409, "settings", hub, "resumeTarget", name="a")
+        self.assertEqual(
+            self.good(hub, "forgetTarget", name="a", query="?dry-run=true"),
+            {"is_dry_run": True, "name": "a", "waiting": 0, "parked": 2,
+             "in_flight": 0, "dead_letters": 1})
+        for name, status in ("b", 409), ("c", 404):
+            self.problem(status, "", hub, "forgetTarget", name=name,
+                         query="?dry-run=true")
+        self.problem(400, "true or false", hub, "forgetTarget", name="a",
+                     query="?dry-run=1")
         self.assertEqual(self.good(hub, "forgetTarget", name="a"),
                          {"name": "a"})
         self.problem(404, "no target", hub, "getTarget", name="a")
         self.problem(404, "no target", hub, "forgetTarget", name="a")
         self.assertEqual(hub.stop(), 0)
-        self.assertEqual({row["state"] for row in self.rows()}, {"cancelled"})
+        self.assertEqual([row["state"] for row in self.rows()],
+                         ["dead", "cancelled", "cancelled"])
 
     def test_forgetting_when_the_hub_stops(self):
         first = self.hub("--to", f"a={self.leaf(lambda r: 503).url()}",

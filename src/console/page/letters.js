@@ -1,16 +1,12 @@
 /* Dead letters: found, read, sent again, put aside. */
 import {get, post, query} from "./api.js";
-import {bytes, count, make, makePairs, makeTable, time} from "./dom.js";
+import {bytes, count, counted, make, makePairs, makeTable, time} from "./dom.js";
 
 const PAGE = 100;
 const STATES = ["dead", "replayed", "dropped", "expired", "cancelled"];
 
 function wait(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function countOf(n, one) {
-  return `${count(n)} ${one}${n === 1 ? "" : "s"}`;
 }
 
 /* What is not sent again, or not yet. */
@@ -20,12 +16,12 @@ function exceptionsOf(sum) {
                [sum.forgotten, "dead letter", "be sent: the target was forgotten", "cannot", "cannot"],
                [sum.orphaned, "dead letter", "be sent: the settings do not have the target", "cannot", "cannot"]];
   return all.filter(([n]) => n > 0).map(([n, name, words, one, many]) =>
-    `${countOf(n, name)} ${n === 1 ? one : many} ${words}`);
+    `${counted(n, name)} ${n === 1 ? one : many} ${words}`);
 }
 
 /* How many, in words. */
 function sumOf(sum) {
-  return [`${countOf(sum.letters, "dead letter")}, ${countOf(sum.messages, "message")}`, ...exceptionsOf(sum)].join("; ");
+  return [`${counted(sum.letters, "dead letter")}, ${counted(sum.messages, "message")}`, ...exceptionsOf(sum)].join("; ");
 }
 
 async function followReplay(context, replay) {
@@ -49,7 +45,7 @@ async function change(context, action, choice, again) {
       : "None of these is in state dead: there is nothing to do.");
     return;
   }
-  if (!await context.confirm(`${label} ${countOf(sum.letters, "dead letter")}?`,
+  if (!await context.confirm(`${label} ${counted(sum.letters, "dead letter")}?`,
                              `${sumOf(sum)}. The oldest: ` + sum.sample.map(
                                (l) => `no. ${l.id} (${l.target}, ${l.cause ?? l.why})`).join(", ") + ".", label))
     return;

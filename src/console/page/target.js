@@ -1,7 +1,7 @@
 /* One target: what it is, its books, and what happens to it. */
 import {follow, get, post, query} from "./api.js";
 import {makeChart} from "./chart.js";
-import {count, make, makePairs, makeTable, rate, span, time} from "./dom.js";
+import {count, counted, make, makePairs, makeTable, rate, span, time} from "./dom.js";
 import {editTarget} from "./edit.js";
 import {makePlan} from "./plan.js";
 import {backlog, booksBalance, kindOfState, Rate, trouble} from "./state.js";
@@ -95,8 +95,13 @@ function makeButtons(t, context, again) {
     again();
   })}, words ?? name[0].toUpperCase() + name.slice(1));
   const forget = make("button", {click: () => context.act(async () => {
-    if (!await context.confirm(`Forget ${t.name}?`, `${count(backlog(t))} messages wait for it: they are cancelled.`,
-                               "Forget"))
+    const loss = await post(`${path}/forget?dry-run=true`);
+    const waiting = loss.waiting + loss.parked + loss.in_flight;
+    if (!await context.confirm(`Forget ${t.name}?`,
+                               (waiting === 1 ? "1 message waits for it: it is cancelled." :
+                                 `${count(waiting)} messages wait for it: they are cancelled.`) +
+                               (loss.dead_letters === 0 ? "" :
+                                 ` Its ${counted(loss.dead_letters, "dead letter")} cannot be sent again.`), "Forget"))
       return;
     await post(`${path}/forget`);
     location.hash = "#/";
