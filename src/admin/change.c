@@ -361,18 +361,27 @@ static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
                               r->diagnostics->mistakes);
 }
 
+static json_t *list_gone(const stg_reloaded *r)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < r->gone && i < STG_GONE_NAMED_MAX; i++)
+        json_array_append_new(list, stg_json_text(r->gone_names[i]));
+    return list;
+}
+
 static void answer_reload(void *ctx, const stg_reloaded *r)
 {
     stg_change_call *c = ctx;
 
     if (r->status == STG_OK)
         stg_change_done(c, 200,
-                        json_pack("{s:o,s:o,s:o,s:o,s:o}", "added",
+                        json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "added",
                                   stg_json_count(r->added), "changed",
                                   stg_json_count(r->changed), "gone",
-                                  stg_json_count(r->gone), "same",
-                                  stg_json_count(r->same), "warnings",
-                                  list_diagnostics(r, true)),
+                                  stg_json_count(r->gone), "gone_targets",
+                                  list_gone(r), "same", stg_json_count(r->same),
+                                  "warnings", list_diagnostics(r, true)),
                         true);
     else if (r->status == STG_INVALID)
         refuse_settings(c, r);

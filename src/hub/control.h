@@ -22,6 +22,8 @@
  *
  * Reading the file blocks, for as long as a small file takes. */
 
+#define STG_GONE_NAMED_MAX 5
+
 /* What became of it. */
 typedef struct stg_reloaded {
     stg_status status;  /* STG_OK: done. STG_INVALID: the settings cannot be
@@ -34,6 +36,8 @@ typedef struct stg_reloaded {
                                          it was not read */
     const char *file;                   /* that they are of; lent */
     size_t added, changed, gone, same;  /* targets */
+    char gone_names[STG_GONE_NAMED_MAX]
+                   [STG_TARGET_NAME_MAX]; /* the first of `gone` */
 } stg_reloaded;
 
 typedef void stg_reload_fn(void *ctx, const stg_reloaded *r);

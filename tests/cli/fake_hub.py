@@ -247,7 +247,7 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                  lambda what: self.change_letters(what, json.loads(body)),
                  lambda: self.get_replay(),
                  lambda: self.get_letters(urllib.parse.parse_qs(url.query)),
-                 lambda: (200, {"added": 3, "changed": 1, "gone": 0,
+                 lambda: (200, {"added": 3, "changed": 1, "gone": 0, "gone_targets": [],
                                "same": len(self.targets),
                                "warnings": self.warnings}))
         for name, call in zip(names, calls):

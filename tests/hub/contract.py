@@ -1145,7 +1145,8 @@ targets:
         hub = self.hub(settings=settings)
         write("b", "c")
         self.assertEqual(self.good(hub, "reload", token=token),
-                         {"added": 1, "changed": 0, "gone": 1, "same": 1,
+                         {"added": 1, "changed": 0, "gone": 1,
+                          "gone_targets": ["a"], "same": 1,
                           "warnings": []})
         names = [t["name"] for t in self.good(hub, "listTargets",
                                               token=token)["targets"]]
