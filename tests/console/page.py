@@ -203,6 +203,25 @@ class Console(case.Case):
                   " || (location.reload(), false)")
         self.look(page, "message")
 
+    def test_a_message_that_only_a_dead_letter_has_is_found_there(self):
+        hub, _, _ = self.begin()
+        id = hub.post(b"hello")
+        self.await_settled(2)
+        case.wait_for(lambda: not self.rows("SELECT * FROM messages"), "a trim")
+        page = self.open(hub, f"messages/{id}")
+        page.wait("document.querySelector('.pairs a')?.textContent === 'dead letter 1'")
+        page.evaluate("document.querySelector('.pairs a').click()")
+        page.wait("[...document.querySelectorAll('pre')].some((p) => p.textContent === 'hello')")
+
+    def test_a_target_says_what_failed_last_in_words(self):
+        url = self.refused()
+        hub = self.hub("--to", f"ill={url}", "--policy", "none")
+        hub.post(b"x")
+        page = self.open(hub, "targets/ill")
+        page.wait("document.querySelectorAll('main .trouble')[1]?.textContent.includes(': connection refused')")
+        page.wait(f"document.querySelector('h1 + p')?.textContent.startsWith({json.dumps(url)})")
+        self.look(page, "target-refused")
+
     def texts(self, page, selector):
         return page.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((p) => p.textContent)")
 

@@ -367,6 +367,16 @@ class Looking(Api):
                    "five dead")
 
 
+    def test_why_there_was_no_answer(self):
+        url = self.refused()
+        hub = self.hub("--to", f"a={url}", "--policy", "none")
+        hub.post(b"x")
+        self.await_settled(1)
+        last, = self.good(hub, "listLastAttempts", name="a")["attempts"]
+        self.assertEqual((last["http_status"], last["answer"]), (None, ""))
+        self.assertRegex(last["detail"],
+                         r"^connect 127\.0\.0\.1:\d+: connection refused$")
+
     def test_what_a_target_did(self):
         answers = iter([(200, (), b"thanks"), (503, (), b"no <b>room</b>"),
                         (400, (), b"\xff\0")])
@@ -387,6 +397,7 @@ class Looking(Api):
                           (ids[0], 200, None)])
         self.assertEqual([r.get("answer", r.get("answer_base64"))
                           for r in last], ["/wA=", "no <b>room</b>", "thanks"])
+        self.assertEqual([r["detail"] for r in last], [None] * 3)
         self.assertIsNotNone(
             self.good(hub, "getTarget", name="a")["failing_since"])
 
