@@ -115,5 +115,6 @@ static void close_part(void *part, void (*closed)(void *ctx), void *ctx)
 const stg_hub_calls stg_admin_calls = {.open = open_part,
                                        .serve = serve,
                                        .note = stg_admin_note,
+                                       .replayed = stg_admin_replayed,
                                        .close = close_part,
                                        .free = free_part};

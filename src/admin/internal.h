@@ -35,6 +35,8 @@ typedef struct stg_replay {
     stg_letters_sum sum; /* of one that has ended */
     char held[STG_TARGET_NAME_MAX];
     char who[STG_WHO_MAX];
+    char recovered[STG_TARGET_NAME_MAX]; /* the target whose recovery began it;
+                                            "": a call did */
     stg_ns started_at, ended_at; /* wall clock */
 } stg_replay;
 
@@ -252,6 +254,11 @@ void stg_admin_one_replay(void *admin, stg_ask *a);
 
 /* Whether a text has the shape of a message's id: of the queue or of a topic. */
 bool stg_admin_is_id(const char *id);
+
+/* For stg_hub_calls: a replay that the recovery of a target began, and that has
+ * ended. */
+void stg_admin_replayed(void *part, const char *target, stg_ns started_at,
+                        const stg_letters_sum *sum);
 
 /* For stg_hub_calls: a change that did not come by HTTP, "reload" of "SIGHUP",
  * to the audit log. detail may be NULL. */

@@ -203,7 +203,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
             return 200, {"is_dry_run": False, **counts}
         none = dict.fromkeys(counts)
         self.counts = counts
-        self.asked = {"id": 5, "state": "running", "held": None, "who": None,
+        self.asked = {"id": 5, "state": "running", "held": None, "recovered": None,
+                      "who": None,
                       "started_at": "2026-03-01T03:00:00.000Z",
                       "ended_at": None, **none}
         return 202, self.asked
