@@ -79,6 +79,7 @@ add_library(stagger_hub STATIC
     admin/live.c
     admin/look.c
     admin/plan.c
+    admin/removal.c
     admin/replay.c
     admin/rewind.c
     admin/secrets.c

@@ -56,7 +56,8 @@ static const stg_route routes[] = {
     CHANGE("/v1/targets/{name}/pause", STG_BODY_NONE, stg_admin_pause),
     CHANGE("/v1/targets/{name}/resume", STG_BODY_NONE, stg_admin_resume),
     CHANGE("/v1/targets/{name}/probe", STG_BODY_NONE, stg_admin_probe),
-    CHANGE("/v1/targets/{name}/forget", STG_BODY_NONE, stg_admin_forget),
+    {"POST", "/v1/targets/{name}/forget", STG_ROLE_OPERATE, STG_BODY_NONE,
+     dry_runs, stg_admin_forget, false},
     LOOK("/v1/targets/{name}/rewind", NULL, stg_admin_rewinds),
     CHANGE("/v1/targets/{name}/rewind", STG_BODY_JSON, stg_admin_rewind),
     {"DELETE", "/v1/targets/{name}/rewind", STG_ROLE_OPERATE, STG_BODY_NONE,
@@ -119,5 +120,6 @@ static void close_part(void *part, void (*closed)(void *ctx), void *ctx)
 const stg_hub_calls stg_admin_calls = {.open = open_part,
                                        .serve = serve,
                                        .note = stg_admin_note,
+                                       .replayed = stg_admin_replayed,
                                        .close = close_part,
                                        .free = free_part};

@@ -64,6 +64,11 @@ stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
     return c;
 }
 
+const char *stg_change_target(const stg_change_call *c)
+{
+    return c->target;
+}
+
 /* -- the end of it --------------------------------------------------------- */
 
 /* A problem document with more in it than others have. */
@@ -237,7 +242,7 @@ void stg_admin_note_refused(void *admin, const stg_refused_call *call)
     stg_audit_write(&a->audit, line, NULL, NULL);
 }
 
-/* -- pause, resume, forget ------------------------------------------------- */
+/* -- pause, resume, probe -------------------------------------------------- */
 
 int stg_admin_status_for(stg_status status)
 {
@@ -260,8 +265,8 @@ static void answer_target(void *ctx, bool is_full)
         stg_change_refuse(c, 404, "there is no target of this name");
 }
 
-static stg_change_call *begin_with_target(stg_admin *a, stg_ask *ask,
-                                          const char *action)
+stg_change_call *stg_change_begin_target(stg_admin *a, stg_ask *ask,
+                                         const char *action)
 {
     return stg_change_begin(
         a, ask, action,
@@ -271,7 +276,7 @@ static stg_change_call *begin_with_target(stg_admin *a, stg_ask *ask,
 static void pause_target(stg_admin *a, stg_ask *ask, bool is_paused)
 {
     stg_change_call *c =
-        begin_with_target(a, ask, is_paused ? "pause" : "resume");
+        stg_change_begin_target(a, ask, is_paused ? "pause" : "resume");
     stg_status status;
     stg_error err;
 
@@ -296,7 +301,7 @@ void stg_admin_resume(void *admin, stg_ask *ask)
 void stg_admin_probe(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;
-    stg_change_call *c = begin_with_target(a, ask, "probe");
+    stg_change_call *c = stg_change_begin_target(a, ask, "probe");
     stg_status status;
     stg_error err;
 
@@ -306,33 +311,6 @@ void stg_admin_probe(void *admin, stg_ask *ask)
     if (status == STG_OK)
         answer_target(c, false);
     else
-        stg_change_refuse(c, stg_admin_status_for(status), "%s", err.text);
-}
-
-static void answer_forgotten(void *ctx, bool is_forgotten)
-{
-    stg_change_call *c = ctx;
-
-    if (is_forgotten)
-        stg_change_done(c, 200, json_pack("{s:s}", "name", c->target), false);
-    else
-        stg_change_refuse(c, 503,
-                          "the hub is stopping: the target may have been "
-                          "forgotten, or a part of what waited for it be "
-                          "cancelled; ask again when the hub is back");
-}
-
-void stg_admin_forget(void *admin, stg_ask *ask)
-{
-    stg_admin *a = admin;
-    stg_change_call *c = begin_with_target(a, ask, "forget");
-    stg_status status;
-    stg_error err;
-
-    if (c == NULL)
-        return;
-    status = stg_hub_forget(a->hub, c->target, answer_forgotten, c, &err);
-    if (status != STG_OK)
         stg_change_refuse(c, stg_admin_status_for(status), "%s", err.text);
 }
 
@@ -383,18 +361,27 @@ static void refuse_settings(stg_change_call *c, const stg_reloaded *r)
                               r->diagnostics->mistakes);
 }
 
+static json_t *list_gone(const stg_reloaded *r)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < r->gone && i < STG_GONE_NAMED_MAX; i++)
+        json_array_append_new(list, stg_json_text(r->gone_names[i]));
+    return list;
+}
+
 static void answer_reload(void *ctx, const stg_reloaded *r)
 {
     stg_change_call *c = ctx;
 
     if (r->status == STG_OK)
         stg_change_done(c, 200,
-                        json_pack("{s:o,s:o,s:o,s:o,s:o}", "added",
+                        json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "added",
                                   stg_json_count(r->added), "changed",
                                   stg_json_count(r->changed), "gone",
-                                  stg_json_count(r->gone), "same",
-                                  stg_json_count(r->same), "warnings",
-                                  list_diagnostics(r, true)),
+                                  stg_json_count(r->gone), "gone_targets",
+                                  list_gone(r), "same", stg_json_count(r->same),
+                                  "warnings", list_diagnostics(r, true)),
                         true);
     else if (r->status == STG_INVALID)
         refuse_settings(c, r);

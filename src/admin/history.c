@@ -191,7 +191,12 @@ static json_t *print_attempt(const stg_hub *h, const stg_recent_attempt *r)
     json_object_set_new(
         json, "message_id",
         json_string(stg_store_id(h->store, r->partition, r->position, id)));
-    stg_json_add_bytes(json, "answer", (stg_span){r->answer, r->size});
+    stg_json_add_bytes(json, "answer",
+                       (stg_span){r->answer, r->is_detail ? 0 : r->size});
+    json_object_set_new(json, "detail",
+                        r->is_detail && r->size > 0
+                            ? stg_json_span(r->answer, r->size)
+                            : json_null());
     return json;
 }
 

@@ -36,6 +36,8 @@ typedef struct stg_replay {
     stg_letters_sum sum; /* of one that has ended */
     char held[STG_TARGET_NAME_MAX];
     char who[STG_WHO_MAX];
+    char recovered[STG_TARGET_NAME_MAX]; /* the target whose recovery began it;
+                                            "": a call did */
     stg_ns started_at, ended_at; /* wall clock */
 } stg_replay;
 
@@ -162,6 +164,11 @@ typedef struct stg_change_call stg_change_call;
 stg_change_call *stg_change_begin(stg_admin *a, stg_ask *ask,
                                   const char *action, json_t *what);
 
+/* The same of the target in the path. */
+stg_change_call *stg_change_begin_target(stg_admin *a, stg_ask *ask,
+                                         const char *action);
+const char *stg_change_target(const stg_change_call *c);
+
 /* Which target it is of, where the path does not say it. */
 void stg_change_set_target(stg_change_call *c, const char *name);
 
@@ -191,7 +198,6 @@ json_t *stg_admin_problem(int status, const char *why, json_t *errors,
 void stg_admin_pause(void *admin, stg_ask *a);
 void stg_admin_resume(void *admin, stg_ask *a);
 void stg_admin_probe(void *admin, stg_ask *a);
-void stg_admin_forget(void *admin, stg_ask *a);
 void stg_admin_reload(void *admin, stg_ask *a);
 void stg_admin_test_alerts(void *admin, stg_ask *a);
 
@@ -215,6 +221,22 @@ void stg_admin_add_target(void *admin, stg_ask *a);
 void stg_admin_put_target(void *admin, stg_ask *a);
 void stg_admin_patch_target(void *admin, stg_ask *a);
 void stg_admin_remove_target(void *admin, stg_ask *a);
+
+/* -- removal.c --------------------------------------------------------- */
+
+/* ?dry-run=true. False: it is something else, and answered. */
+bool stg_admin_read_dry_run(stg_ask *a, bool *is_dry);
+
+/* What the removal of a target cancels; NULL: no memory. */
+json_t *stg_admin_print_removal(const char *name, bool is_dry,
+                                const stg_lane_view *v);
+
+/* Answers a dry run with that, and with the dead letters that could not be sent
+ * again. */
+void stg_admin_look_removal(stg_admin *a, stg_ask *ask, const char *name,
+                            const stg_lane_view *v);
+
+void stg_admin_forget(void *admin, stg_ask *a);
 
 /* -- events.c ---------------------------------------------------------- */
 
@@ -243,6 +265,11 @@ void stg_admin_resend(void *admin, stg_ask *a);
 
 /* Whether a text has the shape of a message's id: of the queue or of a topic. */
 bool stg_admin_is_id(const char *id);
+
+/* For stg_hub_calls: a replay that the recovery of a target began, and that has
+ * ended. */
+void stg_admin_replayed(void *part, const char *target, stg_ns started_at,
+                        const stg_letters_sum *sum);
 
 /* For stg_hub_calls: a change that did not come by HTTP, "reload" of "SIGHUP",
  * to the audit log. detail may be NULL. */

@@ -50,6 +50,7 @@ enum {
     WAITING,
     PARKED,
     IN_FLIGHT,
+    LAG,
     ATTEMPTS,
     FAILURES,
     P99,
@@ -80,6 +81,7 @@ static const struct {
     [WAITING] = {"waiting", KIND_COUNT},
     [PARKED] = {"parked", KIND_COUNT},
     [IN_FLIGHT] = {"in_flight", KIND_COUNT},
+    [LAG] = {"lag_messages", KIND_COUNT},
     [ATTEMPTS] = {"attempts", KIND_COUNT},
     [FAILURES] = {"failures", KIND_COUNT},
     [P99] = {"p99_ms", KIND_MS},
@@ -137,6 +139,7 @@ static bool look(const stg_hub *h, size_t i, uint64_t numbers[FIELDS])
     numbers[WAITING] = v.lane.waiting;
     numbers[PARKED] = v.lane.parked;
     numbers[IN_FLIGHT] = v.lane.in_flight;
+    numbers[LAG] = v.lane.lag;
     numbers[ATTEMPTS] = v.attempts;
     numbers[FAILURES] = v.failures;
     numbers[P99] = v.p99;

@@ -38,12 +38,25 @@ static void free_asked(asked *d)
 
 /* -- sums -------------------------------------------------------------------- */
 
+/* sum NULL: it is not known yet, and null. */
 static void add_sum(json_t *json, const stg_letters_sum *sum)
 {
-    json_object_set_new(json, "letters", stg_json_count(sum->letters));
-    json_object_set_new(json, "messages", stg_json_count(sum->messages));
-    json_object_set_new(json, "expired", stg_json_count(sum->expired));
-    json_object_set_new(json, "forgotten", stg_json_count(sum->forgotten));
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        {"letters", sum == NULL ? 0 : sum->letters},
+        {"messages", sum == NULL ? 0 : sum->messages},
+        {"expired", sum == NULL ? 0 : sum->expired},
+        {"forgotten", sum == NULL ? 0 : sum->forgotten},
+        {"orphaned", sum == NULL ? 0 : sum->orphaned},
+        {"paused", sum == NULL ? 0 : sum->paused},
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        json_object_set_new(json, numbers[i].name,
+                            sum == NULL ? json_null()
+                                        : stg_json_count(numbers[i].number));
 }
 
 static void tell_messages(stg_change_call *call, uint64_t count)
@@ -76,45 +89,43 @@ static const char *state_of(const stg_replay *r)
 static json_t *print_replay(const stg_replay *r)
 {
     json_t *json = json_pack(
-        "{s:o,s:s,s:o,s:o,s:o,s:o}", "id", stg_json_count(r->id), "state",
+        "{s:o,s:s,s:o,s:o,s:o,s:o,s:o}", "id", stg_json_count(r->id), "state",
         state_of(r), "held", stg_json_text(r->held[0] == '\0' ? NULL : r->held),
-        "who", stg_json_text(r->who[0] == '\0' ? NULL : r->who), "started_at",
+        "recovered",
+        stg_json_text(r->recovered[0] == '\0' ? NULL : r->recovered), "who",
+        stg_json_text(r->who[0] == '\0' ? NULL : r->who), "started_at",
         stg_json_time(r->started_at), "ended_at", stg_json_time(r->ended_at));
 
-    if (!r->is_running) {
-        add_sum(json, &r->sum);
-        return json;
-    }
-    json_object_set_new(json, "letters", json_null());
-    json_object_set_new(json, "messages", json_null());
-    json_object_set_new(json, "expired", json_null());
-    json_object_set_new(json, "forgotten", json_null());
+    add_sum(json, r->is_running ? NULL : &r->sum);
     return json;
 }
 
 /* The place of the oldest is taken; those that run are fewer than there are, so
  * that the loop ends. */
-static stg_replay *new_replay(stg_admin *a, const stg_ask *ask)
+static stg_replay *new_replay(stg_admin *a, stg_ns started_at)
 {
     stg_replay *r;
 
     do
         r = &a->replays[++a->last_replay % STG_REPLAYS_MAX];
     while (r->is_running);
-    *r = (stg_replay){
-        .id = a->last_replay, .is_running = true, .started_at = stg_wall_now()};
+    *r = (stg_replay){.id = a->last_replay, .started_at = started_at};
+    return r;
+}
+
+static stg_replay *begin_call(stg_admin *a, const stg_ask *ask)
+{
+    stg_replay *r = new_replay(a, stg_wall_now());
+
+    r->is_running = true;
     snprintf(r->who, sizeof r->who, "%s", stg_ask_who(ask));
     a->replays_running++;
     return r;
 }
 
 /* sum->held is lent: the target's name is copied. */
-static void end_replay(void *ctx, const stg_letters_sum *sum)
+static void end(stg_replay *r, const stg_letters_sum *sum)
 {
-    asked *d = ctx;
-    stg_admin *a = d->admin;
-    stg_replay *r = find_replay(a, d->replay);
-
     r->is_running = false;
     r->ended_at = stg_wall_now();
     r->sum = *sum;
@@ -122,6 +133,26 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
         sum->held != NULL)
         snprintf(r->held, sizeof r->held, "%s", sum->held);
     r->sum.held = NULL;
+}
+
+/* Of any number of targets that recover at a time those are kept that have done
+ * something, once they have ended: the others would push out those of calls. */
+void stg_admin_replayed(void *part, const char *target, stg_ns started_at,
+                        const stg_letters_sum *sum)
+{
+    stg_replay *r = new_replay(part, started_at);
+
+    snprintf(r->recovered, sizeof r->recovered, "%s", target);
+    end(r, sum);
+}
+
+static void end_replay(void *ctx, const stg_letters_sum *sum)
+{
+    asked *d = ctx;
+    stg_admin *a = d->admin;
+    stg_replay *r = find_replay(a, d->replay);
+
+    end(r, sum);
     a->replays_running--;
     STG_LOG(a->hub->log, STG_LOG_INFO, "replay-ended",
             stg_field_number("replay", r->id),
@@ -130,7 +161,9 @@ static void end_replay(void *ctx, const stg_letters_sum *sum)
             stg_field_number("letters", sum->letters),
             stg_field_number("messages", sum->messages),
             stg_field_number("expired", sum->expired),
-            stg_field_number("forgotten", sum->forgotten));
+            stg_field_number("forgotten", sum->forgotten),
+            stg_field_number("orphaned", sum->orphaned),
+            stg_field_number("paused", sum->paused));
     free_asked(d);
 }
 
@@ -163,7 +196,7 @@ static void begin_replay(asked *d)
 {
     const stg_letters_sum nothing = {.end = STG_LETTERS_DONE};
 
-    d->replay = new_replay(d->admin, d->ask)->id;
+    d->replay = begin_call(d->admin, d->ask)->id;
     d->ask = NULL;
     if (d->choice->is_impossible)
         go_on(d, &nothing);

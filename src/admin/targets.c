@@ -68,7 +68,7 @@ typedef struct write_call {
     char *text;               /* of next */
     char name[STG_TARGET_NAME_MAX];
     stg_diagnostics diagnostics;
-    uint64_t waiting, parked, in_flight; /* of a removal */
+    stg_lane_view lane; /* of a removal */
     bool is_new;
 } write_call;
 
@@ -136,18 +136,6 @@ static void refuse_settings(write_call *w, json_t *errors)
     free_call(w);
 }
 
-/* ?dry-run=true. False: it is something else, and answered. */
-static bool read_dry_run(write_call *w)
-{
-    const char *text = stg_ask_option(w->ask, "dry-run");
-
-    w->is_dry = text != NULL && strcmp(text, "true") == 0;
-    if (text == NULL || w->is_dry || strcmp(text, "false") == 0)
-        return true;
-    refuse(w, 400, "?dry-run: expected true or false");
-    return false;
-}
-
 /* NULL: answered. */
 static write_call *begin(stg_admin *a, stg_ask *ask, call_way way)
 {
@@ -157,16 +145,18 @@ static write_call *begin(stg_admin *a, stg_ask *ask, call_way way)
         [PATCH] = "target-set",
         [REMOVE] = "target-remove",
     };
-    write_call *w = calloc(1, sizeof *w);
+    write_call *w;
+    bool is_dry;
 
+    if (!stg_admin_read_dry_run(ask, &is_dry))
+        return NULL;
+    w = calloc(1, sizeof *w);
     if (w == NULL) {
         stg_ask_refuse(ask, 503, "no memory");
         return NULL;
     }
-    *w = (write_call){.admin = a, .ask = ask, .way = way};
+    *w = (write_call){.admin = a, .ask = ask, .way = way, .is_dry = is_dry};
     snprintf(w->name, sizeof w->name, "%s", stg_ask_word(ask, 0));
-    if (!read_dry_run(w))
-        return NULL;
     if (w->is_dry)
         return w;
     w->change = stg_change_begin(
@@ -393,15 +383,12 @@ static void answer_target(write_call *w, int status)
 
 static void answer_removed(write_call *w)
 {
-    json_t *json = json_pack(
-        "{s:b,s:s,s:o,s:o,s:o}", "is_dry_run", (int)w->is_dry, "name", w->name,
-        "waiting", stg_json_count(w->waiting), "parked",
-        stg_json_count(w->parked), "in_flight", stg_json_count(w->in_flight));
-
-    if (w->change != NULL)
-        stg_change_done(w->change, 200, json, true);
+    if (w->is_dry)
+        stg_admin_look_removal(w->admin, w->ask, w->name, &w->lane);
     else
-        stg_ask_answer_json(w->ask, 200, json);
+        stg_change_done(w->change, 200,
+                        stg_admin_print_removal(w->name, false, &w->lane),
+                        true);
     free_call(w);
 }
 
@@ -501,38 +488,30 @@ static bool read_waiting(write_call *w, bool *cancels)
     return false;
 }
 
-static void count_waiting(write_call *w)
-{
-    stg_lane_view v;
-
-    if (stg_hub_look_lane(w->admin->hub, w->target->lane, &v,
-                          stg_deadlines_now()) != STG_OK)
-        return;
-    w->waiting = v.waiting + v.lag;
-    w->parked = v.parked;
-    w->in_flight = v.in_flight;
-}
-
 void stg_admin_remove_target(void *admin, stg_ask *ask)
 {
+    const stg_admin *a = admin;
     write_call *w = begin(admin, ask, REMOVE);
     stg_status status;
+    uint64_t waiting;
     stg_error err;
     bool cancels;
 
     if (w == NULL || !read_waiting(w, &cancels) || !check_target(w))
         return;
-    count_waiting(w);
+    (void)stg_hub_look_lane(a->hub, w->target->lane, &w->lane,
+                            stg_deadlines_now());
     if (w->is_dry) {
         answer_removed(w);
         return;
     }
-    if (!cancels && w->waiting + w->parked + w->in_flight > 0) {
+    waiting = stg_ns_add(w->lane.waiting, w->lane.lag);
+    if (!cancels && waiting + w->lane.parked + w->lane.in_flight > 0) {
         refuse(w, 409,
                "%" PRIu64 " messages wait for it, %" PRIu64
                " deliveries are parked and %" PRIu64
                " are under way: to cancel them, ask with ?waiting=cancel",
-               w->waiting, w->parked, w->in_flight);
+               waiting, w->lane.parked, (uint64_t)w->lane.in_flight);
         return;
     }
     status = stg_hub_remove_target(w->admin->hub, w->name, version_of(w),

@@ -144,6 +144,7 @@ static void describe(stg_digest_item *i, const stg_digest_source *s,
     i->waiting = t.waiting;
     i->parked = t.parked;
     i->gate_until = t.gate_until;
+    i->is_replaying = t.is_replaying;
 }
 
 /* The lane of a trouble of the store counts down from STG_ALERT_LANE_OF(0). */

@@ -23,7 +23,8 @@ typedef struct stg_alert_target {
     bool has_lane;    /* and what follows */
     stg_lane_state state;
     uint64_t waiting, parked; /* messages of the log; rows */
-    uint64_t gate_until;      /* HOLDING: the next probe; 0: not known */
+    uint64_t gate_until;      /* CIRCUIT_OPEN: the next probe; 0: not known */
+    bool is_replaying;        /* `replay: on-recovery` */
 } stg_alert_target;
 
 typedef struct stg_digest_item {
@@ -41,6 +42,7 @@ typedef struct stg_digest_item {
     bool has_lane;
     stg_lane_state state;
     uint64_t waiting, parked, gate_until;
+    bool is_replaying;
 } stg_digest_item;
 
 typedef struct stg_digest {

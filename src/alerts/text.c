@@ -246,15 +246,38 @@ void stg_alert_headline(const stg_digest_item *i,
 
 static void write_circuit_open(stg_writer *w, const stg_digest_item *i)
 {
+    bool is_idle = i->waiting == 0 && i->parked == 0;
+
     stg_write_text(w, "circuit open: ");
-    write_count(w, i->waiting, "message waits", "messages wait");
-    stg_write_text(w,
-                   " in the log, and all go out by themselves when a probe "
-                   "succeeds");
+    if (is_idle) {
+        stg_write_text(w, "no message waits, and the next one is the probe");
+    } else if (i->waiting == 0) {
+        stg_write_text(w, "what is parked goes out by itself");
+    } else {
+        write_count(w, i->waiting, "message waits", "messages wait");
+        stg_write_text(w, " in the log, and go");
+        stg_write_text(w, i->waiting == 1 ? "es out by itself"
+                                          : " out by themselves");
+    }
+    stg_write_text(w, is_idle ? "" : " when a probe succeeds");
     if (i->gate_until > 0) {
-        stg_write_text(w, "; the next probe is at ");
+        stg_write_text(w, is_idle ? ", after " : "; the next probe is at ");
         write_time(w, i->gate_until, AT);
     }
+}
+
+/* What waits goes out when the circuit closes, and dead letters do not. */
+static void write_dead_end(stg_writer *w, const stg_digest_item *i)
+{
+    bool is_open =
+        i->state == STG_LANE_CIRCUIT_OPEN || i->state == STG_LANE_SHEDDING;
+
+    if (i->alert != STG_ALERT_DEAD || !is_open)
+        return;
+    stg_write_text(w, i->is_replaying
+                          ? "; dead letters that never reached the target are "
+                            "sent again then, the others only by a replay"
+                          : "; dead letters are sent again only by a replay");
 }
 
 static void write_state(stg_writer *w, const stg_digest_item *i)
@@ -266,9 +289,11 @@ static void write_state(stg_writer *w, const stg_digest_item *i)
                        "letter, the rest goes on");
         break;
     case STG_LANE_THROTTLED:
-        stg_write_text(w,
-                       "waiting, as the target asked or a limit says, with ");
-        write_count(w, i->waiting, "message", "messages");
+        stg_write_text(w, "waiting, as the target asked or a limit says");
+        if (i->waiting > 0) {
+            stg_write_text(w, ", with ");
+            write_count(w, i->waiting, "message", "messages");
+        }
         break;
     case STG_LANE_CIRCUIT_OPEN:
         write_circuit_open(w, i);
@@ -290,6 +315,7 @@ static void write_state(stg_writer *w, const stg_digest_item *i)
         write_count(w, i->parked, "delivery is parked",
                     "deliveries are parked");
     }
+    write_dead_end(w, i);
 }
 
 static void write_store_deed(stg_writer *w, const stg_digest_item *i)

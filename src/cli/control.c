@@ -129,6 +129,23 @@ static void print_warnings(const char *who, const json_t *answer)
                                  json_string_value(json_array_get(all, i)));
 }
 
+/* " (a, b and 3 more)" of those that are gone. */
+static void print_gone(const json_t *answer, uint64_t gone)
+{
+    const json_t *names = json_object_get(answer, "gone_targets");
+    size_t count = json_array_size(names);
+
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+
+        stg_say(stdout, "%s%s", i == 0 ? " (" : ", ",
+                name == NULL ? "?" : name);
+    }
+    if (count > 0 && gone > count)
+        printf(" and %" PRIu64 " more", gone - count);
+    fputs(count > 0 ? ")" : "", stdout);
+}
+
 /* A refused reload changes nothing; the hub's errors are printed, a line
  * each. */
 static int reload(const char *who, stg_remote *r)
@@ -141,10 +158,12 @@ static int reload(const char *who, stg_remote *r)
     added = stg_json_count_of(answer, "added");
     gone = stg_json_count_of(answer, "gone");
     printf("reloaded: %" PRIu64 " target%s new, %" PRIu64 " changed, %" PRIu64
-           " %s gone, %" PRIu64 " as before\n",
+           " %s gone",
            added, added == 1 ? " is" : "s are",
-           stg_json_count_of(answer, "changed"), gone, gone == 1 ? "is" : "are",
-           stg_json_count_of(answer, "same"));
+           stg_json_count_of(answer, "changed"), gone,
+           gone == 1 ? "is" : "are");
+    print_gone(answer, gone);
+    printf(", %" PRIu64 " as before\n", stg_json_count_of(answer, "same"));
     print_warnings(who, answer);
     json_decref(answer);
     return stg_options_finish(who, 0);

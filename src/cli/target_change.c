@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
 #include "config/yaml.h"
@@ -262,8 +263,26 @@ static uint64_t count_waiting(const json_t *answer)
            stg_json_count_of(answer, "in_flight");
 }
 
-/* What would be cancelled; false: complained. */
-static bool look(const target_change *c, const char *name, uint64_t *waiting)
+const char *target_change_loss(const json_t *answer,
+                               char text[TARGET_CHANGE_LOSS_MAX])
+{
+    uint64_t waiting = count_waiting(answer);
+    uint64_t dead = stg_json_count_of(answer, "dead_letters");
+    int size = snprintf(text, TARGET_CHANGE_LOSS_MAX,
+                        "%" PRIu64 " message%s for it %s cancelled", waiting,
+                        waiting == 1 ? " that waits" : "s that wait",
+                        waiting == 1 ? "is" : "are");
+
+    if (dead > 0)
+        snprintf(text + size, TARGET_CHANGE_LOSS_MAX - (size_t)size,
+                 ", and its %" PRIu64 " dead letter%s cannot be sent again",
+                 dead, stg_plural(dead));
+    return text;
+}
+
+/* What would be lost; false: complained. */
+static bool look(const target_change *c, const char *name,
+                 char loss[TARGET_CHANGE_LOSS_MAX])
 {
     char path[PATH_SIZE];
     json_t *answer = NULL;
@@ -273,20 +292,17 @@ static bool look(const target_change *c, const char *name, uint64_t *waiting)
         stg_remote_complain(c->remote);
         return false;
     }
-    *waiting = count_waiting(answer);
+    target_change_loss(answer, loss);
     json_decref(answer);
     return true;
 }
 
-static bool ask(const char *name, uint64_t waiting)
+static bool ask(const char *name, const char *loss)
 {
     char question[300];
 
-    snprintf(question, sizeof question,
-             "%.64s: %" PRIu64
-             " messages that wait for it are cancelled, for "
-             "good. Remove it?",
-             name, waiting);
+    snprintf(question, sizeof question, "%.64s: %s, for good. Remove it?", name,
+             loss);
     return stg_confirm(question);
 }
 
@@ -294,25 +310,24 @@ static bool ask(const char *name, uint64_t waiting)
  * since are cancelled, too, and counted in the answer. */
 static int remove_one(const target_change *c, const char *name)
 {
-    char path[PATH_SIZE];
+    char path[PATH_SIZE], loss[TARGET_CHANGE_LOSS_MAX] = "";
     json_t *answer = NULL;
-    uint64_t waiting = 0;
+    uint64_t waiting;
 
-    if ((c->is_dry || !c->is_sure) && !look(c, name, &waiting))
+    if ((c->is_dry || !c->is_sure) && !look(c, name, loss))
         return EXIT_NO;
     if (c->is_dry) {
-        stg_say(stdout,
-                "%s: would be removed, and %" PRIu64 " messages cancelled\n",
-                name, waiting);
+        stg_say(stdout, "%s: would be removed: %s\n", name, loss);
         return 0;
     }
-    if (!c->is_sure && !ask(name, waiting))
+    if (!c->is_sure && !ask(name, loss))
         return EXIT_NO;
     make_path(path, name, "?waiting=cancel");
     if (!stg_remote_call(c->remote, "DELETE", path, NULL, &answer))
         return stg_remote_complain(c->remote);
-    stg_say(stdout, "%s: removed, %" PRIu64 " messages cancelled\n", name,
-            count_waiting(answer));
+    waiting = count_waiting(answer);
+    stg_say(stdout, "%s: removed, %" PRIu64 " message%s cancelled\n", name,
+            waiting, stg_plural(waiting));
     json_decref(answer);
     return 0;
 }

@@ -12,13 +12,19 @@ typedef struct target_change {
     bool is_dry, is_sure, is_json;
 } target_change;
 
+/* Of the answer of a dry run: "31 messages that wait for it are cancelled, and
+ * its 2 dead letters cannot be sent again". Returns text. */
+enum { TARGET_CHANGE_LOSS_MAX = 160 };
+const char *target_change_loss(const json_t *answer,
+                               char text[TARGET_CHANGE_LOSS_MAX]);
+
 int target_change_show(const target_change *c, const char *name);
 
 /* The first argument is the name, the others are KEY=VALUE. */
 int target_change_write(const target_change *c, bool is_new,
                         const stg_arguments *left);
 
-/* Asks, with the number of what is cancelled, unless is_sure. */
+/* Asks, with what is lost, unless is_sure. */
 int target_change_remove(const target_change *c, const stg_arguments *left);
 
 #endif

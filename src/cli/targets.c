@@ -1,6 +1,6 @@
 /* stagger targets: the list of them, the subcommands of target_change.c and
- * rewind.c, and forget, which removes one for good. Forget asks before it cancels messages, with
- * their number, and only for targets that the settings no longer have: the hub
+ * rewind.c, and forget, which removes one for good. Forget asks before it cancels
+ * messages, with what is lost, and only for targets that the settings no longer have: the hub
  * would add another one again. */
 #include <getopt.h>
 #include <inttypes.h>
@@ -24,7 +24,15 @@ enum { JSON = STG_REMOTE_NEXT, URL, FILE_NAME, DRY_RUN, TO, CANCEL };
 
 enum { EXIT_NO = 1 };
 
-enum { LIST, SHOW, ADD, SET, REWIND, REMOVE, FORGET }; /* in the order of their table */
+enum {
+    LIST,
+    SHOW,
+    ADD,
+    SET,
+    REWIND,
+    REMOVE,
+    FORGET
+}; /* in the order of their table */
 
 static const stg_subcommand subcommands[] = {
     {"list",
@@ -43,7 +51,7 @@ static const stg_subcommand subcommands[] = {
      INT_MAX},
     {"forget",
      "remove targets that the settings no longer have: their waiting "
-     "messages are cancelled, and never sent",
+     "messages are cancelled, and their dead letters cannot be sent again",
      INT_MAX},
     {NULL, NULL, 0},
 };
@@ -55,7 +63,8 @@ static const stg_option options[] = {
      "all settings, a map of YAML or JSON (-: standard input); KEY=VALUE goes "
      "before it",
      FILE_NAME, "add, set"},
-    {"--dry-run", "only say what would change", DRY_RUN, "add, set, remove"},
+    {"--dry-run", "only say what would change", DRY_RUN,
+     "add, set, remove, forget"},
     {"--to WHEN",
      "a time in UTC, earliest, a message's id, or a position of the hub's queue",
      TO, "rewind"},
@@ -175,55 +184,43 @@ static int list(const settings *s, stg_remote *r)
 
 /* -- forget ---------------------------------------------------------------- */
 
-/* "0 parked and about 12 waiting" */
-static bool ask(const char *name, const json_t *target)
+/* Says what would go, or asks a person who has seen it. */
+static bool confirm(const settings *s, const char *name, const json_t *answer)
 {
-    char question[512];
-    uint64_t waiting = stg_json_count_of(target, "waiting") +
-                       stg_json_count_of(target, "lag_messages");
+    char question[512], loss[TARGET_CHANGE_LOSS_MAX];
 
-    snprintf(question, sizeof question,
-             "%.64s: %" PRIu64 " parked deliveries and about %" PRIu64
-             " messages that wait for it are cancelled, for good. Forget it?",
-             name, stg_json_count_of(target, "parked"), waiting);
+    target_change_loss(answer, loss);
+    if (s->change.is_dry) {
+        stg_say(stdout, "%s: would be forgotten: %s\n", name, loss);
+        return false;
+    }
+    snprintf(question, sizeof question, "%.64s: %s, for good. Forget it?", name,
+             loss);
     return stg_confirm(question);
-}
-
-/* Whether the person says so, having seen what would go. */
-static int confirm(stg_remote *r, const char *name, const char *path)
-{
-    json_t *target = NULL;
-    bool is_known, is_sure;
-
-    if (!stg_remote_call(r, "GET", path, NULL, &target))
-        return stg_remote_complain(r);
-    is_known = json_is_true(json_object_get(target, "is_known"));
-    is_sure = !is_known && ask(name, target);
-    json_decref(target);
-    if (is_known)
-        stg_options_complain(who,
-                             "%s: the hub's settings have it; first take it "
-                             "out of its file and reload, or start the hub "
-                             "again without its --to",
-                             name);
-    return is_sure ? 0 : EXIT_NO;
 }
 
 /* With --yes nothing is looked at first: the hub alone decides. */
 static int forget_one(const settings *s, stg_remote *r, const char *name)
 {
-    char escaped[256], path[300];
+    char escaped[256], path[320];
     json_t *answer = NULL;
-    int code = 0;
     size_t size;
 
-    size = (size_t)snprintf(path, sizeof path, "/v1/targets/%s",
+    size = (size_t)snprintf(path, sizeof path, "/v1/targets/%s/forget",
                             stg_remote_escape(name, escaped, sizeof escaped));
-    if (!s->is_sure)
-        code = confirm(r, name, path);
-    if (code != 0)
-        return code;
-    snprintf(path + size, sizeof path - size, "/forget");
+    if (s->change.is_dry || !s->is_sure) {
+        bool is_to_be;
+
+        snprintf(path + size, sizeof path - size, "?dry-run=true");
+        if (!stg_remote_call(r, "POST", path, NULL, &answer))
+            return stg_remote_complain(r);
+        is_to_be = confirm(s, name, answer);
+        json_decref(answer);
+        if (!is_to_be)
+            return s->change.is_dry ? 0 : EXIT_NO;
+        path[size] = '\0';
+        answer = NULL;
+    }
     if (!stg_remote_call(r, "POST", path, NULL, &answer))
         return stg_remote_complain(r);
     json_decref(answer);
@@ -272,8 +269,8 @@ static int read_option(void *ctx, int option)
 /* What is missing, in words; NULL: nothing. */
 static const char *missing(const settings *s, const stg_arguments *left)
 {
-    bool asks = left->subcommand == FORGET ||
-                (left->subcommand == REMOVE && !s->change.is_dry) ||
+    bool asks = ((left->subcommand == FORGET || left->subcommand == REMOVE) &&
+                 !s->change.is_dry) ||
                 (left->subcommand == REWIND && s->rewind.to != NULL);
 
     if (left->subcommand != LIST && left->count == 0)

@@ -300,8 +300,8 @@ void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now);
 
 /* The next probe of an open circuit may start at once, and not only when the
  * breaker would let it: with the next delivery that is due (I4). False: nothing
- * has changed, because the circuit is not open, or the lane is paused or is not
- * there. */
+ * has changed, because the circuit is not open, no message waits for the lane, or
+ * the lane is paused or is not there. */
 bool stg_flow_probe(stg_flow *f, uint32_t lane, stg_ns now);
 
 /* Changes a lane's options. What was used of the budget stays used, and an open

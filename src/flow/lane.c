@@ -386,11 +386,40 @@ void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now)
     stg_lane_wake(f, l);
 }
 
+/* Whether the window has a message that the lane will take. */
+static bool has_new(const stg_lane *l, const stg_partition *p)
+{
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_window *w = &p->window;
+    uint64_t at = stg_ns_max(cursor->number, w->first);
+
+    if (!stg_partition_is_assigned(p) || !stg_lane_follows(l, p))
+        return false;
+    while (at < w->end && l->o.accepts != NULL &&
+           !l->o.accepts(l->o.ctx, stg_window_at(w, at)))
+        at++;
+    return at < w->end;
+}
+
+static bool has_messages(const stg_flow *f, const stg_lane *l)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        const stg_partition *p = f->partitions[i];
+        const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+
+        if (cursor->waiting + cursor->rows + cursor->in_flight > 0 ||
+            cursor->is_catching_up || has_new(l, p))
+            return true;
+    }
+    return false;
+}
+
 bool stg_flow_probe(stg_flow *f, uint32_t lane, stg_ns now)
 {
     stg_lane *l = stg_flow_lane(f, lane);
 
-    if (l == NULL || l->peer == NULL || !l->is_open || l->is_paused)
+    if (l == NULL || l->peer == NULL || !l->is_open || l->is_paused ||
+        !has_messages(f, l))
         return false;
     stg_breaker_probe_now(&l->peer->breaker, now);
     stg_lane_wake(f, l);

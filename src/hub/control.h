@@ -22,6 +22,8 @@
  *
  * Reading the file blocks, for as long as a small file takes. */
 
+#define STG_GONE_NAMED_MAX 5
+
 /* What became of it. */
 typedef struct stg_reloaded {
     stg_status status;  /* STG_OK: done. STG_INVALID: the settings cannot be
@@ -34,6 +36,8 @@ typedef struct stg_reloaded {
                                          it was not read */
     const char *file;                   /* that they are of; lent */
     size_t added, changed, gone, same;  /* targets */
+    char gone_names[STG_GONE_NAMED_MAX]
+                   [STG_TARGET_NAME_MAX]; /* the first of `gone` */
 } stg_reloaded;
 
 typedef void stg_reload_fn(void *ctx, const stg_reloaded *r);
@@ -73,7 +77,8 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                          stg_error *err);
 
 /* The next probe of a target whose circuit is open starts at once. STG_INVALID:
- * its circuit is not open, or it is paused. Nothing is stored. */
+ * its circuit is not open, it is paused, or no message waits for it. Nothing is
+ * stored. */
 stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err);
 
 /* The lane of a target that may get messages again: see store/rewinds.h.
@@ -81,6 +86,10 @@ stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err);
  * settings; STG_IO: the hub stops. */
 stg_status stg_hub_find_sent(const stg_hub *h, const char *name, uint32_t *lane,
                              stg_error *err);
+
+/* Whether it may be forgotten, and what waits for it. */
+stg_status stg_hub_check_forget(const stg_hub *h, const char *name,
+                                stg_lane_view *v, stg_error *err);
 
 /* False: the hub stops first. What was cancelled until then stays so, and the
  * next hub has the target again, to be forgotten anew. */

@@ -7,7 +7,7 @@
  * read, and the loop is not woken, while nothing happens.
  *
  * Its last ten attempts are noted as they end: 640 bytes, and 256 more for each
- * that had an answer with a body. All on the loop's thread. */
+ * that had an answer with a body, or that failed without one. All on the loop's thread. */
 #ifndef STAGGER_HUB_HISTORY_H
 #define STAGGER_HUB_HISTORY_H
 
@@ -68,6 +68,7 @@ typedef struct stg_recent_attempt {
     uint32_t partition;
     uint16_t status; /* of HTTP; 0: there was no answer */
     uint16_t size;   /* of the answer */
+    bool is_detail;  /* there was none: `answer` says in words what failed */
     stg_fault fault;
     stg_code_kind code_kind;
     uint32_t code;

@@ -357,6 +357,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.replayed = stg_shell_replay;
     s.room = stg_shell_room;
     s.knows = stg_shell_knows;
+    s.is_paused = stg_shell_is_paused;
     s.wants = stg_shell_wants;
     s.order = stg_rewind_order;
     s.next = stg_rewind_next;

@@ -20,6 +20,7 @@
 #include "ingress/ingress.h"
 
 typedef struct stg_hub stg_hub;
+struct stg_letters_sum;
 
 /* How a hub has ended. */
 typedef struct stg_hub_end {
@@ -31,13 +32,16 @@ typedef struct stg_hub_end {
 /* The admin API as a part of the hub: admin/admin.h fills it in, and the hub does
  * not include it. open() makes the part before the hub listens; serve() adds
  * its routes to the ingress; note() reports changes that did not come through
- * it, as by SIGHUP; close() comes last. part: what open() made. */
+ * it, as by SIGHUP; replayed() a replay that a recovery began; close() comes
+ * last. part: what open() made. */
 typedef struct stg_hub_calls {
     stg_status (*open)(void **part, stg_hub *h, const char *audit,
                        stg_error *err);
     void (*serve)(void *part, stg_ingress *g);
     void (*note)(void *part, const char *action, const char *who, bool is_done,
                  const char *detail);
+    void (*replayed)(void *part, const char *target, stg_ns started_at,
+                     const struct stg_letters_sum *sum);
     void (*close)(void *part, void (*closed)(void *ctx), void *ctx);
     void (*free)(void *part);
 } stg_hub_calls;

@@ -186,6 +186,7 @@ void stg_shell_replay(void *hub, uint32_t lane, uint32_t partition,
                       uint64_t count, bool is_again);
 uint64_t stg_shell_room(void *hub, uint32_t lane);
 bool stg_shell_knows(void *hub, uint32_t lane);
+bool stg_shell_is_paused(void *hub, uint32_t lane);
 bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
 stg_order stg_rewind_order(void *hub, uint32_t lane);
 uint64_t stg_rewind_next(void *hub, uint32_t lane, uint32_t partition);
@@ -226,6 +227,7 @@ void stg_disable_paused(stg_hub *h, stg_target *t);
 
 /* Its circuit has opened. */
 void stg_recovery_opened(stg_target *t);
+bool stg_recovery_is_wanted(const stg_target *t);
 
 /* It is due, and has taken a message, or its circuit has closed. */
 void stg_recovery_note(stg_hub *h, stg_target *t);

@@ -12,15 +12,21 @@ struct stg_recent {
 
 static void keep_answer(stg_recent_attempt *a, const stg_end *how)
 {
-    size_t size = how->answer_size < STG_RECENT_ANSWER_MAX
-                      ? how->answer_size
-                      : STG_RECENT_ANSWER_MAX;
+    const char *text = how->answer;
+    size_t size = how->answer_size;
 
+    a->is_detail = a->status == 0 && how->detail != NULL;
+    if (a->is_detail) {
+        text = how->detail;
+        size = strlen(text);
+    }
+    if (size > STG_RECENT_ANSWER_MAX)
+        size = STG_RECENT_ANSWER_MAX;
     if (size > 0 && a->answer == NULL)
         a->answer = malloc(STG_RECENT_ANSWER_MAX);
     a->size = a->answer == NULL ? 0 : (uint16_t)size;
     if (a->size > 0)
-        memcpy(a->answer, how->answer, a->size);
+        memcpy(a->answer, text, a->size);
 }
 
 void stg_recent_add(stg_target *t, const stg_attempt_end *e, const stg_end *how,

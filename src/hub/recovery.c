@@ -9,12 +9,14 @@
 
 #include <stdlib.h>
 
+#include "host/wall.h"
 #include "store/dead_letters.h"
 
 /* A replay; its target may go meanwhile. */
 typedef struct recovery {
     stg_hub *hub;
     uint32_t lane;
+    stg_ns started_at; /* wall clock */
 } recovery;
 
 static const char *const ends[] = {
@@ -22,6 +24,18 @@ static const char *const ends[] = {
     [STG_LETTERS_AWAY] = "away",       [STG_LETTERS_FULL] = "full",
     [STG_LETTERS_STOPPED] = "stopped",
 };
+
+static void tell(const stg_hub *h, const stg_target *t, const recovery *r,
+                 const stg_letters_sum *sum)
+{
+    STG_LOG(h->log, STG_LOG_INFO, "replayed-on-recovery",
+            stg_field_text("target", t->name),
+            stg_field_text("state", ends[sum->end]),
+            stg_field_number("letters", sum->letters),
+            stg_field_number("messages", sum->messages));
+    if (h->calls_part != NULL)
+        h->calls->replayed(h->calls_part, t->name, r->started_at, sum);
+}
 
 /* What it has not come to stays dead, and is sent with the next recovery. */
 static void ended(void *ctx, const stg_letters_sum *sum)
@@ -32,11 +46,7 @@ static void ended(void *ctx, const stg_letters_sum *sum)
 
     if (t != NULL) {
         if (sum->messages > 0 || sum->end != STG_LETTERS_DONE)
-            STG_LOG(h->log, STG_LOG_INFO, "replayed-on-recovery",
-                    stg_field_text("target", t->name),
-                    stg_field_text("state", ends[sum->end]),
-                    stg_field_number("letters", sum->letters),
-                    stg_field_number("messages", sum->messages));
+            tell(h, t, r, sum);
         if (t->recovery == STG_RECOVERY_RUNNING)
             t->recovery = STG_RECOVERY_DONE;
     }
@@ -50,12 +60,12 @@ static void start(stg_hub *h, stg_target *t)
 
     if (r == NULL)
         return; // it stays due
-    *r = (recovery){h, t->lane};
+    *r = (recovery){h, t->lane, stg_wall_now()};
     t->recovery = STG_RECOVERY_RUNNING;
     stg_store_replay(h->store, &f, false, ended, r);
 }
 
-static bool is_wanted(const stg_target *t)
+bool stg_recovery_is_wanted(const stg_target *t)
 {
     return t->settings != NULL && t->settings->replay == STG_REPLAY_ON_RECOVERY;
 }
@@ -69,7 +79,7 @@ void stg_recovery_note(stg_hub *h, stg_target *t)
 {
     stg_lane_view v;
 
-    if (!is_wanted(t)) {
+    if (!stg_recovery_is_wanted(t)) {
         t->recovery = STG_RECOVERY_DONE;
         return;
     }

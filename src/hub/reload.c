@@ -377,7 +377,9 @@ static void change_over(plan *p)
             continue;
         if (is_of(old, t->all[i])) {
             stg_reload_leave(h, t->all[i]);
-            r->gone++;
+            if (r->gone++ < STG_GONE_NAMED_MAX)
+                memcpy(r->gone_names[r->gone - 1], t->all[i]->name,
+                       strlen(t->all[i]->name) + 1);
         }
         p->all[p->all_count++] = t->all[i];
     }

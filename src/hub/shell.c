@@ -92,6 +92,15 @@ bool stg_shell_knows(void *hub, uint32_t lane)
     return t != NULL && t->settings != NULL;
 }
 
+bool stg_shell_is_paused(void *hub, uint32_t lane)
+{
+    const stg_hub *h = hub;
+    const stg_target *t = stg_targets_at(&h->targets, lane);
+
+    return t != NULL && t->settings != NULL &&
+           (t->pause != STG_PAUSE_NONE || t->settings->is_paused);
+}
+
 bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message)
 {
     const stg_hub *h = hub;

@@ -131,15 +131,24 @@ stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err)
 {
     stg_status status;
     const stg_target *t = find(h, name, &status, err);
+    stg_ns now = stg_deadlines_now();
+    stg_lane_view v;
 
     if (t == NULL)
         return status;
-    if (!stg_flow_probe(h->flow, t->lane, stg_deadlines_now()))
+    if (stg_flow_probe(h->flow, t->lane, now)) {
+        stg_shell_note(h);
+        return STG_OK;
+    }
+    if (stg_flow_view_lane(h->flow, t->lane, &v, now) == STG_OK &&
+        (v.state == STG_LANE_CIRCUIT_OPEN || v.state == STG_LANE_SHEDDING))
         return stg_hub_refuse(err, STG_INVALID,
-                              "its circuit is not open, or it is paused: there "
-                              "is nothing to probe");
-    stg_shell_note(h);
-    return STG_OK;
+                              "no message waits for it that could be the "
+                              "probe: publish one, or replay one of its dead "
+                              "letters");
+    return stg_hub_refuse(err, STG_INVALID,
+                          "its circuit is not open, or it is paused: there "
+                          "is nothing to probe");
 }
 
 /* -- forget ------------------------------------------------------------------ */
@@ -152,15 +161,9 @@ bool stg_target_control_forgets(const stg_hub *h, uint32_t lane)
     return false;
 }
 
-stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
-                          void *ctx, stg_error *err)
+static stg_status check_forget(const stg_hub *h, const stg_target *t,
+                               stg_error *err)
 {
-    stg_forgetting *f;
-    stg_status status;
-    stg_target *t = find(h, name, &status, err);
-
-    if (t == NULL)
-        return status;
     if (stg_target_is_added(t))
         return stg_hub_refuse(err, STG_INVALID,
                               "a call has added this target; remove it "
@@ -170,6 +173,35 @@ stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
                                "first take it out", err);
     if (stg_target_control_forgets(h, t->lane))
         return stg_hub_refuse(err, STG_INVALID, "it is being forgotten");
+    return STG_OK;
+}
+
+stg_status stg_hub_check_forget(const stg_hub *h, const char *name,
+                                stg_lane_view *v, stg_error *err)
+{
+    stg_status status;
+    const stg_target *t = find(h, name, &status, err);
+
+    if (t == NULL)
+        return status;
+    status = check_forget(h, t, err);
+    if (status == STG_OK)
+        (void)stg_hub_look_lane(h, t->lane, v, stg_deadlines_now());
+    return status;
+}
+
+stg_status stg_hub_forget(stg_hub *h, const char *name, stg_forgotten_fn *done,
+                          void *ctx, stg_error *err)
+{
+    stg_forgetting *f;
+    stg_status status;
+    const stg_target *t = find(h, name, &status, err);
+
+    if (t == NULL)
+        return status;
+    status = check_forget(h, t, err);
+    if (status != STG_OK)
+        return status;
     f = malloc(sizeof *f);
     if (f == NULL)
         return stg_hub_refuse(err, STG_IO, "there is no memory");

@@ -12,6 +12,7 @@
 
 #include <stagger/text.h>
 
+#include "core/writer.h"
 #include "hub/hub_internal.h"
 
 static const char *name_of(const stg_hub *h, uint32_t lane)
@@ -316,17 +317,38 @@ static void tell_refused(const stg_hub *h, const stg_reloaded *r)
     }
 }
 
+/* "a, b and 3 more" */
+static void print_gone(const stg_reloaded *r, char *text, size_t size)
+{
+    stg_writer w = stg_writer_on(text, size);
+
+    text[0] = '\0';
+    for (size_t i = 0; i < r->gone && i < STG_GONE_NAMED_MAX; i++) {
+        stg_write_text(&w, i == 0 ? "" : ", ");
+        stg_write_text(&w, r->gone_names[i]);
+    }
+    if (r->gone > STG_GONE_NAMED_MAX) {
+        stg_write_text(&w, " and ");
+        stg_write_number(&w, r->gone - STG_GONE_NAMED_MAX);
+        stg_write_text(&w, " more");
+    }
+}
+
 void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r)
 {
+    char gone[sizeof r->gone_names + 64];
+
     if (r->status != STG_OK) {
         tell_refused(h, r);
         return;
     }
+    print_gone(r, gone, sizeof gone);
     STG_LOG(h->log, STG_LOG_INFO, "reloaded",
             stg_field_text("file", h->settings->file),
             stg_field_number("added", r->added),
             stg_field_number("changed", r->changed),
             stg_field_number("gone", r->gone),
+            stg_field_text("gone_targets", r->gone == 0 ? NULL : gone),
             stg_field_number("same", r->same));
     tell_policies(h);
 }

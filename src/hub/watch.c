@@ -24,7 +24,9 @@ static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
     stg_ns now = stg_deadlines_now();
     stg_lane_view v;
 
-    *target = (stg_alert_target){.name = t != NULL ? t->name : NULL};
+    *target = (stg_alert_target){.name = t != NULL ? t->name : NULL,
+                                 .is_replaying =
+                                     t != NULL && stg_recovery_is_wanted(t)};
     if (stg_flow_view_lane(w->hub->flow, lane, &v, now) != STG_OK)
         return;
     target->has_lane = true;

@@ -167,6 +167,9 @@ typedef struct stg_letters_sum {
     uint64_t messages;  /* that they stand for: parked again, or given up */
     uint64_t expired;   /* messages whose bodies are gone: not replayable */
     uint64_t forgotten; /* letters whose target was removed: not replayable */
+    uint64_t orphaned; /* letters whose target is not in the settings: they stay
+                           dead, and can be replayed when it is there again */
+    uint64_t paused;   /* of `messages`, those that wait for a resume */
 } stg_letters_sum;
 
 /* Sends again the letters of a filter that are dead now, in the order they were

@@ -158,6 +158,15 @@ static bool is_held(const stg_replay_job *r, uint32_t lane)
     return false;
 }
 
+/* Its lane sends nothing, and would cancel what waits when it is forgotten; nor
+ * is it said any more what of a bulk row the target wants. */
+bool stg_replay_job_is_orphaned(const stg_replay_job *r, const stg_letter *l)
+{
+    const stg_store_options *o = &r->s->o;
+
+    return !r->is_drop && o->knows != NULL && !o->knows(o->ctx, l->lane);
+}
+
 /* The letter stays dead. */
 void stg_replay_job_leave(stg_replay_job *r, const stg_letter *l,
                           stg_letters_end end)
@@ -227,10 +236,19 @@ static bool waits(stg_replay_job *r, const stg_letter *l)
 
 /* -- what was done --------------------------------------------------------- */
 
+void stg_replay_job_add(stg_replay_job *r, uint32_t lane, uint64_t messages)
+{
+    const stg_store_options *o = &r->s->o;
+
+    r->sum.messages += messages;
+    if (!r->is_drop && o->is_paused != NULL && o->is_paused(o->ctx, lane))
+        r->sum.paused += messages;
+}
+
 void stg_replay_job_count(stg_replay_job *r, const stg_replayed *out)
 {
     r->sum.letters += out->is_done;
-    r->sum.messages += out->messages;
+    stg_replay_job_add(r, out->lane, out->messages);
     r->sum.expired += out->expired;
     r->sum.forgotten += out->is_forgotten && !r->is_drop;
     if (out->messages > 0)
@@ -383,6 +401,7 @@ static void pick(stg_replay_job *r, stg_replay_job_step *s)
             return;
         if (!r->is_drop &&
             (l->last_position > 0 || is_held(r, l->lane) ||
+             stg_replay_job_is_orphaned(r, l) ||
              stg_replay_job_room(r, l->lane) <= count_lane(r, s, l->lane)))
             return;
         bytes += l->payload_size;
@@ -421,24 +440,18 @@ static void count_dry(stg_replay_job *r, size_t i)
         r->sum.expired += l->count;
         return;
     }
+    if (stg_replay_job_is_orphaned(r, l)) {
+        r->sum.orphaned++;
+        return;
+    }
     if (!r->is_drop && l->last_position > 0 && l->position < first)
         there = stg_ns_min(there, stg_ns_sub(l->last_position + 1, first));
     r->sum.letters++;
-    r->sum.messages += there;
+    stg_replay_job_add(r, l->lane, there);
     r->sum.expired += l->count - there;
 }
 
 /* -- all of it ------------------------------------------------------------- */
-
-/* A bulk row is not said to have what its target does not want: without the
- * filter those would be sent, and as many of the others never. */
-static bool is_unclear(const stg_replay_job *r, const stg_letter *l)
-{
-    const stg_store_options *o = &r->s->o;
-
-    return !r->is_drop && l->last_position > 0 && o->knows != NULL &&
-           !o->knows(o->ctx, l->lane);
-}
 
 /* Whether the letter at r->at needs nothing more: it was counted, or its lane
  * is held. */
@@ -456,6 +469,10 @@ static bool passes(stg_replay_job *r)
     }
     if (r->found.letters[r->at].is_evicted) {
         r->sum.expired += r->found.letters[r->at].count;
+        return true;
+    }
+    if (stg_replay_job_is_orphaned(r, &r->found.letters[r->at])) {
+        r->sum.orphaned++;
         return true;
     }
     return is_held(r, r->found.letters[r->at].lane);
@@ -478,9 +495,6 @@ void stg_replay_job_advance(stg_replay_job *r)
         const stg_letter *l = &r->found.letters[r->at];
 
         if (passes(r)) {
-            r->at++;
-        } else if (is_unclear(r, l)) {
-            stg_replay_job_leave(r, l, STG_LETTERS_HELD);
             r->at++;
         } else if (!stg_replay_job_is_ours(r, l)) {
             stg_replay_job_ask_others(r);

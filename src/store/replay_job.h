@@ -108,6 +108,12 @@ void stg_replay_job_leave(stg_replay_job *r, const stg_letter *l,
 #define STG_REPLAY_JOB_PAUSE (100 * STG_MS)
 void stg_replay_job_rest(stg_replay_job *r, stg_ns pause);
 
+/* Whether the settings lack its target: it stays dead. */
+bool stg_replay_job_is_orphaned(const stg_replay_job *r, const stg_letter *l);
+
+/* Adds messages that were parked again, or would be. */
+void stg_replay_job_add(stg_replay_job *r, uint32_t lane, uint64_t messages);
+
 /* How many rows the lane may take now. */
 uint64_t stg_replay_job_room(const stg_replay_job *r, uint32_t lane);
 

@@ -116,9 +116,11 @@ typedef struct stg_store_options {
     /* How many rows a replay may park of the lane now; 0: it waits. NULL: any
      * number. */
     uint64_t (*room)(void *ctx, uint32_t lane);
-    /* Whether the settings say what the lane's target wants: if not, its bulk
-     * rows stay dead. NULL: they do. */
+    /* Whether the settings have the lane's target: if not, its letters stay
+     * dead, for nothing would be sent. NULL: they do. */
     bool (*knows)(void *ctx, uint32_t lane);
+    /* Whether the target is paused: a replay waits in its lane. NULL: none. */
+    bool (*is_paused)(void *ctx, uint32_t lane);
     /* Whether the lane's target wants a message of a bulk row (body is empty);
      * NULL: all. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);

@@ -66,8 +66,9 @@ TEST(slack, is_text_without_formatting)
         "payments: 37 dead letters in 4 min\\n"
         "    causes: 37 HTTP_503\\n"
         "    first: 2026-03-01 11:56:00 UTC, last: 2026-03-01 12:00:00 UTC\\n"
-        "    the hub: circuit open: 1204 messages wait in the log, and all go out "
-        "by themselves when a probe succeeds\\n"
+        "    the hub: circuit open: 1204 messages wait in the log, and go out by "
+        "themselves when a probe succeeds; dead letters are sent again only "
+        "by a replay\\n"
         "    more: stagger dead list --target payments --since "
         "2026-03-01T11:56:00Z\\n\",\"mrkdwn\":false}");
     free(text);
@@ -182,8 +183,9 @@ TEST(mail, is_a_header_and_a_text)
         "payments: 37 dead letters in 4 min\r\n"
         "    causes: 37 HTTP_503\r\n"
         "    first: 2026-03-01 11:56:00 UTC, last: 2026-03-01 12:00:00 UTC\r\n"
-        "    the hub: circuit open: 1204 messages wait in the log, and all go out "
-        "by themselves when a probe succeeds\r\n"
+        "    the hub: circuit open: 1204 messages wait in the log, and go out by "
+        "themselves when a probe succeeds; dead letters are sent again only "
+        "by a replay\r\n"
         "    more: stagger dead list --target payments --since "
         "2026-03-01T11:56:00Z\r\n");
     free(text);

@@ -163,18 +163,17 @@ TEST(text, tells_of_a_breaker)
     h.target.gate_until = NOON + 90 * STG_S;
     raise_one(&h, STG_ALERT_BREAKER, 7,
               (stg_alert_detail){.has_cause = true, .cause = refused()});
-    CHECK_TRACE(
-        words_of(&h),
-        "[stagger box] target-7: the breaker opened\n"
-        "\n"
-        "target-7: the breaker opened\n"
-        "    last cause: CONNECTION_REFUSED\n"
-        "    first: 2026-03-01 12:00:00 UTC, last: 2026-03-01 12:00:00 "
-        "UTC\n"
-        "    the hub: circuit open: 1204 messages wait in the log, and all "
-        "go out by themselves when a probe succeeds; the next probe is "
-        "at 2026-03-01 12:01:30 UTC\n"
-        "    more: stagger status\n");
+    CHECK_TRACE(words_of(&h),
+                "[stagger box] target-7: the breaker opened\n"
+                "\n"
+                "target-7: the breaker opened\n"
+                "    last cause: CONNECTION_REFUSED\n"
+                "    first: 2026-03-01 12:00:00 UTC, last: 2026-03-01 12:00:00 "
+                "UTC\n"
+                "    the hub: circuit open: 1204 messages wait in the log, and "
+                "go out by themselves when a probe succeeds; the next probe is "
+                "at 2026-03-01 12:01:30 UTC\n"
+                "    more: stagger status\n");
     h.now += 10 * STG_MIN;
     stg_alert_engine_clear(h.engine, STG_ALERT_BREAKER, 7, h.now);
     h.now += 2 * STG_MIN;
@@ -188,6 +187,51 @@ TEST(text, tells_of_a_breaker)
                 "UTC\n"
                 "    more: stagger status\n");
     close_hub(&h);
+}
+
+/* The line of what the hub does. */
+static const char *deed_of(stg_alert alert, uint64_t waiting, uint64_t parked,
+                           bool is_replaying)
+{
+    static char text[STG_ALERT_WORDS_MAX];
+    stg_digest_item i = {.alert = alert,
+                         .has_lane = true,
+                         .state = STG_LANE_CIRCUIT_OPEN,
+                         .waiting = waiting,
+                         .parked = parked,
+                         .is_replaying = is_replaying};
+
+    stg_alert_deed(&i, text);
+    return text;
+}
+
+/* What waits goes out by itself, and dead letters do not. */
+TEST(text, says_of_an_open_circuit_what_goes_out_by_itself)
+{
+    stg_digest_item i = {.alert = STG_ALERT_BREAKER,
+                         .has_lane = true,
+                         .state = STG_LANE_CIRCUIT_OPEN,
+                         .gate_until = NOON};
+    char text[STG_ALERT_WORDS_MAX];
+
+    CHECK_STR(deed_of(STG_ALERT_BREAKER, 1, 0, false),
+              "circuit open: 1 message waits in the log, and goes out by "
+              "itself when a probe succeeds");
+    CHECK_STR(deed_of(STG_ALERT_BREAKER, 0, 2, false),
+              "circuit open: what is parked goes out by itself when a probe "
+              "succeeds; 2 deliveries are parked");
+    CHECK_STR(deed_of(STG_ALERT_DEAD, 0, 0, false),
+              "circuit open: no message waits, and the next one is the probe; "
+              "dead letters are sent again only by a replay");
+    CHECK_STR(deed_of(STG_ALERT_DEAD, 2, 1, true),
+              "circuit open: 2 messages wait in the log, and go out by "
+              "themselves when a probe succeeds; 1 delivery is parked; dead "
+              "letters that never reached the target are sent again then, the "
+              "others only by a replay");
+    stg_alert_deed(&i, text);
+    CHECK_STR(text,
+              "circuit open: no message waits, and the next one is the probe, "
+              "after 2026-03-01 12:00:00 UTC");
 }
 
 /* The first line of what it tells. */

@@ -129,7 +129,7 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.token = None       # that is expected
         self.problem = None     # of the next answers: a function of a request
         self.replay = []        # changes of a replay, one an answer
-        self.expired = self.forgotten = 0
+        self.expired = self.forgotten = self.orphaned = self.paused = 0
         self.warnings = []      # of a reload
         self.page = 1000        # targets of an answer, at most
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -171,11 +171,16 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                 return each
         raise Problem(404, f"there is no target {name}", "Not found")
 
-    def change_target(self, name, what):
+    def change_target(self, name, what, query=""):
         found = self.find(name)
         if what == "forget":
             if found["is_known"]:
                 raise Problem(409, f"{name}: the settings have it", "Conflict")
+            if query:
+                return 200, {"is_dry_run": True, "name": name,
+                             "waiting": found["lag_messages"],
+                             "parked": found["parked"], "in_flight": 0,
+                             "dead_letters": found["dead"]}
             self.targets.remove(found)
             return 200, {"name": name}
         found["state"] = "paused" if what == "pause" else "live"
@@ -187,7 +192,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
                         if key in ("target", "cause", "category"))
                  and each["id"] in choice.get("ids", [each["id"]])]
         counts = {"letters": len(found), "expired": self.expired,
-                  "forgotten": self.forgotten,
+                  "forgotten": self.forgotten, "orphaned": self.orphaned,
+                  "paused": self.paused,
                   "messages": sum(each["count"] for each in found)}
         if choice.get("dry_run"):
             return 200, {"is_dry_run": True, **counts, "sample": found[:10]}
@@ -197,7 +203,8 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
             return 200, {"is_dry_run": False, **counts}
         none = dict.fromkeys(counts)
         self.counts = counts
-        self.asked = {"id": 5, "state": "running", "held": None, "who": None,
+        self.asked = {"id": 5, "state": "running", "held": None, "recovered": None,
+                      "who": None,
                       "started_at": "2026-03-01T03:00:00.000Z",
                       "ended_at": None, **none}
         return 202, self.asked
@@ -246,12 +253,13 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
         calls = (lambda: self.get_status(),
                  lambda: self.get_targets(urllib.parse.parse_qs(url.query)),
                  lambda name: (200, self.find(name)),
-                 self.change_target,
+                 lambda name, what: self.change_target(
+                     name, what, *filter(None, [url.query])),
                  lambda what: self.change_letters(what, json.loads(body)),
                  lambda: self.get_replay(),
                  lambda: self.get_letters(urllib.parse.parse_qs(url.query)),
                  self.get_letter,
-                 lambda: (200, {"added": 3, "changed": 1, "gone": 0,
+                 lambda: (200, {"added": 3, "changed": 1, "gone": 0, "gone_targets": [],
                                "same": len(self.targets),
                                "warnings": self.warnings}),
                  lambda: (202, {"result": "due"}))

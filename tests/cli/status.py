@@ -344,6 +344,15 @@ class Status(Case):
         screen.end()
         self.assertIn("and 46 more, 46 failing: 46 live (", text)
 
+    def test_counts_all_that_waits_for_its_first_attempt(self):
+        """Taken or put back, and what is still in the log."""
+        def lag(**more):
+            return self.rows_of(target("a", **more))[3].split()[5]
+        self.assertEqual(lag(waiting=3), "3")
+        self.assertEqual(lag(waiting=3, lag_messages=4), "7")
+        self.assertEqual(lag(waiting=3, lag_messages=4, is_lag_exact=False),
+                         "7+")
+
     def test_tells_the_disabled_from_the_paused(self):
         lines = self.rows_of(target("slow", state="throttled"),
                              target("off", state="paused"),
@@ -556,15 +565,27 @@ class Targets(Case):
                        "--yes", "billing")
 
     def test_forget_asks_on_a_terminal(self):
+        self.hub.find("legacy")["dead"] = 2
         for answer, code in (("n", 1), ("", 1), ("yes", 0)):
             screen = Terminal("targets", "forget", "legacy", "--hub",
                               self.hub.url)
-            screen.read(r"0 parked deliveries and about 31 messages .*\[y/N\]")
+            screen.read(r"31 messages that wait for it are cancelled, and its "
+                        r"2 dead letters cannot be sent again, for good\. "
+                        r"Forget it\? \[y/N\]")
             screen.type(answer + "\n")
             self.assertEqual(screen.end(), code)
         self.assertEqual(
-            [call for call in self.calls() if call.startswith("POST")],
+            [call for call in self.calls() if call.endswith("forget")],
             ["POST /v1/targets/legacy/forget"])
+
+    def test_forget_says_first_what_would_go(self):
+        self.assertEqual(
+            self.succeed("targets", "forget", "--dry-run", "legacy"),
+            "legacy: would be forgotten: 31 messages that wait for it are "
+            "cancelled\n")
+        self.fail_with(1, "the settings have it (409)", "targets", "forget",
+                       "--dry-run", "billing")
+        self.assertEqual(len(self.hub.targets), 9)
 
     def test_reload(self):
         self.assertEqual(self.succeed("reload"),
@@ -628,7 +649,8 @@ class Dead(Case):
                 ({"state": "stopped"}, "the hub was stopped")):
             self.hub.letters = [letter(1)]
             self.hub.replay = [{**state, "letters": 1, "messages": 4,
-                                "expired": 0, "forgotten": 0}]
+                                "expired": 0, "forgotten": 0,
+                                "orphaned": 0, "paused": 0}]
             done = self.ask("dead", "replay", "--all", "--yes")
             self.assertEqual(done.returncode, 1)
             self.assertIn("4 messages are on the way", done.stdout)
@@ -679,6 +701,30 @@ class Dead(Case):
                 "nothing was sent again\n2 dead letters cannot be sent again: "
                 "the target was forgotten\n")
 
+    def test_what_waits_for_a_paused_target_is_not_on_the_way(self):
+        self.hub.paused = 10
+        self.assertIn("14 messages: would be sent again\n10 messages wait "
+                      "until the target is resumed: it is paused\n",
+                      self.succeed("dead", "replay", "--all", "--dry-run"))
+        self.assertEqual(
+            self.succeed("dead", "replay", "--all", "--yes"),
+            "4 messages are on the way again; stagger status shows how they "
+            "fare\n10 messages wait until the target is resumed: it is "
+            "paused\n")
+        self.hub.letters, self.hub.paused = [letter(1)], 1
+        self.hub.letters[0]["count"] = 1
+        self.assertEqual(
+            self.succeed("dead", "replay", "--all", "--yes"),
+            "1 message waits until the target is resumed: it is paused\n")
+
+    def test_only_some_of_a_target_that_is_not_in_the_settings(self):
+        self.hub.letters, self.hub.orphaned = [], 2
+        for how in ("--dry-run", "--yes"):
+            self.assertEqual(
+                self.succeed("dead", "replay", how, "--all"),
+                "nothing was sent again\n2 dead letters cannot be sent again: "
+                "the settings do not have the target\n")
+
     def test_a_name_that_nobody_has_is_told(self):
         for words in (["list"], ["list", "--summary"], ["list", "--json"],
                       ["list", "--csv"], ["export"], ["replay", "--dry-run"],
@@ -711,7 +757,8 @@ class Dead(Case):
 
     def test_a_replay_that_is_held_at_once_has_sent_nothing(self):
         self.hub.replay = [{"state": "held", "held": "billing", "letters": 0,
-                            "messages": 0, "expired": 0, "forgotten": 0}]
+                            "messages": 0, "expired": 0, "forgotten": 0,
+                                "orphaned": 0, "paused": 0}]
         done = self.ask("dead", "replay", "--all", "--yes")
         self.assertEqual((done.returncode, done.stdout),
                          (1, "nothing was sent again\n"))

@@ -108,13 +108,45 @@ class Console(case.Case):
         self.answer = 200
         self.press(page, "Replay")
         page.wait("document.querySelector('dialog[open]')")
-        self.assertIn("3 dead letters, 3 messages", page.evaluate(
-            "document.querySelector('dialog').textContent"))
+        asked = page.evaluate("document.querySelector('dialog').textContent")
+        self.assertIn("3 dead letters, 3 messages. The oldest: no. 1 (ill, HTTP_404), no. 2", asked)
         self.look(page, "confirm")
         self.press(page, "Replay", "dialog")
         page.wait("document.getElementById('said').textContent.includes('is done')")
         ill.wait(6)
         page.wait("document.querySelector('main').textContent.includes('There are none')")
+
+    def test_a_replay_to_a_paused_target_says_so(self):
+        hub, well, _ = self.begin()
+        hub.post(b"x")
+        self.await_settled(2)
+        self.call(hub, "POST", "/ill/pause")
+        page = self.open(hub, "dead-letters")
+        self.press(page, "Replay")
+        page.wait("document.querySelector('dialog[open]')")
+        self.assertIn("1 dead letter, 1 message; 1 message waits until the target is resumed: it is paused",
+                      page.evaluate("document.querySelector('dialog').textContent"))
+        self.look(page, "confirm-paused")
+
+    def test_a_forget_says_what_is_lost(self):
+        ill = self.leaf(lambda r: 404 if r.body == b"bad" else 503)
+        first = self.hub("--to", f"ill={ill.url()}", "--policy", "attempts=9 base=30s jitter=none")
+        first.post(b"bad")
+        for _ in range(2):
+            first.post(b"x")
+        case.wait_for(lambda: len(self.rows("SELECT * FROM parked")) == 2, "two parked")
+        self.assertEqual(first.stop(), 0)
+        hub = self.hub("--to", f"other={self.leaf().url()}")
+        page = self.open(hub, "targets/ill")
+        self.press(page, "Forget")
+        page.wait("document.querySelector('dialog[open]')")
+        self.assertIn("2 messages wait for it: they are cancelled. Its 1 dead letter cannot be sent again.",
+                      page.evaluate("document.querySelector('dialog').textContent"))
+        self.look(page, "confirm-forget")
+        self.press(page, "Forget", "dialog")
+        page.wait("location.hash === '#/'")
+        self.assertEqual(self.rows("SELECT state, count(*) AS n FROM failed_broadcast_logs GROUP BY 1 ORDER BY 1"),
+                         [{"state": "cancelled", "n": 2}, {"state": "dead", "n": 1}])
 
     def test_a_target_is_paused_and_resumed(self):
         hub, _, _ = self.begin()
@@ -137,10 +169,25 @@ class Console(case.Case):
         self.assertIn("Its circuit is open for", page.evaluate("document.querySelector('main .trouble').textContent"))
         self.look(page, "target-open-dark")
         self.answer = 200
-        producer.post(b"x")  # the others are not due yet
+        producer.post(b"x")  # the others are dead: their next attempt is past the deadline
+        page.wait("[...document.querySelectorAll('.facts div')].some((d) => d.textContent === 'Waiting1')")
         self.press(page, "Probe now")
+        page.wait("document.getElementById('said').textContent.includes('the next message that is due')")
         page.wait("document.querySelector('.state')?.textContent === 'live'")
         self.assertEqual(self.count_buttons(page, "Probe"), 0)
+
+    def test_a_probe_that_has_no_message_is_refused(self):
+        ill = self.leaf(lambda r: 503)
+        hub = self.hub("--to", f"ill={ill.url()}", "--policy", "attempts=1 breaker=3:1h-1h")
+        for _ in range(3):
+            hub.post(b"x")
+        self.await_settled(1)
+        page = self.open(hub, "targets/ill")
+        self.press(page, "Probe now")
+        page.wait("document.getElementById('said').textContent.includes('no message waits for it')")
+        self.assertIn("409", page.complaints.pop())  # Chromium's own
+        self.assertIn("the next message is the probe", self.texts(page, "main .trouble")[0])
+        self.look(page, "target-no-probe")
 
     def test_a_message_is_found_by_its_id(self):
         hub, well, _ = self.begin()
@@ -155,6 +202,25 @@ class Console(case.Case):
         page.wait("document.querySelector('tbody')?.textContent.includes('dead')"
                   " || (location.reload(), false)")
         self.look(page, "message")
+
+    def test_a_message_that_only_a_dead_letter_has_is_found_there(self):
+        hub, _, _ = self.begin()
+        id = hub.post(b"hello")
+        self.await_settled(2)
+        case.wait_for(lambda: not self.rows("SELECT * FROM messages"), "a trim")
+        page = self.open(hub, f"messages/{id}")
+        page.wait("document.querySelector('.pairs a')?.textContent === 'dead letter 1'")
+        page.evaluate("document.querySelector('.pairs a').click()")
+        page.wait("[...document.querySelectorAll('pre')].some((p) => p.textContent === 'hello')")
+
+    def test_a_target_says_what_failed_last_in_words(self):
+        url = self.refused()
+        hub = self.hub("--to", f"ill={url}", "--policy", "none")
+        hub.post(b"x")
+        page = self.open(hub, "targets/ill")
+        page.wait("document.querySelectorAll('main .trouble')[1]?.textContent.includes(': connection refused')")
+        page.wait(f"document.querySelector('h1 + p')?.textContent.startsWith({json.dumps(url)})")
+        self.look(page, "target-refused")
 
     def texts(self, page, selector):
         return page.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((p) => p.textContent)")
@@ -274,10 +340,10 @@ class Console(case.Case):
             self.assertIn("30 to 1.6s0 to 2.8s", self.texts(page, "tbody:has(.wait)")[0])
             self.look(page, name)
 
-    def call(self, hub, method, path, body):
+    def call(self, hub, method, path, body=None):
         request = urllib.request.Request(
-            f"http://127.0.0.1:{hub.port}/v1/targets{path}", method=method, data=json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"})
+            f"http://127.0.0.1:{hub.port}/v1/targets{path}", method=method,
+            data=None if body is None else json.dumps(body).encode(), headers={"Content-Type": "application/json"})
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 

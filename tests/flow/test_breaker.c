@@ -65,6 +65,35 @@ TEST(breaker, is_not_probed_while_its_lane_is_paused)
     world_end(w);
 }
 
+/* What the target's filter refuses is no message for it. */
+TEST(breaker, is_not_probed_without_a_message)
+{
+    stg_world *w = world_new(1);
+
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=1 deadline=none "
+               "attempt-timeout=5s retry=5xx breaker=3:10s-40s");
+    stg_world_set_filter(w, 0, UINT32_MAX);
+    world_script(w, 0, "503 503 503 200");
+    stg_world_publish(w, 0, 3);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    CHECK_U64(world_look(w, 0).dead, 3);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
+    CHECK(!stg_world_probe(w, 0));
+    stg_world_set_filter(w, 0, 1);
+    stg_world_publish(w, 0, 1);
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    CHECK(!stg_world_probe(w, 0));
+    stg_world_set_filter(w, 0, UINT32_MAX);
+    CHECK(stg_world_probe(w, 0));
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    CHECK_U64(world_look(w, 0).delivered, 1);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
+}
+
 /* I3 A probe that could not connect counts nothing, however often. */
 TEST(breaker, a_probe_that_could_not_connect_uses_no_attempt)
 {

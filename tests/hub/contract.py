@@ -367,6 +367,16 @@ class Looking(Api):
                    "five dead")
 
 
+    def test_why_there_was_no_answer(self):
+        url = self.refused()
+        hub = self.hub("--to", f"a={url}", "--policy", "none")
+        hub.post(b"x")
+        self.await_settled(1)
+        last, = self.good(hub, "listLastAttempts", name="a")["attempts"]
+        self.assertEqual((last["http_status"], last["answer"]), (None, ""))
+        self.assertRegex(last["detail"],
+                         r"^connect 127\.0\.0\.1:\d+: connection refused$")
+
     def test_what_a_target_did(self):
         answers = iter([(200, (), b"thanks"), (503, (), b"no <b>room</b>"),
                         (400, (), b"\xff\0")])
@@ -387,6 +397,7 @@ class Looking(Api):
                           (ids[0], 200, None)])
         self.assertEqual([r.get("answer", r.get("answer_base64"))
                           for r in last], ["/wA=", "no <b>room</b>", "thanks"])
+        self.assertEqual([r["detail"] for r in last], [None] * 3)
         self.assertIsNotNone(
             self.good(hub, "getTarget", name="a")["failing_since"])
 
@@ -508,7 +519,7 @@ class Following(Api):
         self.assertTrue(all(
             t["routed"] == t["delivered"] + t["dead"] + t["cancelled"]
             + t["parked"] + t["waiting"] + t["in_flight"]
-            for t in seen.values()))
+            and t["lag_messages"] == 0 for t in seen.values()))
         self.assertEqual(seen["t7"]["last_cause"], "CONNECTION_REFUSED")
         self.assertIsNotNone(seen["t7"]["failing_since"])
         self.good(hub, "pauseTarget", name="a")
@@ -999,6 +1010,36 @@ class Changing(Api):
         self.assertEqual(self.good(hub, "cancelRewind", name="a"),
                          {"is_cancelled": True})
 
+    def test_a_replay_to_a_target_that_is_paused_or_not_in_the_settings(self):
+        leaf = self.leaf(lambda r: 404 if r.attempt == 1 else 200)
+        to_b = ("--to", f"b={leaf.url()}", "--policy", "none")
+        first = self.hub("--to", f"a={leaf.url()}", *to_b)
+        first.post(b"x")
+        self.await_settled(2)
+        self.assertEqual(first.stop(), 0)
+        hub = self.hub(*to_b)
+        self.good(hub, "pauseTarget", name="b")
+        expected = {"letters": 1, "messages": 1, "orphaned": 1, "paused": 1}
+
+        def counts(answer):
+            return {name: answer[name] for name in expected}
+
+        self.assertEqual(counts(self.good(
+            hub, "replayDeadLetters", body={"all": True, "dry_run": True})),
+            expected)
+        self.good(hub, "replayDeadLetters", body={"all": True}, status=202)
+        self.until(lambda: self.good(hub, "getReplay", id="1")["state"]
+                   == "done", "its end")
+        self.assertEqual(counts(self.good(hub, "getReplay", id="1")), expected)
+        self.assertEqual({row["target"]: row["state"] for row in self.rows()},
+                         {"a": "dead", "b": "replayed"})
+        # Nothing of a waits that a forget would cancel.
+        self.good(hub, "forgetTarget", name="a")
+        self.assertEqual([row["state"] for row in self.rows()
+                          if row["target"] == "a"], ["dead"])
+        self.good(hub, "resumeTarget", name="b")
+        leaf.wait(3)
+
     def test_a_probe_that_is_asked_for(self):
         answers = iter([503] * 3)
         leaf = self.leaf(lambda r: next(answers, 200))
@@ -1009,12 +1050,33 @@ class Changing(Api):
             hub.post(b"x")
         self.until(lambda: self.good(hub, "getTarget", name="a")["state"]
                    == "circuit-open", "an open circuit")
-        hub.post(b"x")  # the others are not due yet
+        hub.post(b"x")  # the others are dead
         self.good(hub, "probeTarget", name="a")
         leaf.wait(4)
         self.until(lambda: self.good(hub, "getTarget", name="a")["breaker"]
                    == "closed", "a closed one")
         self.problem(404, "no target", hub, "probeTarget", name="b")
+
+    def test_no_probe_without_a_message(self):
+        """A replay of a dead letter is one."""
+        answers = iter([503] * 3)
+        leaf = self.leaf(lambda r: next(answers, 200))
+        hub = self.hub("--to", f"a={leaf.url()}", "--policy",
+                       "attempts=1 breaker=3:1h-1h")
+        for _ in range(3):
+            hub.post(b"x")
+        self.await_settled(1)
+        self.assertEqual(self.good(hub, "getTarget", name="a")["state"],
+                         "circuit-open")
+        self.problem(409, "no message waits for it", hub, "probeTarget",
+                     name="a")
+        self.good(hub, "replayDeadLetters", body={"ids": [1]}, status=202)
+        self.until(lambda: self.good(hub, "getTarget", name="a")["parked"] == 1,
+                   "a replay that waits")
+        self.good(hub, "probeTarget", name="a")
+        leaf.wait(4)
+        self.until(lambda: self.good(hub, "getTarget", name="a")["state"]
+                   == "live", "a closed circuit")
 
     def test_a_pause_survives_a_restart(self):
         leaf = self.leaf()
@@ -1133,7 +1195,8 @@ targets:
         hub = self.hub(settings=settings)
         write("b", "c")
         self.assertEqual(self.good(hub, "reload", token=token),
-                         {"added": 1, "changed": 0, "gone": 1, "same": 1,
+                         {"added": 1, "changed": 0, "gone": 1,
+                          "gone_targets": ["a"], "same": 1,
                           "warnings": []})
         names = [t["name"] for t in self.good(hub, "listTargets",
                                               token=token)["targets"]]
@@ -1202,13 +1265,15 @@ alerts:
         self.problem(409, "", hub, "reload")
 
     def test_forgetting(self):
-        first = self.hub("--to", f"a={self.leaf(lambda r: 503).url()}",
+        first = self.hub("--to", "a=" + self.leaf(
+                             lambda r: 404 if r.body == b"bad" else 503).url(),
                          "--to", f"b={self.leaf().url()}",
                          "--policy", "attempts=9 base=30s jitter=none")
-        for _ in range(3):
-            first.post(b"x")
-        self.until(lambda: self.good(first, "getTarget",
-                                     name="a")["parked"] == 3, lambda: f"three parked: {self.good(first, 'getTarget', name='a')}")
+        for body in b"x", b"bad", b"x":
+            first.post(body)
+        self.until(lambda: self.good(first, "getTarget", name="a")["parked"]
+                   == 2, lambda: "two parked: "
+                   f"{self.good(first, 'getTarget', name='a')}")
         self.assertEqual(first.stop(), 0)
         hub = self.hub("--to", f"b={self.leaf().url()}")
         a = self.good(hub, "getTarget", name="a")
@@ -1217,12 +1282,22 @@ alerts:
             hub, "listTargets", query="?state=orphaned")["targets"]], ["a"])
         self.assertEqual(self.good(hub, "getStatus")["targets"]["orphaned"], 1)
         self.problem(409, "settings", hub, "resumeTarget", name="a")
+        self.assertEqual(
+            self.good(hub, "forgetTarget", name="a", query="?dry-run=true"),
+            {"is_dry_run": True, "name": "a", "waiting": 0, "parked": 2,
+             "in_flight": 0, "dead_letters": 1})
+        for name, status in ("b", 409), ("c", 404):
+            self.problem(status, "", hub, "forgetTarget", name=name,
+                         query="?dry-run=true")
+        self.problem(400, "true or false", hub, "forgetTarget", name="a",
+                     query="?dry-run=1")
         self.assertEqual(self.good(hub, "forgetTarget", name="a"),
                          {"name": "a"})
         self.problem(404, "no target", hub, "getTarget", name="a")
         self.problem(404, "no target", hub, "forgetTarget", name="a")
         self.assertEqual(hub.stop(), 0)
-        self.assertEqual({row["state"] for row in self.rows()}, {"cancelled"})
+        self.assertEqual([row["state"] for row in self.rows()],
+                         ["dead", "cancelled", "cancelled"])
 
     def test_forgetting_when_the_hub_stops(self):
         first = self.hub("--to", f"a={self.leaf(lambda r: 503).url()}",

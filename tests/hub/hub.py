@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import threading
 import time
+import urllib.request
 
 import case
 from leaf import PATIENCE, STAGGER
@@ -299,7 +300,12 @@ class Hub(case.Case):
             leaf.open()
             posted.add(producer.post(b"last"))
         receipts = leaf.wait(len(posted))
-        hub.event("replayed-on-recovery")
+        told = hub.event("replayed-on-recovery")
+        with urllib.request.urlopen(f"http://127.0.0.1:{hub.port}/v1/replays") as answer:
+            replays = json.load(answer)["replays"]
+        self.assertIn(("a", "done", told["messages"]),
+                      [(replay["recovered"], replay["state"],
+                        replay["messages"]) for replay in replays])
         self.assertEqual(hub.stop(), 0)
         self.assertEqual({r.id for r in receipts}, posted)
         self.assertEqual(len(leaf.receipts), len(posted))

@@ -194,6 +194,19 @@ class Targets(Reloading):
         self.assertEqual([row["attempts"] for row in self.rows()], [2, 4])
 
 
+    def test_names_the_first_of_those_that_are_gone(self):
+        url = self.leaf().url()
+        self.write({name: url for name in "abcdefgh"})
+        hub = self.start()
+        self.write({name: url for name in "bcdefgh"})
+        told = self.reload(hub)
+        self.assertEqual((told["gone"], told["gone_targets"]), (1, "a"))
+        self.write({"h": url})
+        told = self.reload(hub)
+        self.assertEqual((told["gone"], told["gone_targets"]),
+                         (6, "b, c, d, e, f and 1 more"))
+        self.assertNotIn("gone_targets", self.reload(hub))
+
     def test_the_level_of_the_log_and_the_drain_may_change(self):
         a = self.leaf(lambda r: leaf.hang)
         self.write({"a": a.url()}, more="drain: 1h")

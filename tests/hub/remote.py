@@ -195,7 +195,11 @@ class Remote(case.Case):
         self.assertIn("the settings have", self.ask(
             "targets", "forget", "--yes", "old", code=1))
         self.write(new)
-        self.ask("reload")
+        self.assertEqual(self.ask("reload"),
+                         "reloaded: 0 targets are new, 0 changed, 1 is gone "
+                         "(old), 1 as before\n")
+        told = self.running.event("reloaded", gone=1)
+        self.assertEqual(told["gone_targets"], "old")
         self.assertRegex(self.ask("targets"), r"(?m)^old +orphaned +store ")
         self.assertRegex(self.ask("status", "--once", "-n", "10ms"),
                          r"(?m)^old .* not in settings$")

@@ -435,7 +435,8 @@ class Removing(Targets):
             hub.post(b"%d" % i)
         a.wait(5)
         dry = self.good(200, hub, "DELETE", "/b?dry-run=true").json
-        self.assertEqual((dry["is_dry_run"], dry["waiting"]), (True, 5))
+        self.assertEqual((dry["is_dry_run"], dry["waiting"],
+                          dry["dead_letters"]), (True, 5, 0))
         refused = self.good(409, hub, "DELETE", "/b").json["detail"]
         self.assertIn("5 messages wait", refused)
         self.good(400, hub, "DELETE", "/b?waiting=drop")
@@ -524,10 +525,11 @@ class Command(Targets):
         hub.post(b"x")
         a.wait(1)
         self.assertEqual(self.run_it(hub, "remove", "b", "--dry-run"),
-                         "b: would be removed, and 1 messages cancelled\n")
+                         "b: would be removed: 1 message that waits for it is "
+                         "cancelled\n")
         self.run_it(hub, "remove", "b", code=2)  # nobody can be asked
         self.assertEqual(self.run_it(hub, "remove", "b", "--yes"),
-                         "b: removed, 1 messages cancelled\n")
+                         "b: removed, 1 message cancelled\n")
         self.run_it(hub, "remove", "b", "--yes", code=1)
 
     def test_advice_is_of_the_hub_that_is_asked(self):

@@ -16,6 +16,7 @@ typedef struct told {
     uint64_t replayed[4];
     uint64_t room;
     bool is_unknown;      /* target b */
+    bool is_paused;       /* likewise */
     const char *unwanted; /* key of messages that targets do not want */
 } told;
 
@@ -43,6 +44,11 @@ static bool knows(void *ctx, uint32_t lane)
     return lane != 1 || !((const told *)ctx)->is_unknown;
 }
 
+static bool is_paused(void *ctx, uint32_t lane)
+{
+    return lane == 1 && ((const told *)ctx)->is_paused;
+}
+
 static bool wants(void *ctx, uint32_t lane, const stg_parcel *p)
 {
     const told *t = ctx;
@@ -61,6 +67,7 @@ static void make(told *t)
     t->shelf.options.replayed = on_replayed;
     t->shelf.options.room = room;
     t->shelf.options.knows = knows;
+    t->shelf.options.is_paused = is_paused;
     t->shelf.options.wants = wants;
     shelf_open(&t->shelf);
     CHECK_INT(shelf_lane(&t->shelf, "a"), 0);
@@ -119,6 +126,10 @@ static void on_sum(void *ctx, const stg_letters_sum *s)
              ends[s->end], s->held == NULL ? "" : " ",
              s->held == NULL ? "" : s->held, s->letters, s->messages,
              s->expired, s->forgotten);
+    if (s->orphaned > 0 || s->paused > 0)
+        snprintf(
+            to->text + strlen(to->text), sizeof to->text - strlen(to->text),
+            ", orphaned %" PRIu64 ", paused %" PRIu64, s->orphaned, s->paused);
 }
 
 static const char *replay(shelf *s, const stg_letter_filter *f, bool is_dry)
@@ -664,8 +675,8 @@ TEST(queue_replay, of_a_range_row_that_grows_takes_nothing_a_second_time)
     shelf_end(s);
 }
 
-/* Its filter went with its settings. */
-TEST(queue_replay, leaves_a_range_row_of_a_target_that_is_not_known)
+/* Nothing would be sent, and who forgets the target would cancel them. */
+TEST(queue_replay, leaves_letters_of_a_target_that_is_not_known)
 {
     told t;
     shelf *s = &t.shelf;
@@ -676,9 +687,30 @@ TEST(queue_replay, leaves_a_range_row_of_a_target_that_is_not_known)
     shed(s, 1, 3, 20, 9);
     shed(s, 0, 1, 20, 20);
     t.is_unknown = true;
-    CHECK_STR(replay(s, &any, false), "held b: 3 22 0 0");
+    for (int is_dry = 1; is_dry >= 0; is_dry--)
+        CHECK_STR(replay(s, &any, is_dry),
+                  "done: 1 20 0 0, orphaned 3, paused 0");
     CHECK_STR(shelf_ask(s, ranges), "3|20|9|dead\n1|20|20|replayed");
-    CHECK_STR(drop(s, &any, true), "done: 1 9 0 0");
+    CHECK_STR(drop(s, &any, true), "done: 3 11 0 0");
+    t.is_unknown = false;
+    CHECK_STR(replay(s, &any, false), "done: 3 11 0 0");
+    shelf_end(s);
+}
+
+TEST(queue_replay, counts_what_waits_in_a_lane_that_is_paused)
+{
+    told t;
+    shelf *s = &t.shelf;
+
+    make(&t);
+    put(s, 20);
+    die(s, 0, 1);
+    die(s, 1, 2);
+    shed(s, 1, 3, 20, 9);
+    t.is_paused = true;
+    for (int is_dry = 1; is_dry >= 0; is_dry--)
+        CHECK_STR(replay(s, &any, is_dry),
+                  "done: 4 12 0 0, orphaned 0, paused 11");
     shelf_end(s);
 }
 

@@ -141,12 +141,23 @@ static void put_sample(const json_t *answer, uint64_t letters)
         printf("and %" PRIu64 " more\n", letters - count);
 }
 
-/* "; 3 messages are not: their bodies are gone" */
+/* What is not sent again, or not yet, a line each. */
 static void put_exceptions(const json_t *answer)
 {
     uint64_t expired = stg_json_count_of(answer, "expired");
     uint64_t forgotten = stg_json_count_of(answer, "forgotten");
+    uint64_t orphaned = stg_json_count_of(answer, "orphaned");
+    uint64_t paused = stg_json_count_of(answer, "paused");
 
+    if (paused > 0)
+        printf("%" PRIu64
+               " message%s until the target is resumed: it is paused\n",
+               paused, paused == 1 ? " waits" : "s wait");
+    if (orphaned > 0)
+        printf("%" PRIu64
+               " dead letter%s cannot be sent again: the settings do not have "
+               "the target\n",
+               orphaned, stg_plural(orphaned));
     if (expired > 0)
         printf("%" PRIu64
                " message%s cannot be sent again: the bodies are "
@@ -224,7 +235,10 @@ static int tell_nothing(stg_remote *r, const change *c, const dead_options *o,
     if (code != 0 || o->form == DEAD_JSON)
         return code;
     // Some do, and cannot be sent again.
-    if (stg_json_count_of(answer, "forgotten") > 0 && c == &replay)
+    if (stg_json_count_of(answer, "forgotten") +
+                stg_json_count_of(answer, "orphaned") >
+            0 &&
+        c == &replay)
         printf("%s\n", c->nothing);
     else
         printf("no dead letter fits: %s\n", c->nothing);
@@ -290,17 +304,18 @@ static int tell_replay(stg_remote *r, const dead_options *o,
                        const json_t *state)
 {
     uint64_t count = stg_json_count_of(state, "messages");
+    uint64_t going = stg_ns_sub(count, stg_json_count_of(state, "paused"));
     bool is_done = strcmp(stg_json_text_of(state, "state"), "done") == 0;
 
     if (is_done && is_nothing(state))
         return tell_nothing(r, &replay, o, state);
     if (count == 0)
         printf("nothing was sent again\n");
-    else
+    else if (going > 0)
         printf("%" PRIu64
                " message%s on the way again; stagger status shows how "
                "they fare\n",
-               count, count == 1 ? " is" : "s are");
+               going, going == 1 ? " is" : "s are");
     put_exceptions(state);
     fflush(stdout);
     if (is_done)

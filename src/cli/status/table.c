@@ -396,13 +396,17 @@ static const char *flight_text(const sheet *s, const status_row *row,
     return text;
 }
 
-/* "45k+": there are more, which were not read yet. */
+/* All that waits for its first attempt, also what a lane has taken, or has put
+ * back. "45k+": there are more, which were not read yet. */
 static const char *lag_text(const status_row *row, char text[16])
 {
+    bool is_known = row->lag != STATUS_NONE;
     char lag[8];
-    bool is_more = !row->is_lag_exact && row->lag != STATUS_NONE;
 
-    snprintf(text, 16, "%s%s", status_count(row->lag, lag), is_more ? "+" : "");
+    snprintf(
+        text, 16, "%s%s",
+        status_count(is_known ? row->lag + row->waiting : STATUS_NONE, lag),
+        is_known && !row->is_lag_exact ? "+" : "");
     return text;
 }
 

@@ -49,6 +49,11 @@ export function count(n) {
   return n === null || n === undefined ? "" : whole.format(n);
 }
 
+/* "1 message", "2 messages" */
+export function counted(n, one) {
+  return `${count(n)} ${one}${n === 1 ? "" : "s"}`;
+}
+
 export function rate(n) {
   return n === undefined ? "" : `${n < 10 ? n.toFixed(1) : whole.format(Math.round(n))}/s`;
 }

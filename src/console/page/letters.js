@@ -1,6 +1,6 @@
 /* Dead letters: found, read, sent again, put aside. */
 import {get, post, query} from "./api.js";
-import {bytes, count, make, makePairs, makeTable, time} from "./dom.js";
+import {bytes, count, counted, make, makePairs, makeTable, time} from "./dom.js";
 
 const PAGE = 100;
 const STATES = ["dead", "replayed", "dropped", "expired", "cancelled"];
@@ -9,12 +9,19 @@ function wait(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+/* What is not sent again, or not yet. */
+function exceptionsOf(sum) {
+  const all = [[sum.paused, "message", "until the target is resumed: it is paused", "waits", "wait"],
+               [sum.expired, "message", "be sent: the bodies are gone", "cannot", "cannot"],
+               [sum.forgotten, "dead letter", "be sent: the target was forgotten", "cannot", "cannot"],
+               [sum.orphaned, "dead letter", "be sent: the settings do not have the target", "cannot", "cannot"]];
+  return all.filter(([n]) => n > 0).map(([n, name, words, one, many]) =>
+    `${counted(n, name)} ${n === 1 ? one : many} ${words}`);
+}
+
 /* How many, in words. */
 function sumOf(sum) {
-  const more = [[sum.expired, "cannot be sent: their bodies are gone"],
-                [sum.forgotten, "cannot be sent: their target was forgotten"]];
-  return `${count(sum.letters)} dead letters, ${count(sum.messages)} messages` +
-    more.filter(([n]) => n > 0).map(([n, words]) => `; ${count(n)} ${words}`).join("");
+  return [`${counted(sum.letters, "dead letter")}, ${counted(sum.messages, "message")}`, ...exceptionsOf(sum)].join("; ");
 }
 
 async function followReplay(context, replay) {
@@ -33,12 +40,14 @@ async function change(context, action, choice, again) {
   const sum = await post(`/v1/dead-letters/${action}`, {...choice, dry_run: true});
 
   if (sum.letters === 0) {
-    context.say("None of these is in state dead: there is nothing to do.");
+    const why = exceptionsOf(sum);
+    context.say(why.length > 0 ? `There is nothing to do: ${why.join("; ")}.`
+      : "None of these is in state dead: there is nothing to do.");
     return;
   }
-  if (!await context.confirm(`${label} ${count(sum.letters)} dead letters?`,
+  if (!await context.confirm(`${label} ${counted(sum.letters, "dead letter")}?`,
                              `${sumOf(sum)}. The oldest: ` + sum.sample.map(
-                               (l) => `${l.id} of ${l.target} (${l.cause ?? l.why})`).join(", ") + ".", label))
+                               (l) => `no. ${l.id} (${l.target}, ${l.cause ?? l.why})`).join(", ") + ".", label))
     return;
   const done = await post(`/v1/dead-letters/${action}`, choice);
   if (action === "replay")

@@ -11,6 +11,17 @@ function rowOf(each) {
                    `${each.dead_letter}${each.is_range ? " (of many messages)" : ""}`)];
 }
 
+/* Where the body is that the log has no more: a dead letter of this message alone
+ * has it, until it is replayed or dropped. */
+function bodyOf(targets) {
+  const all = targets.filter((t) => t.state === "dead" && !t.is_range);
+
+  if (all.length === 0)
+    return "no longer in the log";
+  return ["no longer in the log; with ", make("a", {href: `#/dead-letters/${all[0].dead_letter}`},
+                                               `dead letter ${all[0].dead_letter}`)];
+}
+
 /* -- its attempts: receipts, where the hub keeps them ------------------------- */
 
 const ATTEMPTS = [["Target"], ["Attempt", "number"], ["Ended (UTC)"], ["Status", "number"], ["Cause", "wide"], ["Took", "number"]];
@@ -50,7 +61,7 @@ export async function showMessage(context, id) {
                 ["Position", count(m.position)],
                 ["Size", m.size === null ? null : bytes(m.size)],
                 ["Key", m.key],
-                ["Body", m.is_kept ? "still in the log" : "no longer in the log"],
+                ["Body", m.is_kept ? "still in the log" : bodyOf(targets)],
               ]),
               makeTable("Targets", COLUMNS, targets.map(rowOf)),
               make("h2", {}, "Its attempts"), ...attemptsOf(m.receipts, targets));

@@ -35,32 +35,32 @@ const rangeOf = (least, most) => (least === most ? lengthOf(least) : `${lengthOf
 
 function waitsOf({waits, waits_truncated}) {
   if (waits.length === 0)
-    return make("p", {}, "It makes one attempt, and no retry.");
+    return make("p", {}, "It makes one attempt and does not retry.");
   const {place, most, isLog} = axisOf(waits);
   const rows = waits.map((w) => make("tr", {},
     make("td", {class: "number"}, String(w.retry)), make("td", {}, rangeOf(w.wait_min_ms, w.wait_max_ms)),
     make("td", {class: "wide"}, makeBar(w, place)),
-    make("td", {}, w.past_deadline ? "never: past the deadline" : rangeOf(w.total_min_ms, w.total_max_ms))));
+    make("td", {}, w.past_deadline ? "not made: past the deadline" : rangeOf(w.total_min_ms, w.total_max_ms))));
 
   return make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Waits"},
     make("table", {}, make("thead", {}, make("tr", {},
       make("th", {scope: "col", class: "number"}, "Retry"), make("th", {scope: "col"}, "Wait"),
       make("th", {scope: "col", class: "wide"}, `0 to ${span(most)}${isLog ? ", logarithmic" : ""}`),
-      make("th", {scope: "col"}, "In all"))), make("tbody", {}, ...rows)),
-    waits_truncated ? make("p", {class: "quiet"}, "And so on.") : null);
+      make("th", {scope: "col"}, "All waits"))), make("tbody", {}, ...rows)),
+    waits_truncated ? make("p", {class: "quiet"}, "The table is cut: more retries follow.") : null);
 }
 
-const orNone = (value, say) => (value === null ? "no limit" : say(value));
+const atMost = (value, say) => (value === null ? "no limit" : `at most ${say(value)}`);
 
 export function makePlan(plan) {
   return make("div", {}, waitsOf(plan), makePairs("pairs", [
-    ["Attempts", orNone(plan.attempts_max, count)],
-    ["Time in all", orNone(plan.time_total_max_ms, span)],
-    ["Requests a message", `${orNone(plan.amplification_max, count)}; while all fail, ` +
-                           orNone(plan.amplification_sustained, count)],
-    ["Retried", plan.faults.filter((f) => f.retries_max !== 0).map((f) =>
+    ["Attempts", atMost(plan.attempts_max, count)],
+    ["Time, waits included", atMost(plan.time_total_max_ms, span)],
+    ["Requests for a message", atMost(plan.amplification_max, count)],
+    ["The same on average, while all fail", atMost(plan.amplification_sustained, count)],
+    ["Faults that it retries", plan.faults.filter((f) => f.retries_max !== 0).map((f) =>
       (f.retries_max === null ? f.fault : `${f.fault} (${f.retries_max}×)`)).join(", ")],
-    ["Mind", plan.warnings.length === 0 ? null : make("ul", {}, ...plan.warnings.map((w) =>
+    ["Warnings", plan.warnings.length === 0 ? null : make("ul", {}, ...plan.warnings.map((w) =>
       make("li", {}, `${w.text} ${w.fix}`)))],
   ]));
 }

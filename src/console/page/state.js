@@ -36,12 +36,14 @@ export class Rate {
   }
 }
 
+/* All that waits for a target: what it has taken of the log and not settled, and
+ * what it has not taken yet. */
 export function backlog(t) {
-  return t.waiting + t.parked + t.in_flight;
+  return t.waiting + t.parked + t.in_flight + t.lag_messages;
 }
 
 export function booksBalance(t) {
-  return t.routed === t.delivered + t.dead + t.cancelled + backlog(t);
+  return t.routed === t.delivered + t.dead + t.cancelled + t.parked + t.waiting + t.in_flight;
 }
 
 /* Since the last success it only failed, or it failed within a minute. */
@@ -58,6 +60,16 @@ function until(at, now) {
   return span(Math.max(0, Date.parse(at) - Date.parse(now)));
 }
 
+/* When a target whose circuit is open is probed next. */
+function probeOf(t, now) {
+  const wait = t.probe_at === null ? null : until(t.probe_at, now);
+
+  if (t.state === "circuit-open" && backlog(t) === 0)
+    return "; no message waits for it: the next message is the probe" +
+      (wait === null ? "" : `, in ${wait} at the earliest`);
+  return wait === null ? "" : `; next probe in ${wait}`;
+}
+
 /* What is wrong with a target, and since when, in words; null: nothing. */
 export function trouble(t, now) {
   const cause = t.last_cause === null ? "" : `; the last failure was ${t.last_cause}`;
@@ -72,10 +84,10 @@ export function trouble(t, now) {
       return `Disabled ${since}: it only failed for too long${cause}. Mend it, then resume it.`;
     return `Paused ${t.is_paused_by_call ? "by a call" : "in the settings"} ${since}.`;
   case "shedding":
-    return `Its circuit was open for too long: messages are given up ${since}, in bulk dead letters${cause}.`;
+    return `It has been shedding ${since}: its circuit stayed open for longer than shed-after, so its messages ` +
+      `become bulk dead letters without an attempt until a probe succeeds${cause}${probeOf(t, now)}.`;
   case "circuit-open":
-    return `Its circuit is open ${since}${cause}` +
-      (t.probe_at === null ? "." : `; next probe in ${until(t.probe_at, now)}.`);
+    return `Its circuit is open ${since}${cause}${probeOf(t, now)}.`;
   case "throttled":
     return `Held back ${since} by Retry-After, a rate, its parked rows or a full store` +
       (t.gate_until === null ? "." : `; goes on in ${until(t.gate_until, now)}.`);

@@ -1,7 +1,7 @@
 /* One target: what it is, its books, and what happens to it. */
 import {follow, get, post, query} from "./api.js";
 import {makeChart} from "./chart.js";
-import {count, make, makePairs, makeTable, rate, span, time} from "./dom.js";
+import {count, counted, make, makePairs, makeTable, rate, span, time} from "./dom.js";
 import {editTarget} from "./edit.js";
 import {makePlan} from "./plan.js";
 import {backlog, booksBalance, kindOfState, Rate, trouble} from "./state.js";
@@ -35,11 +35,10 @@ function factsOf(t, now) {
 
 function detailsOf(t, now) {
   return makePairs("pairs", [
-    ["URL", t.url],
     ["Books", booksOf(t)],
     ["Attempts", `${count(t.attempts)}, of which ${count(t.failures)} failed; ${count(t.retries)} retries`],
     ["Last failure", t.last_cause === null ? null : [`${t.last_cause}, `, time(t.last_failure_at, now)]],
-    ["Circuit breaker", [t.breaker, t.openings > 0 ? `; opened ${count(t.openings)} times` : "",
+    ["Circuit breaker", [t.breaker, t.openings > 0 ? `; opened ${counted(t.openings, "time")}` : "",
                          t.probe_at === null ? "" : "; next probe ",
                          t.probe_at === null ? "" : time(t.probe_at, now)]],
     ["Retry budget", t.budget_left === null ? null
@@ -69,7 +68,7 @@ function chartsOf(hour) {
 /* -- its last attempts ------------------------------------------------------- */
 
 const ATTEMPT_COLUMNS = [["Ended (UTC)"], ["Status", "number"], ["Cause"], ["Took", "number"], ["Attempt", "number"],
-                         ["Message"], ["Answer begins", "wide"]];
+                         ["Message"], ["Answer begins, or why there is none", "wide"]];
 
 function attemptsOf({attempts}) {
   if (attempts.length === 0)
@@ -81,7 +80,7 @@ function attemptsOf({attempts}) {
     span(a.took_ms),
     count(a.attempt),
     make("a", {href: `#/messages/${a.message_id}`}, a.message_id),
-    a.answer_base64 === undefined ? make("code", {}, a.answer) : `${a.answer_base64} (base64)`,
+    a.detail ?? (a.answer_base64 === undefined ? make("code", {}, a.answer) : `${a.answer_base64} (base64)`),
   ]));
 }
 
@@ -95,8 +94,13 @@ function makeButtons(t, context, again) {
     again();
   })}, words ?? name[0].toUpperCase() + name.slice(1));
   const forget = make("button", {click: () => context.act(async () => {
-    if (!await context.confirm(`Forget ${t.name}?`, `${count(backlog(t))} messages wait for it: they are cancelled.`,
-                               "Forget"))
+    const loss = await post(`${path}/forget?dry-run=true`);
+    const waiting = loss.waiting + loss.parked + loss.in_flight;
+    if (!await context.confirm(`Forget ${t.name}?`,
+                               (waiting === 1 ? "1 message waits for it: it is cancelled." :
+                                 `${count(waiting)} messages wait for it: they are cancelled.`) +
+                               (loss.dead_letters === 0 ? "" :
+                                 ` Its ${counted(loss.dead_letters, "dead letter")} cannot be sent again.`), "Forget"))
       return;
     await post(`${path}/forget`);
     location.hash = "#/";
@@ -110,7 +114,7 @@ function makeButtons(t, context, again) {
   if (!context.may("operate"))
     return null;
   return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed") : act("pause", "paused"),
-              ["circuit-open", "shedding"].includes(t.state) ? act("probe", "a probe is sent", "Probe now") : null,
+              ["circuit-open", "shedding"].includes(t.state) ? act("probe", "the next message that is due is the probe", "Probe now") : null,
               t.added_by === "call" ? edit : null, t.state === "orphaned" ? forget : null);
 }
 
@@ -119,6 +123,8 @@ export function showTarget(context, name) {
   const path = `/v1/targets/${encodeURIComponent(name)}`;
   const now = new Rate();
   const words = make("p", {class: "trouble"});
+  const why = make("p", {class: "trouble"});
+  const url = make("p", {class: "quiet"});
   const facts = make("div");
   const details = make("div");
   const plan = make("div");
@@ -132,7 +138,7 @@ export function showTarget(context, name) {
   let planned = null;
   let attemptsShown = null;
 
-  view.append(make("h1", {}, name), words, facts, buttons,
+  view.append(make("h1", {}, name), url, words, why, facts, buttons,
               make("h2", {}, "The last hour"), hour, make("h2", {}, "Its last attempts"), attempts,
               make("h2", {}, "What it is"), details,
               make("h2", {}, "What its policy will do"), plan,
@@ -171,6 +177,9 @@ export function showTarget(context, name) {
   async function drawAttempts() {
     const last = await get(`${path}/attempts`, signal);
     const first = last.attempts[0];
+    const failed = last.attempts.find((a) => a.cause !== null);
+
+    why.textContent = words.textContent === "" ? "" : failed?.detail ?? "";
     const meaning = first === undefined ? "none" : `${first.message_id} ${first.attempt} ${first.ended_at.slice(0, 19)}`;
 
     if (meaning !== attemptsShown)
@@ -192,6 +201,7 @@ export function showTarget(context, name) {
     const iso = new Date().toISOString();
     now.take(t, Date.parse(iso));
     words.textContent = trouble(t, iso) ?? "";
+    url.textContent = t.url;
     facts.replaceChildren(factsOf(t, now));
     details.replaceChildren(detailsOf(t));
     /* A button under a finger stays: it is made anew only when it means another. */

@@ -51,8 +51,10 @@ static void have_asked_others(stg_replay_job *r, stg_replay_job_step *s)
         return;
     }
     for (size_t i = 0; i < s->count; i++) {
+        const stg_letter *l = &r->found.letters[r->at + i];
+
         r->sum.letters++;
-        r->sum.messages += r->found.letters[r->at + i].count;
+        stg_replay_job_add(r, l->lane, l->count);
     }
     r->at += s->count;
     stg_replay_job_advance(r);
@@ -64,10 +66,11 @@ void stg_replay_job_ask_others(stg_replay_job *r)
 
     if (s == NULL)
         return;
-    while (s->count < STG_REPLAY_JOB_PIECE &&
-           r->at + s->count < r->found.count &&
-           !r->found.are_forgotten[r->at + s->count] &&
-           !stg_replay_job_is_ours(r, &r->found.letters[r->at + s->count])) {
+    while (
+        s->count < STG_REPLAY_JOB_PIECE && r->at + s->count < r->found.count &&
+        !r->found.are_forgotten[r->at + s->count] &&
+        !stg_replay_job_is_orphaned(r, &r->found.letters[r->at + s->count]) &&
+        !stg_replay_job_is_ours(r, &r->found.letters[r->at + s->count])) {
         s->ids[s->count] = r->found.letters[r->at + s->count].id;
         s->count++;
     }
@@ -105,15 +108,17 @@ static int look_for_remote_replays(stg_store_request *e, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* A replay that could not be finished (a full lane, a log that is away) leaves
- * its requests in the rows: the next look comes later then. */
+/* A replay that could not be finished (a full lane, a log that is away, a target
+ * that is not in the settings) leaves its requests in the rows: the next look
+ * comes later then. */
 static void look_again(void *ctx, const stg_letters_sum *sum)
 {
     stg_store *s = ctx;
 
     if (s->closed == NULL)
-        stg_remote_replay_watch(s, sum->end == STG_LETTERS_DONE ? pause_time
-                                                                : held_time);
+        stg_remote_replay_watch(
+            s, sum->end == STG_LETTERS_DONE && sum->orphaned == 0 ? pause_time
+                                                                  : held_time);
 }
 
 /* These replays take the way of all others, with a filter of ids; so they are
