@@ -52,7 +52,7 @@ target_include_directories(stagger_llhttp SYSTEM INTERFACE ${LLHTTP_INCLUDE})
 
 # The page's files, in the binary.
 set(console_files api.js chart.js console.css console.js dom.js edit.js index.html
-                  letters.js live.js message.js overview.js plan.js state.js target.js)
+                  letters.js live.js message.js overview.js plan.js rewind.js state.js target.js)
 list(TRANSFORM console_files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/console/page/)
 set(console_source ${CMAKE_CURRENT_BINARY_DIR}/console_files.c)
 add_custom_command(

@@ -1,7 +1,7 @@
 /* stagger targets: the list of them, the subcommands of target_change.c and
  * rewind.c, and forget, which removes one for good. Forget asks before it cancels
- * messages, with what is lost, and only for targets that the settings no longer have: the hub
- * would add another one again. */
+ * messages, with what is lost, and only for targets that the settings no longer
+ * have: the hub would add another one again. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>

@@ -203,6 +203,27 @@ class Console(case.Case):
                   " || (location.reload(), false)")
         self.look(page, "message")
 
+    def test_messages_of_the_log_are_sent_again(self):
+        hub, well, _ = self.begin("--keep", "1h")
+        producer = self.kept(hub.producer())
+        ids = [producer.post(b"hello") for _ in range(3)]
+        well.wait(3)
+        self.await_settled(2)
+        page = self.open(hub, "targets/well")
+        page.wait("document.getElementById('from')")
+        page.evaluate(f"document.getElementById('from').value = {json.dumps(ids[1])};"
+                      "document.getElementById('from').form.requestSubmit()")
+        page.wait("document.querySelector('dialog[open]')")
+        self.press(page, "Send again", "dialog")
+        well.wait(5)
+        page.wait("[...document.querySelectorAll('main td')].some((c) => c.textContent === '2 of 2')")
+        self.look(page, "rewind")
+        page.evaluate(f"location.hash = '#/messages/{ids[0]}'")
+        self.press(page, "Send again")
+        page.wait("document.getElementById('said').textContent === 'well: it is sent again'"
+                  " || document.getElementById('said').textContent === 'ill: it is sent again'")
+        self.look(page, "message-again")
+
     def test_a_message_that_only_a_dead_letter_has_is_found_there(self):
         hub, _, _ = self.begin()
         id = hub.post(b"hello")

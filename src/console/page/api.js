@@ -59,6 +59,10 @@ export async function put(path, text, tag) {
                            headers: headers({"Content-Type": "application/json", "If-Match": tag})})).json();
 }
 
+export async function remove(path) {
+  return (await ask(path, {method: "DELETE", headers: headers()})).json();
+}
+
 export async function post(path, body) {
   const options = body === undefined
     ? {method: "POST", headers: headers()}

@@ -1,14 +1,20 @@
 /* A message by its id: where it is, target by target. */
 import {get, query} from "./api.js";
 import {bytes, count, make, makePairs, makeTable, span, time} from "./dom.js";
+import {makeResend} from "./rewind.js";
 
-const COLUMNS = [["Target"], ["State"], ["Attempts", "number"], ["Cause", "wide"], ["Next attempt"], ["Dead letter"]];
+const COLUMNS = [["Target"], ["State"], ["Attempts", "number"], ["Cause", "wide"], ["Next attempt"], ["Dead letter"], [""]];
 
-function rowOf(each) {
+/* What the log still has, and does not wait, can be sent again. Whether a topic has
+ * a message (its id has dots) only the broker knows. */
+function rowOf(context, m, each) {
+  const isToSend = (m.is_kept || m.id.includes(".")) && ["delivered", "dead"].includes(each.state);
+
   return [each.target, each.state, count(each.attempts), each.cause, time(each.due_at),
           each.dead_letter === null ? ""
             : make("a", {href: `#/dead-letters/${each.dead_letter}`},
-                   `${each.dead_letter}${each.is_range ? " (of many messages)" : ""}`)];
+                   `${each.dead_letter}${each.is_range ? " (of many messages)" : ""}`),
+          isToSend ? makeResend(context, m.id, each.target) : ""];
 }
 
 /* Where the body is that the log has no more: a dead letter of this message alone
@@ -63,6 +69,6 @@ export async function showMessage(context, id) {
                 ["Key", m.key],
                 ["Body", m.is_kept ? "still in the log" : bodyOf(targets)],
               ]),
-              makeTable("Targets", COLUMNS, targets.map(rowOf)),
+              makeTable("Targets", COLUMNS, targets.map((each) => rowOf(context, m, each))),
               make("h2", {}, "Its attempts"), ...attemptsOf(m.receipts, targets));
 }

@@ -4,6 +4,7 @@ import {makeChart} from "./chart.js";
 import {count, counted, make, makePairs, makeTable, rate, span, time} from "./dom.js";
 import {editTarget} from "./edit.js";
 import {makePlan} from "./plan.js";
+import {makeRewinds} from "./rewind.js";
 import {backlog, booksBalance, kindOfState, Rate, trouble} from "./state.js";
 
 const EVERY_MS = 2000;
@@ -132,6 +133,7 @@ export function showTarget(context, name) {
   const hour = make("div", {class: "charts"});
   const attempts = make("div");
   const events = make("div");
+  const rewinds = makeRewinds(context, name);
   const told = [];
   let drawn = null;
   let hourAt = 0;
@@ -142,6 +144,7 @@ export function showTarget(context, name) {
               make("h2", {}, "The last hour"), hour, make("h2", {}, "Its last attempts"), attempts,
               make("h2", {}, "What it is"), details,
               make("h2", {}, "What its policy will do"), plan,
+              make("h2", {}, "What it gets again"), ...rewinds.parts,
               make("h2", {}, "What happens to it, as the log has it"), events);
 
   function drawEvents() {
@@ -209,7 +212,7 @@ export function showTarget(context, name) {
     if (meaning !== drawn)
       buttons.replaceChildren(makeButtons(t, context, draw) ?? "");
     drawn = meaning;
-    await Promise.all([drawHour(), drawAttempts(), drawPlan(t)]);
+    await Promise.all([drawHour(), drawAttempts(), drawPlan(t), rewinds.draw()]);
   };
   return every(EVERY_MS, draw);
 }

@@ -1,0 +1,84 @@
+/* Messages of the log that a target gets again: a rewind, with its progress; and
+ * one message. */
+import {get, post, remove} from "./api.js";
+import {count, make, makeTable, time} from "./dom.js";
+
+const COLUMNS = [["Began"], ["State"], ["Passed", "number"], ["Sent again", "number"], ["Ended"]];
+
+function progressOf(r) {
+  return r.messages === null ? "" : `${count(r.passed)} of ${count(r.messages)}`;
+}
+
+function tableOf(rewinds) {
+  return rewinds.length === 0
+    ? make("p", {class: "quiet"}, "Nothing was sent again from the log.")
+    : makeTable("Rewinds", COLUMNS, rewinds.map((r) =>
+      [time(r.started_at), r.state, progressOf(r), count(r.sent), time(r.ended_at)]));
+}
+
+function makeForm(context, name, path, again) {
+  const from = make("input", {id: "from", size: "26", autocomplete: "off", spellcheck: "false",
+                              placeholder: "2026-03-01T12:00:00Z"});
+
+  return make("form", {submit: (event) => {
+    event.preventDefault();
+    context.act(async () => {
+      const to = from.value.trim();
+      if (!await context.confirm(`Send again to ${name}?`,
+                                 `What the log has from ${to} on is sent to it once more, under the same ids.`,
+                                 "Send again"))
+        return;
+      const {number} = await post(path, {to});
+      context.say(`${name}: rewind ${number} begins`);
+      again();
+    });
+  }}, make("label", {for: "from"}, "From a time in UTC, “earliest”, or a message's id"), from,
+  make("button", {}, "Send again ..."));
+}
+
+function makeCancel(context, name, path, again) {
+  return make("button", {click: () => context.act(async () => {
+    await remove(path);
+    context.say(`${name}: cancelled; what waits by now is still sent`);
+    again();
+  })}, "Cancel the rewind");
+}
+
+/* Draws into `list` and `buttons`, each anew only where it differs. */
+export function makeRewinds(context, name) {
+  const path = `/v1/targets/${encodeURIComponent(name)}/rewind`;
+  const list = make("div");
+  const buttons = make("div");
+  let shown = null;
+  let pressed = null;
+
+  async function draw() {
+    const {rewinds} = await get(path, context.signal);
+    const meaning = JSON.stringify(rewinds);
+    const isRunning = rewinds.length > 0 && rewinds[0].state === "running";
+
+    if (meaning !== shown)
+      list.replaceChildren(tableOf(rewinds));
+    shown = meaning;
+    if (context.may("operate") && isRunning !== pressed)
+      buttons.replaceChildren((isRunning ? makeCancel : makeForm)(context, name, path, draw));
+    pressed = isRunning;
+  }
+  return {parts: [buttons, list], draw};
+}
+
+const RESULTS = {
+  due: "it is sent again",
+  waits: "it waits for this target already",
+  asked: "another hub has its partition, and sends it",
+};
+
+/* For one message and one target. */
+export function makeResend(context, id, target) {
+  if (!context.may("operate"))
+    return "";
+  return make("button", {"aria-label": `Send again to ${target}`, click: () => context.act(async () => {
+    const {result} = await post(`/v1/messages/${encodeURIComponent(id)}/resend`, {target});
+    context.say(`${target}: ${RESULTS[result]}`);
+  })}, "Send again");
+}
