@@ -298,6 +298,20 @@ void stg_admin_resume(void *admin, stg_ask *ask)
     pause_target(admin, ask, false);
 }
 
+static void answer_probe(void *ctx, stg_status status)
+{
+    stg_change_call *c = ctx;
+
+    if (status == STG_OK)
+        answer_target(c, false);
+    else if (status == STG_IO)
+        stg_change_refuse(c, 503, "the hub is stopping");
+    else
+        stg_change_refuse(c, 409,
+                          "no message waits for it that could be the probe: "
+                          "publish one, or replay one of its dead letters");
+}
+
 void stg_admin_probe(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;
@@ -307,10 +321,8 @@ void stg_admin_probe(void *admin, stg_ask *ask)
 
     if (c == NULL)
         return;
-    status = stg_hub_probe(a->hub, c->target, &err);
-    if (status == STG_OK)
-        answer_target(c, false);
-    else
+    status = stg_hub_probe(a->hub, c->target, answer_probe, c, &err);
+    if (status != STG_OK)
         stg_change_refuse(c, stg_admin_status_for(status), "%s", err.text);
 }
 

@@ -38,7 +38,7 @@ typedef struct stg_replay {
     char who[STG_WHO_MAX];
     char recovered[STG_TARGET_NAME_MAX]; /* the target whose recovery began it;
                                             "": a call did */
-    stg_ns started_at, ended_at; /* wall clock */
+    stg_ns started_at, ended_at;         /* wall clock */
 } stg_replay;
 
 struct stg_admin {

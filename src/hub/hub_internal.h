@@ -229,6 +229,11 @@ void stg_disable_paused(stg_hub *h, stg_target *t);
 void stg_recovery_opened(stg_target *t);
 bool stg_recovery_is_wanted(const stg_target *t);
 
+/* Its circuit is open, and no message waits that could be the probe: one of its
+ * dead letters is sent again, if it is to be anyway. */
+void stg_recovery_probe(stg_hub *h, const stg_target *t, stg_probe_fn *done,
+                        void *ctx);
+
 /* It is due, and has taken a message, or its circuit has closed. */
 void stg_recovery_note(stg_hub *h, stg_target *t);
 

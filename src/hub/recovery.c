@@ -4,7 +4,8 @@
  * A target is due from the start of the hub on, and each time its circuit opens. It
  * has recovered when its circuit closes; or, where that never opened, with the
  * first success: a hub that was restarted in an outage does not spend the letters
- * on a target that is still down. */
+ * on a target that is still down. A probe that somebody asks for, and for which
+ * no message waits, takes the oldest of the letters. */
 #include "hub/hub_internal.h"
 
 #include <stdlib.h>
@@ -69,6 +70,49 @@ bool stg_recovery_is_wanted(const stg_target *t)
 {
     return t->settings != NULL && t->settings->replay == STG_REPLAY_ON_RECOVERY;
 }
+
+/* -- a probe ---------------------------------------------------------------- */
+
+typedef struct probe {
+    stg_hub *hub;
+    uint32_t lane;
+    stg_probe_fn *done;
+    void *ctx;
+} probe;
+
+/* Flow has been told of the message before. */
+static void have_message(void *ctx, const stg_letters_sum *sum)
+{
+    probe *p = ctx;
+    stg_hub *h = p->hub;
+    bool is_sent = sum->messages > 0 && !stg_hub_is_stopping(h) &&
+                   stg_flow_probe(h->flow, p->lane, stg_deadlines_now());
+
+    if (is_sent)
+        stg_shell_note(h);
+    p->done(p->ctx, is_sent ? STG_OK
+                    : sum->end == STG_LETTERS_STOPPED || stg_hub_is_stopping(h)
+                        ? STG_IO
+                        : STG_INVALID);
+    free(p);
+}
+
+void stg_recovery_probe(stg_hub *h, const stg_target *t, stg_probe_fn *done,
+                        void *ctx)
+{
+    const stg_letter_filter f = {
+        .target = t->name, .is_unreached = true, .messages_max = 1};
+    probe *p = stg_recovery_is_wanted(t) ? malloc(sizeof *p) : NULL;
+
+    if (p == NULL) {
+        done(ctx, STG_INVALID);
+        return;
+    }
+    *p = (probe){h, t->lane, done, ctx};
+    stg_store_replay(h->store, &f, false, have_message, p);
+}
+
+/* -- when it is due --------------------------------------------------------- */
 
 void stg_recovery_opened(stg_target *t)
 {

@@ -127,10 +127,11 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
 
 /* -- probe ------------------------------------------------------------------- */
 
-stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err)
+stg_status stg_hub_probe(stg_hub *h, const char *name, stg_probe_fn *done,
+                         void *ctx, stg_error *err)
 {
     stg_status status;
-    const stg_target *t = find(h, name, &status, err);
+    stg_target *t = find(h, name, &status, err);
     stg_ns now = stg_deadlines_now();
     stg_lane_view v;
 
@@ -138,17 +139,16 @@ stg_status stg_hub_probe(stg_hub *h, const char *name, stg_error *err)
         return status;
     if (stg_flow_probe(h->flow, t->lane, now)) {
         stg_shell_note(h);
+        done(ctx, STG_OK);
         return STG_OK;
     }
-    if (stg_flow_view_lane(h->flow, t->lane, &v, now) == STG_OK &&
-        (v.state == STG_LANE_CIRCUIT_OPEN || v.state == STG_LANE_SHEDDING))
+    if (stg_flow_view_lane(h->flow, t->lane, &v, now) != STG_OK ||
+        (v.state != STG_LANE_CIRCUIT_OPEN && v.state != STG_LANE_SHEDDING))
         return stg_hub_refuse(err, STG_INVALID,
-                              "no message waits for it that could be the "
-                              "probe: publish one, or replay one of its dead "
-                              "letters");
-    return stg_hub_refuse(err, STG_INVALID,
-                          "its circuit is not open, or it is paused: there "
-                          "is nothing to probe");
+                              "its circuit is not open, or it is paused: there "
+                              "is nothing to probe");
+    stg_recovery_probe(h, t, done, ctx);
+    return STG_OK;
 }
 
 /* -- forget ------------------------------------------------------------------ */

@@ -44,6 +44,9 @@ typedef struct stg_letter_filter {
                             since is of its newest one */
     bool is_unreached; /* never replayed, and never reached the target: connect
                           letters, and bulk rows */
+    uint64_t
+        messages_max;  /* of a replay: it ends after so many, and takes those
+                              of this hub's partitions only; 0: no bound */
     bool has_position; /* about one message; bulk rows that have it, too */
     uint32_t partition;
     uint64_t position;

@@ -142,12 +142,20 @@ static void ask_page(stg_replay_job *r)
 
 /* -- waiting for room ------------------------------------------------------ */
 
+static uint64_t find_left(const stg_replay_job *r)
+{
+    uint64_t most = r->filter.f.messages_max;
+
+    return most == 0 ? UINT64_MAX : stg_ns_sub(most, r->sum.messages);
+}
+
 /* Asked anew before each step: flow fills the lane meanwhile. */
 uint64_t stg_replay_job_room(const stg_replay_job *r, uint32_t lane)
 {
     const stg_store_options *o = &r->s->o;
+    uint64_t room = o->room == NULL ? UINT64_MAX : o->room(o->ctx, lane);
 
-    return o->room == NULL ? UINT64_MAX : o->room(o->ctx, lane);
+    return stg_ns_min(room, find_left(r));
 }
 
 static bool is_held(const stg_replay_job *r, uint32_t lane)
@@ -491,14 +499,17 @@ void stg_replay_job_advance(stg_replay_job *r)
         stg_rewind_advance(r);
         return;
     }
-    while (r->at < r->found.count) {
+    while (find_left(r) > 0 && r->at < r->found.count) {
         const stg_letter *l = &r->found.letters[r->at];
 
         if (passes(r)) {
             r->at++;
         } else if (!stg_replay_job_is_ours(r, l)) {
-            stg_replay_job_ask_others(r);
-            return;
+            if (r->filter.f.messages_max == 0) {
+                stg_replay_job_ask_others(r);
+                return;
+            }
+            r->at++;
         } else if (stg_replay_job_is_unread(r, l)) {
             stg_replay_job_leave(r, l, STG_LETTERS_AWAY);
             r->at++;
@@ -514,7 +525,7 @@ void stg_replay_job_advance(stg_replay_job *r)
             return;
         }
     }
-    if (r->is_last)
+    if (r->is_last || find_left(r) == 0)
         stg_replay_job_finish(r, STG_LETTERS_DONE);
     else
         ask_page(r);

@@ -314,6 +314,32 @@ class Hub(case.Case):
                          " WHERE state = 'dead'")
         self.assertEqual([row["cause"] for row in dead], ["HTTP_400"])
 
+    def test_a_dead_letter_of_an_outage_is_the_probe_that_was_asked_for(self):
+        """Where no message waits; and the others follow when it has closed the
+        circuit."""
+        leaf = self.leaf()
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store},
+                       "listen": {"address": "127.0.0.1:0"},
+                       "targets": [{"name": "a", "url": leaf.url(),
+                                    "policy": "none breaker=3:1h",
+                                    "replay": "on-recovery"}]}, file)
+        hub = self.hub(settings=settings)
+        leaf.close()
+        posted = {hub.post(str(i).encode()) for i in range(3)}
+        hub.event("breaker-opened")
+        self.await_settled(1)
+        leaf.open()
+        ask = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/targets/a/probe", method="POST")
+        with urllib.request.urlopen(ask) as answer:
+            self.assertEqual(json.load(answer)["parked"], 1)
+        hub.event("breaker-closed")
+        self.assertEqual({r.id for r in leaf.wait(3)}, posted)
+        self.assertEqual(hub.event("replayed-on-recovery")["letters"], 2)
+        self.assertEqual(hub.stop(), 0)
+
     def test_a_target_that_only_fails_is_disabled(self):
         well = threading.Event()
         leaf = self.leaf(lambda r: 200 if well.is_set() else 404)

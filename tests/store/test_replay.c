@@ -518,6 +518,26 @@ TEST(queue_replay, finds_what_never_reached_its_target_once)
     shelf_end(s);
 }
 
+/* Of a row of one message, or of many. */
+TEST(queue_replay, ends_after_so_many_messages)
+{
+    const stg_letter_filter one = {.messages_max = 1},
+                            three = {.messages_max = 3};
+    told t;
+    shelf *s = &t.shelf;
+
+    make(&t);
+    put(s, 20);
+    die(s, 0, 2);
+    shed(s, 0, 3, 20, 18);
+    CHECK_STR(replay(s, &one, false), "done: 1 1 0 0");
+    CHECK_STR(replay(s, &three, false), "done: 2 3 0 0");
+    CHECK_STR(replay(s, &one, false), "done: 1 1 0 0");
+    CHECK_STR(shelf_ask(s, ranges), "6|20|15|dead");
+    CHECK_STR(replay(s, &any, false), "done: 1 15 0 0");
+    shelf_end(s);
+}
+
 TEST(queue_replay, stops_in_a_range_row_where_its_lane_has_enough)
 {
     told t;
