@@ -91,6 +91,7 @@ add_library(stagger_hub STATIC
     alerts/mail.c
     alerts/mailer.c
     alerts/options.c
+    alerts/owner.c
     alerts/payload.c
     alerts/receiver.c
     alerts/receivers.c

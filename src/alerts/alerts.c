@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alerts/owner.h"
 #include "alerts/text.h"
 #include "base/refuse.h"
 #include "host/wall.h"
@@ -24,6 +25,7 @@ struct stg_alerts {
     stg_alert_world world;
     stg_alert_engine *engine; /* NULL: nobody listens */
     stg_alert_receivers receivers;
+    stg_alert_owners owners;
     char hub[STG_DIGEST_NAME_MAX];
     stg_deadline wake; /* when the engine may have something */
     stg_deadline last; /* when receivers have had their time */
@@ -65,7 +67,8 @@ static void finish(stg_alerts *a)
     void (*closed)(void *ctx) = a->closed;
     void *ctx = a->closed_ctx;
 
-    if (!stg_alert_receivers_are_idle(&a->receivers) || a->trial != NULL)
+    if (!stg_alert_receivers_are_idle(&a->receivers) || a->trial != NULL ||
+        a->owners.count > 0)
         return;
     free_all(a);
     if (closed != NULL)
@@ -78,6 +81,14 @@ static void receiver_is_idle(void *ctx, stg_alert_receiver *s)
     stg_alerts *a = ctx;
 
     stg_alert_receivers_note_idle(&a->receivers, s);
+    if (a->is_closing)
+        finish(a);
+}
+
+static void owners_are_idle(void *ctx)
+{
+    stg_alerts *a = ctx;
+
     if (a->is_closing)
         finish(a);
 }
@@ -191,6 +202,54 @@ static void tell(stg_alerts *a, bool is_last)
     a->unkept = v.unkept;
     a->digests++;
     stg_alert_engine_settle(a->engine, now);
+}
+
+static bool wants_all(void *ctx, stg_alert alert, uint32_t lane)
+{
+    (void)ctx;
+    (void)alert;
+    (void)lane;
+    return true;
+}
+
+/* The digest of an engine that knows this alone. False: no memory. */
+static bool make_digest_of(const stg_alerts *a, stg_alert alert, uint32_t lane,
+                           const stg_alert_detail *detail, stg_ns now,
+                           stg_digest *d)
+{
+    stg_alert_options o = stg_alert_options_default();
+    stg_alert_engine *e = stg_alert_engine_new(&o);
+    reader r = {.alerts = a};
+    stg_digest_source source = {.wants = wants_all,
+                                .describe = describe,
+                                .ctx = &r,
+                                .now = now,
+                                .utc = stg_wall_now()};
+    bool is_made = false;
+
+    if (e != NULL) {
+        stg_alert_engine_raise(e, alert, lane, detail, now);
+        is_made = stg_alert_engine_gather(e, true, now) &&
+                  stg_digest_make(d, e, &source);
+    }
+    stg_alert_engine_free(e);
+    return is_made;
+}
+
+void stg_alerts_tell_owner(stg_alerts *a, const char *owner, stg_alert alert,
+                           uint32_t lane, const stg_alert_detail *detail,
+                           stg_ns now)
+{
+    stg_alert_target target = {.name = NULL};
+    stg_digest d;
+
+    if (a == NULL || a->is_closing ||
+        !make_digest_of(a, alert, lane, detail, now, &d))
+        return;
+    a->place.describe(a->place.ctx, lane, &target);
+    memcpy(d.hub, a->hub, sizeof d.hub);
+    stg_alert_owners_tell(&a->owners, &a->o, owner,
+                          target.name == NULL ? "" : target.name, &d);
 }
 
 static void set_wake(stg_alerts *a)
@@ -413,6 +472,7 @@ static stg_alerts *make(const stg_alerts_place *place)
         .ctx = a,
         .mailer = stg_mailer_new(place->loop, place->egress),
     };
+    stg_alert_owners_init(&a->owners, &a->world, owners_are_idle, a);
     if (a->world.mailer != NULL)
         return a;
     free(a);
@@ -451,6 +511,7 @@ static void last_passed(stg_deadline *d)
 
     a->is_closing = false; // all is cancelled before one of them ends it
     stg_alert_receivers_cancel(&a->receivers);
+    stg_alert_owners_cancel(&a->owners);
     if (a->trial != NULL)
         stg_alert_trial_cancel(a->trial);
     a->is_closing = true;
@@ -470,6 +531,7 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
         tell(a, true);
     for (size_t i = 0; i < a->receivers.count; i++)
         stg_alert_receiver_end_soon(a->receivers.all[i]);
+    stg_alert_owners_end_soon(&a->owners);
     a->is_closing = true;
     a->closed = closed;
     a->closed_ctx = ctx;

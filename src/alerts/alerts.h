@@ -70,6 +70,12 @@ void stg_alerts_clear(stg_alerts *a, stg_alert alert, uint32_t lane,
 bool stg_alerts_is_raised(const stg_alerts *a, stg_alert alert, uint32_t lane);
 void stg_alerts_forget(stg_alerts *a, uint32_t lane);
 
+/* Tells the owner of a target (see stg_alert_owner_options()), and nobody else, of a
+ * condition of the lane that has begun at `since`. Where there is no receiver, too. */
+void stg_alerts_tell_owner(stg_alerts *a, const char *owner, stg_alert alert,
+                           uint32_t lane, const stg_alert_detail *detail,
+                           stg_ns now);
+
 /* These compare with what the options say: raised at it, cleared at half. */
 
 /* So many messages behind; and the oldest waits for so long. */

@@ -421,3 +421,28 @@ stg_status stg_alert_options_check(const stg_alert_options *o,
     }
     return status;
 }
+
+stg_status stg_alert_owner_options(const stg_alert_options *o,
+                                   const char *owner,
+                                   stg_alert_receiver_options *made,
+                                   stg_error *err)
+{
+    *made = stg_alert_receiver_options_default(STG_RECEIVER_WEBHOOK);
+    made->url = owner;
+    if (is_http_url(owner) && is_visible(owner))
+        return STG_OK;
+    if (!is_address(owner))
+        return stg_refuse(err,
+                          "expected a mail address, as ops@example.org, or "
+                          "http:// or https://");
+    for (size_t i = 0; i < o->receiver_count; i++)
+        if (o->receivers[i].type == STG_RECEIVER_MAIL) {
+            *made = o->receivers[i];
+            made->to_count = made->target_count = made->tag_count = 0;
+            return STG_OK;
+        }
+    return stg_refuse(err,
+                      "a mail goes by the server of the first receiver of type "
+                      "mail; expected one in `alerts.receivers`, or an http(s) "
+                      "URL");
+}

@@ -155,6 +155,15 @@ typedef struct stg_alert_flaw {
 stg_status stg_alert_options_check(const stg_alert_options *o,
                                    stg_alert_flaw *flaw);
 
+/* The receiver of a message to the owner of a target, which is a mail address,
+ * or an http(s) URL for JSON. A mail goes as those of the first receiver of type
+ * mail in o; to is left out, and all texts are lent. Returns STG_INVALID with words
+ * for what is neither, and for a mail where there is no such receiver. */
+stg_status stg_alert_owner_options(const stg_alert_options *o,
+                                   const char *owner,
+                                   stg_alert_receiver_options *made,
+                                   stg_error *err);
+
 /* -- secrets out of files: the URL of a webhook, a password ---------------- */
 
 enum { STG_SECRET_MAX = 4096 };

@@ -115,6 +115,7 @@ typedef struct stg_target_settings {
     stg_ns shed_after;      /* up to 365 d; STG_NEVER: it never sheds */
     stg_target_replay replay;
     stg_ns disable_after; /* 1 m to 365 d; STG_NEVER: it is not */
+    const char *owner;    /* who is told then: a mail address or a URL; NULL */
     bool is_paused;
     stg_target_start start;
     const stg_match_setting *match; /* all of them; none: every message */

@@ -102,6 +102,12 @@ static const stg_setting rows[] = {
  .says = "A target whose attempts have all failed for so long, ten or more, is "
          "paused, with the alert `disabled`, until a call resumes it; `none`: "
          "never."},
+{TARGET("owner", text, owner), RANGE(1, 2048),
+ .example = "shop@example.org",
+ .says = "Who is told, besides the receivers of alerts, when `disable-after` has "
+         "paused the target: a mail address, for a mail by the server of the "
+         "first receiver of type mail; or an http(s) URL, for JSON as a webhook "
+         "receiver gets it."},
 {TARGET("paused", flag, is_paused), .standard = "false", .example = "true",
  .says = "The hub sends nothing to it; its messages wait, up to "
          "`store.retention`."},

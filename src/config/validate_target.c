@@ -361,6 +361,23 @@ static void check_shed(stg_loading *l, size_t target)
             print_time(l->s->store.retention, text));
 }
 
+static void check_owner(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    stg_alert_receiver_options made;
+    stg_error err;
+
+    if (t->owner == NULL)
+        return;
+    if (stg_alert_owner_options(&l->s->alerts, t->owner, &made, &err) != STG_OK)
+        stg_complain(l->c, place_of(l, target, "owner"), "`owner`: %s",
+                     err.text);
+    else if (t->disable_after == STG_NEVER)
+        stg_warn(l->c, place_of(l, target, "owner"),
+                 "`owner` has no effect without `disable-after`, which is what "
+                 "the owner is told of");
+}
+
 /* Valid in HTTP, so it is only a warning. */
 static void check_method(stg_loading *l, size_t target)
 {
@@ -408,6 +425,7 @@ void stg_validate_target(stg_loading *l, size_t target)
     check_url(l, target);
     check_rate(l, target);
     check_shed(l, target);
+    check_owner(l, target);
     check_method(l, target);
     check_timeouts(l, target);
     stg_validate_sign(l, target);

@@ -39,6 +39,7 @@ static void disable(stg_hub *h, stg_target *t, stg_ns since)
             stg_field_text("cause", t->cause),
             stg_field_text("next", "mend it, then: stagger resume"));
     stg_target_control_pause(h, t, STG_PAUSE_DISABLED, ignore, NULL);
+    stg_watch_tell_owner(&h->watch, t, stg_deadlines_now());
     if (h->calls_part != NULL)
         h->calls->note(h->calls_part, "disable", "disable-after", true,
                        t->name);

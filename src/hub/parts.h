@@ -244,6 +244,9 @@ void stg_watch_back(stg_watch *w, stg_target *t, stg_ns now);
 void stg_watch_disabled(stg_watch *w, const stg_target *t, bool is_disabled,
                         stg_ns now);
 
+/* It was disabled just now, by this hub: its owner is told, if it has one. */
+void stg_watch_tell_owner(stg_watch *w, const stg_target *t, stg_ns now);
+
 /* It is no more. */
 void stg_watch_forget(stg_watch *w, uint32_t lane);
 

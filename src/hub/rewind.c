@@ -62,8 +62,7 @@ stg_status stg_hub_find_sent(const stg_hub *h, const char *name, uint32_t *lane,
     if (stg_hub_is_stopping(h) || h->store == NULL || h->is_broken)
         return stg_hub_refuse(err, STG_IO, "the hub is stopping");
     if (t == NULL)
-        return stg_hub_refuse(err, STG_NOT_FOUND,
-                              "there is no target of this name");
+        return stg_hub_refuse_name(h, name, err);
     if (t->settings == NULL)
         return stg_hub_refuse(
             err, STG_INVALID,

@@ -179,8 +179,7 @@ void stg_watch_stored(stg_watch *w, const stg_group *g, stg_ns now)
 
 /* The cause of the last failure is the one that opened a breaker, or disabled a
  * target. t may be NULL. */
-static void raise_by_cause(stg_watch *w, stg_alert alert, uint32_t lane,
-                           const stg_target *t, stg_ns now)
+static stg_alert_detail find_cause(const stg_target *t)
 {
     stg_alert_detail d = {.has_cause = false};
 
@@ -188,6 +187,14 @@ static void raise_by_cause(stg_watch *w, stg_alert alert, uint32_t lane,
         d.has_cause = true;
         d.cause = stg_alert_cause_of(&t->last);
     }
+    return d;
+}
+
+static void raise_by_cause(stg_watch *w, stg_alert alert, uint32_t lane,
+                           const stg_target *t, stg_ns now)
+{
+    stg_alert_detail d = find_cause(t);
+
     stg_alerts_raise(w->alerts, alert, lane, &d, now);
 }
 
@@ -255,6 +262,15 @@ void stg_watch_disabled(stg_watch *w, const stg_target *t, bool is_disabled,
         raise_by_cause(w, STG_ALERT_DISABLED, t->lane, t, now);
     else
         stg_alerts_clear(w->alerts, STG_ALERT_DISABLED, t->lane, now);
+}
+
+void stg_watch_tell_owner(stg_watch *w, const stg_target *t, stg_ns now)
+{
+    stg_alert_detail d = find_cause(t);
+
+    if (t->settings->owner != NULL)
+        stg_alerts_tell_owner(w->alerts, t->settings->owner, STG_ALERT_DISABLED,
+                              t->lane, &d, now);
 }
 
 void stg_watch_forget(stg_watch *w, uint32_t lane)

@@ -2,6 +2,7 @@
 """Alerts of the real hub, to real receivers: an HTTP server in the place of
 Slack and of webhooks, aiosmtpd and postfix's smtp-sink for mail. I19, I23.
 """
+import contextlib
 import email
 import email.policy
 import http.client
@@ -10,6 +11,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import statistics
 import subprocess
@@ -475,6 +477,47 @@ class Receivers(Alerts):
         hub.stop()
         self.assertNotIn("hunter", json.dumps(hub.lines))
         self.assertEqual(box.mails, [])
+
+    def owned(self, mail):
+        """A hub that is about to disable a target, which has an owner."""
+        bad = self.leaf(lambda r: 404)
+        path = self.settings(
+            [("bad", bad.url(), {"disable-after": "5d",
+                                 "owner": "shop@example.org"})],
+            {"receivers": [mail]}, store={"path": self.store},
+            listen={"address": "127.0.0.1:0"})
+        hub = self.hub(settings=path)
+        hub.post(b"x")
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        with contextlib.closing(sqlite3.connect(self.store)) as db, db:
+            db.execute("UPDATE lanes SET failing_since = 1")
+        hub = self.hub(settings=path)
+        with contextlib.closing(hub.producer()) as producer:
+            for _ in range(10):
+                producer.post(b"x")
+        return hub
+
+    def test_an_owner_that_cannot_be_told_is_logged(self):
+        password = self.write("password", "hunter2\n")
+        hub = self.owned(self.mail(1, user="hub", alerts=["store"],
+                                   **{"password-file": "password"}))
+        os.unlink(password)
+        told = hub.event("owner-not-told", target="bad")
+        self.assertIn(password, told["detail"])
+        self.assertEqual(hub.stop(), 0)
+
+    def test_the_owner_of_a_target_that_is_disabled_gets_a_mail(self):
+        """And nobody else: the receiver wants no such alert."""
+        box = self.mailbox()
+        hub = self.owned(self.mail(box.port, starttls="none",
+                                   alerts=["store"]))
+        mail = box.wait(1)[0]
+        self.assertEqual((mail["from"], mail["to"]),
+                         ("hub@example.org", ["shop@example.org"]))
+        self.assertIn("Subject: [stagger box] bad: ", mail["text"])
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(len(box.mails), 1)
 
     def test_a_mail_server_that_is_not_who_it_says_gets_nothing(self):
         pem, key = self.certificate()

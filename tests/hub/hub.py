@@ -344,11 +344,13 @@ class Hub(case.Case):
         well = threading.Event()
         leaf = self.leaf(lambda r: 200 if well.is_set() else 404)
         other = self.leaf(lambda r: 404)
+        owner = self.leaf(lambda r: 503 if len(owner.receipts) == 1 else 200)
         settings = os.path.join(self.folder, "hub.yaml")
         with open(settings, "w") as file:
             json.dump({"store": {"path": self.store},
                        "listen": {"address": "127.0.0.1:0"},
                        "targets": [{"name": "a", "url": leaf.url(),
+                                    "owner": owner.url("/owner"),
                                     "disable-after": "5d"},
                                    {"name": "new", "url": other.url(),
                                     "disable-after": "5d"}]}, file)
@@ -367,6 +369,10 @@ class Hub(case.Case):
                 producer.post(b"%d" % i)
             told = hub.event("target-disabled")
             self.assertEqual((told["target"], told["cause"]), ("a", "HTTP_404"))
+            letter = json.loads(owner.wait(2)[-1].body)
+            self.assertEqual([(a["alert"], a["target"], a["cause"])
+                              for a in letter["alerts"]],
+                             [("disabled", "a", "HTTP_404")])
             well.set()
             producer.post(b"waits")
         other.wait(12)
