@@ -174,7 +174,7 @@ void stg_admin_rewinds(void *admin, stg_ask *ask)
     if (h->store == NULL || h->is_broken)
         stg_ask_refuse(ask, 503, "the store is closed");
     else if (t == NULL)
-        stg_ask_refuse(ask, 404, "there is no target of this name");
+        stg_admin_refuse_name(admin, ask, stg_ask_word(ask, 0));
     else
         stg_store_rewinds(h->store, t->lane, answer_views, ask);
 }
