@@ -52,13 +52,21 @@ static bool may_go_on(const stg_replay_job *r, const stg_letter *l)
     return !r->again->is_stored || stg_replay_job_room(r, l->lane) > 0;
 }
 
+static bool is_forgotten(const stg_replay_job *r)
+{
+    const stg_lanes *lanes = &r->s->lanes;
+    uint32_t lane = r->again->lane;
+
+    return lane < lanes->count && lanes->names[lane].is_forgotten;
+}
+
 static void begin(stg_replay_job *r);
 
 void stg_rewind_advance(stg_replay_job *r)
 {
     stg_letter *l = &r->found.letters[0];
 
-    if (r->at > 0) {
+    if (r->at > 0 || is_forgotten(r)) {
         stg_replay_job_finish(r, STG_LETTERS_DONE);
     } else if (!stg_replay_job_is_ours(r, l)) {
         stg_replay_job_finish(r, STG_LETTERS_AWAY);

@@ -561,6 +561,13 @@ static int read_again(stg_again *a, stg_stmt *st)
     return SQLITE_OK;
 }
 
+/* Those of a target that was forgotten do not go on. */
+#define UNDER_WAY                                                         \
+    "SELECT lane, number, partition, CASE state WHEN 'new' THEN 0"        \
+    " ELSE 1 END, coalesce(since, 0), position, until, sent FROM rewinds" \
+    " WHERE state IN ('new', 'running')"                                  \
+    " AND lane NOT IN (SELECT number FROM lanes WHERE is_forgotten = 1)"
+
 int stg_rewind_look(stg_db *db, const char *claimed, stg_again **all,
                     size_t *count)
 {
@@ -568,14 +575,9 @@ int stg_rewind_look(stg_db *db, const char *claimed, stg_again **all,
     stg_stmt *st;
     int rc = stg_sql_prepare_once(
         db, &st,
-        claimed == NULL
-            ? "SELECT lane, number, partition, CASE state WHEN 'new' THEN 0"
-              " ELSE 1 END, coalesce(since, 0), position, until, sent"
-              " FROM rewinds WHERE state IN ('new', 'running')"
-            : "SELECT lane, number, partition, CASE state WHEN 'new' THEN 0"
-              " ELSE 1 END, coalesce(since, 0), position, until, sent"
-              " FROM rewinds WHERE state IN ('new', 'running')"
-              " AND partition = ANY (CAST(?1 AS INTEGER[]))");
+        claimed == NULL ? UNDER_WAY
+                        : UNDER_WAY
+            " AND partition = ANY (CAST(?1 AS INTEGER[]))");
 
     *count = 0;
     if (rc == SQLITE_OK && claimed != NULL)

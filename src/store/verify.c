@@ -85,6 +85,9 @@ static const struct {
     {"parked rows are of no lane, or of one that was forgotten",
      "SELECT count(*) FROM parked WHERE lane NOT IN"
      " (SELECT number FROM lanes WHERE is_forgotten = 0)"},
+    {"rewinds are of no lane, or are beyond their end",
+     "SELECT count(*) FROM rewinds WHERE lane NOT IN"
+     " (SELECT number FROM lanes) OR (state = 'running' AND position >= until)"},
     {"dead letters are of no lane",
      "SELECT count(*) FROM failed_broadcast_logs WHERE lane NOT IN"
      " (SELECT number FROM lanes)"},

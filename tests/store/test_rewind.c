@@ -322,6 +322,28 @@ TEST(store_rewind, ends_when_it_is_cancelled)
     shelf_end(s);
 }
 
+TEST(store_rewind, sends_nothing_to_a_target_that_is_forgotten)
+{
+    told t;
+    shelf *s = &t.shelf;
+
+    make(&t);
+    fill(&t, 10);
+    t.room = 0;
+    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
+    CHECK_INT(shelf_change(s, &(stg_change){.kind = STG_CHANGE_FORGET}),
+              STG_STORED);
+    t.room = 1000;
+    for (int i = 0; i < 500; i++)
+        shelf_turn(s);
+    CHECK_U64(t.again, 0);
+    CHECK_INT(shelf_lane(s, "a"), 1);
+    CHECK_INT(rewind_to(s, &(stg_rewind_start){.lane = 1,
+                                               .partition = STG_NO_PARTITION}),
+              STG_REWOUND_NOTHING);
+    shelf_end(s);
+}
+
 /* -- order */
 
 static void put_key(shelf *s, const char *key)
