@@ -134,6 +134,7 @@ add_library(stagger_hub STATIC
     config/yaml_tree.c
     host/deadlines.c
     host/files.c
+    host/lines.c
     host/log.c
     host/log_line.c
     host/notify.c
@@ -170,6 +171,7 @@ add_library(stagger_hub STATIC
     hub/hub.c
     hub/intake.c
     hub/measure.c
+    hub/receipt_copy.c
     hub/receipts.c
     hub/recovery.c
     hub/disable.c

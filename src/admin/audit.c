@@ -11,12 +11,11 @@
  * late by a turn. */
 #include "admin/audit.h"
 #include "base/refuse.h"
+#include "host/lines.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct stg_audit_line {
@@ -28,60 +27,19 @@ struct stg_audit_line {
 
 /* -- the file, on a thread --------------------------------------------------- */
 
-/* O_NOCTTY, for the path may be a terminal; 0600, for the file says who did
- * what from where. */
-static int open_file(const char *path)
-{
-    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY,
-                0600);
-}
-
-static bool write_bytes(int fd, const char *text)
-{
-    size_t size = strlen(text);
-
-    while (size > 0) {
-        ssize_t written = write(fd, text, size);
-
-        if (written < 0 && errno != EINTR)
-            return false;
-        if (written > 0) {
-            text += written;
-            size -= (size_t)written;
-        }
-    }
-    return true;
-}
-
-/* A line that does not fit is taken back: half a line is none, and the next one
- * would begin in it. */
-static bool write_text(int fd, const char *text)
-{
-    struct stat before;
-    bool is_file = fstat(fd, &before) == 0 && S_ISREG(before.st_mode);
-    int error;
-
-    if (write_bytes(fd, text))
-        return true;
-    error = errno;
-    if (is_file && ftruncate(fd, before.st_size) != 0)
-        error = errno;
-    errno = error;
-    return false;
-}
-
 /* Returns an errno, or 0. After the first error nothing of the batch is written
  * any more, so that no line is missing in the middle. */
 static int write_lines(const char *path, const stg_audit_line *line)
 {
-    int fd = open_file(path), error = 0;
+    int fd = stg_lines_open(path), error = 0;
 
     if (fd < 0)
         return errno;
     for (; line != NULL && error == 0; line = line->next)
         if (line->text == NULL)
             error = ENOMEM;
-        else if (!write_text(fd, line->text))
+        else if (!stg_lines_write(fd,
+                                  (stg_span){line->text, strlen(line->text)}))
             error = errno;
     // A pipe or a terminal cannot be synced.
     if (error == 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
@@ -182,7 +140,7 @@ void stg_audit_write(stg_audit *a, json_t *json, void (*done)(void *ctx),
  * settings and not of the first call. */
 static stg_status check(const char *path, stg_error *err)
 {
-    int fd = open_file(path), error = fd < 0 ? errno : 0;
+    int fd = stg_lines_open(path), error = fd < 0 ? errno : 0;
 
     if (fd >= 0)
         close(fd);

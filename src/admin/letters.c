@@ -241,7 +241,7 @@ static json_t *print_kept(const stg_hub *h, const stg_message_status *m)
 
     return json_pack("{s:s,s:o}", "state",
                      is_kept              ? "kept"
-                     : !h->receipts.is_on ? "off"
+                     : !h->receipts.is_kept ? "off"
                                           : "not-sampled",
                      "since", stg_json_time(m->receipts_since));
 }

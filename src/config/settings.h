@@ -240,7 +240,8 @@ typedef struct stg_shard_settings {
     uint32_t index; /* 1 to count */
 } stg_shard_settings;
 
-/* Where copies of dead letters go; NULL: nowhere. One of them at most. */
+/* Where copies of dead letters, or of receipts, go; NULL: nowhere. One of them at
+ * most. */
 typedef struct stg_letters_settings {
     const char *path;  /* a file */
     const char *topic; /* of Kafka */
@@ -251,6 +252,7 @@ typedef struct stg_receipt_settings {
     stg_ns keep; /* 1 m to 365 d; STG_NEVER, which is `off`: there are none */
     uint32_t share; /* percent of messages, 1 to 100 */
     uint64_t quota; /* bytes, from 1 MiB */
+    stg_letters_settings copy; /* of them; the store may have none */
 } stg_receipt_settings;
 
 typedef struct stg_metrics_settings {

@@ -227,6 +227,10 @@ static const stg_setting hub_rows[] = {
  .standard = "256MiB", .example = "4GiB", .is_fixed = true,
  .says = "How much of the store they may fill, at 80 bytes each; then the oldest "
          "go. In a file at most an eighth of `store.quota`."},
+{HUB("receipts.copy", letters, receipts.copy), .example = "file:receipts.jsonl",
+ .is_fixed = true,
+ .says = "A copy of each receipt, also where the store keeps none: `file:FILE`, as "
+         "JSON lines."},
 {SECTION(STG_IN_HUB, "secrets"),
  .says = "Secrets of targets that are added by API, in the store: docs/api.md."},
 {HUB("secrets.key", file, secrets_key), .example = "secrets.key",

@@ -299,7 +299,7 @@ static void close_all(void *hub)
     stg_target_changes_close(h);
     stg_notify_close(&h->notify);
     stg_recorder_close(&h->recorder);
-    stg_hub_receipts_close(&h->receipts);
+    stg_hub_receipts_close(&h->receipts, part_closed, h);
     stg_deadline_clear(&h->deadlines, &h->failing);
     if (h->is_open)
         h->end.dead = count_dead(h);
@@ -370,9 +370,8 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     if (status == STG_OK)
         status = stg_store_open(&h->store, h->loop, &s, err);
     h->handles += h->store != NULL;
-    if (status == STG_OK)
-        stg_hub_receipts_open(&h->receipts, h);
-    return status;
+    return status == STG_OK ? stg_hub_receipts_open(&h->receipts, h, err)
+                            : status;
 }
 
 /* What can be wrong with the settings is found before a file is made. */

@@ -156,6 +156,8 @@ static void look_hub(void *ctx, stg_snapshot *p)
     p->unknown = h->targets.count - h->targets.known;
     p->receipts.stored = h->receipts.stored;
     p->receipts.dropped = h->receipts.dropped;
+    p->receipts.copied = h->receipts.copy.copied;
+    p->receipts.uncopied = h->receipts.copy.dropped;
     look_source(h, p);
     look_alerts(h->watch.alerts, p);
     p->log_dropped = stg_log_dropped(h->log);

@@ -83,20 +83,49 @@ typedef struct stg_attempt_end {
 
 /* -- receipts ---------------------------------------------------------------- */
 
-/* Receipts on their way to the store. Zeroed before they are opened. */
+/* A copy of receipts in a file: receipt_copy.c. */
+typedef struct stg_receipt_copy {
+    stg_hub *hub;
+    const char *path;           /* the settings'; NULL: there is no copy */
+    stg_text gathered, writing; /* lines */
+    size_t gathered_count, writing_count;
+    uv_work_t work;
+    int error; /* errno of the last batch */
+    bool is_writing, is_troubled;
+    uint64_t copied, dropped;
+    void (*closed)(void *ctx);
+    void *closed_ctx;
+} stg_receipt_copy;
+
+/* path is kept; NULL: there is none. Returns an error with words if it cannot be
+ * appended to; else it is a part that the hub waits for (handles). */
+stg_status stg_receipt_copy_open(stg_receipt_copy *c, stg_hub *hub,
+                                 const char *path, stg_error *err);
+void stg_receipt_copy_take(stg_receipt_copy *c, const stg_receipt *rows,
+                           size_t count);
+/* closed: when all is written; not called where there is no copy. */
+void stg_receipt_copy_close(stg_receipt_copy *c, void (*closed)(void *ctx),
+                            void *ctx);
+
+/* Receipts on their way to the store, to a file or to both. Zeroed before they are
+ * opened. */
 typedef struct stg_hub_receipts {
     stg_hub *hub;
     bool is_on;
     bool is_out;    /* the store has a batch, and has not answered */
+    bool is_kept;   /* by the store */
     uint64_t share; /* of messages: those whose hash is not above */
     stg_receipt *rows;
     size_t count, room;
     stg_deadline due;
     uint64_t stored, dropped;
+    stg_receipt_copy copy;
 } stg_hub_receipts;
 
-/* The settings of the hub are there. */
-void stg_hub_receipts_open(stg_hub_receipts *r, stg_hub *hub);
+/* The settings of the hub are there. Returns an error with words if the copy cannot
+ * be written. */
+stg_status stg_hub_receipts_open(stg_hub_receipts *r, stg_hub *hub,
+                                 stg_error *err);
 
 /* An attempt has ended, and receipts are on. */
 void stg_hub_receipts_add(stg_hub_receipts *r, const stg_attempt_end *e,
@@ -106,8 +135,10 @@ void stg_hub_receipts_add(stg_hub_receipts *r, const stg_attempt_end *e,
 bool stg_hub_receipts_has(const stg_hub *h, uint32_t partition,
                           uint64_t position);
 
-/* Gives the store what is left; the store is open. */
-void stg_hub_receipts_close(stg_hub_receipts *r);
+/* Gives the store what is left; the store is open. closed: when the copy is
+ * written; not called where there is none. */
+void stg_hub_receipts_close(stg_hub_receipts *r, void (*closed)(void *ctx),
+                            void *ctx);
 
 /* -- the intake -------------------------------------------------------------- */
 

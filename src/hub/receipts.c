@@ -1,4 +1,4 @@
-/* Receipts of attempts on their way to the store: gathered for a second, or until
+/* Receipts of attempts on their way to the store, and to a copy: gathered for a second, or until
  * there are BATCH, one batch at a time. What comes while the store takes none is
  * kept up to MOST, then dropped and counted: no delivery waits for a receipt. */
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static bool is_in_share(const stg_hub_receipts *r, uint32_t partition,
 bool stg_hub_receipts_has(const stg_hub *h, uint32_t partition,
                           uint64_t position)
 {
-    return h->receipts.is_on && is_in_share(&h->receipts, partition, position);
+    return h->receipts.is_kept &&
+           is_in_share(&h->receipts, partition, position);
 }
 
 static void send_batch(stg_hub_receipts *r);
@@ -51,6 +52,12 @@ static void send_batch(stg_hub_receipts *r)
     stg_deadline_clear(&r->hub->deadlines, &r->due);
     r->rows = NULL;
     r->count = r->room = 0;
+    if (r->copy.path != NULL)
+        stg_receipt_copy_take(&r->copy, rows, count);
+    if (!r->is_kept) {
+        free(rows);
+        return;
+    }
     r->is_out = true;
     stg_store_write_receipts(r->hub->store, rows, count, stored, r);
 }
@@ -112,25 +119,30 @@ void stg_hub_receipts_add(stg_hub_receipts *r, const stg_attempt_end *e,
                          stg_ns_add(stg_deadlines_now(), pause));
 }
 
-void stg_hub_receipts_open(stg_hub_receipts *r, stg_hub *hub)
+stg_status stg_hub_receipts_open(stg_hub_receipts *r, stg_hub *hub,
+                                 stg_error *err)
 {
     const stg_receipt_settings *o = &hub->settings->receipts;
 
     r->hub = hub;
-    r->is_on = o->keep != STG_NEVER;
+    r->is_kept = o->keep != STG_NEVER;
+    r->is_on = r->is_kept || o->copy.path != NULL;
     r->share = o->share >= 100 ? UINT64_MAX : UINT64_MAX / 100 * o->share;
     r->due.passed = batch_due;
+    return stg_receipt_copy_open(&r->copy, hub, o->copy.path, err);
 }
 
-void stg_hub_receipts_close(stg_hub_receipts *r)
+void stg_hub_receipts_close(stg_hub_receipts *r, void (*closed)(void *ctx),
+                            void *ctx)
 {
     if (r->hub == NULL)
         return;
     stg_deadline_clear(&r->hub->deadlines, &r->due);
     if (r->count > 0 && r->hub->store != NULL)
         send_batch(r);
-    r->is_on = false;
+    r->is_on = r->is_kept = false;
     free(r->rows);
     r->rows = NULL;
     r->count = r->room = 0;
+    stg_receipt_copy_close(&r->copy, closed, ctx);
 }

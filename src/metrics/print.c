@@ -104,6 +104,12 @@ static void print_receipts(const stg_snapshot *p, stg_exposition *page)
     put_counter(page, "stagger_receipts_dropped_total",
                 "Receipts of attempts that the store had no room or time for.",
                 p->receipts.dropped);
+    put_counter(page, "stagger_receipts_copied_total",
+                "Receipts of attempts that are in the file of receipts.copy.",
+                p->receipts.copied);
+    put_counter(page, "stagger_receipts_uncopied_total",
+                "Receipts of attempts that could not be written there.",
+                p->receipts.uncopied);
 }
 
 static void print_memory(const stg_snapshot *p, stg_exposition *page)

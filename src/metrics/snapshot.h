@@ -59,6 +59,7 @@ typedef struct stg_snapshot {
 
     struct {
         uint64_t stored, dropped;
+        uint64_t copied, uncopied;
     } receipts;
 
     stg_snapshot_source source;

@@ -392,6 +392,68 @@ class Hub(case.Case):
         self.assertEqual(leaf.wait(12)[-1].body, b"waits")
         self.assertEqual(hub.stop(), 0)
 
+    # -- receipts for other programs
+
+    def copying(self, leaf, **more):
+        path = os.path.join(self.folder, "receipts.jsonl")
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store},
+                       "listen": {"address": "127.0.0.1:0"},
+                       "targets": [{"name": "a", "url": leaf.url(),
+                                    "policy": "fixed base=20ms breaker=none"}],
+                       "receipts": {"copy": "file:receipts.jsonl", **more}},
+                      file)
+        return path, settings
+
+    def test_receipts_are_copied_to_a_file_that_may_be_rotated(self):
+        leaf = self.leaf(lambda r: 503 if r.attempt == 1 else 200)
+        path, settings = self.copying(leaf)
+        hub = self.hub(settings=settings)
+        ids = [hub.post(b"x")]
+        case.wait_for(lambda: os.path.getsize(path) > 0, "a batch")
+        os.rename(path, path + ".1")
+        ids.append(hub.post(b"y"))
+        leaf.wait(4)
+        self.assertEqual(hub.stop(), 0)  # what is gathered is written
+        for id, name in zip(ids, (path + ".1", path)):
+            with open(name) as file:
+                lines = [json.loads(line) for line in file]
+            self.assertEqual(
+                [(r["message_id"], r["target"], r["attempt"], r["http_status"],
+                  r["cause"]) for r in lines],
+                [(id, "a", 1, 503, "HTTP_503"), (id, "a", 2, 200, None)])
+            for r in lines:
+                self.assertGreater(r["took_ms"], 0)
+                self.assertRegex(r["ended_at"], r"^20\d\d-.*Z$")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        # The store was to have none.
+        self.assertEqual(self.rows("SELECT * FROM receipts"), [])
+
+    def test_receipts_that_cannot_be_copied_are_told_and_counted(self):
+        leaf = self.leaf()
+        path, settings = self.copying(leaf, keep="1h")
+        hub = self.hub(settings=settings)
+        os.unlink(path)
+        os.mkdir(path)
+        hub.post(b"x")
+        self.assertEqual(hub.event("receipts-uncopied")["file"], path)
+        os.rmdir(path)
+        hub.post(b"y")
+        hub.event("receipts-copied")
+        text = urllib.request.urlopen(
+            f"http://127.0.0.1:{hub.port}/metrics").read().decode()
+        self.assertIn("\nstagger_receipts_copied_total 1\n", text)
+        self.assertIn("\nstagger_receipts_uncopied_total 1\n", text)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(len(self.rows("SELECT * FROM receipts")), 2)
+        os.unlink(path)
+        os.mkdir(path)
+        refused = subprocess.run([STAGGER, "hub", "-c", settings], text=True,
+                                 capture_output=True, timeout=PATIENCE)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("receipts.copy", refused.stderr)
+
     # -- the end and the next start
 
     def test_a_restart_goes_on_where_it_was(self):
