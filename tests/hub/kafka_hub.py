@@ -147,7 +147,8 @@ targets: [{{name: b, url: "{b.url()}"}}]
         found = judge(6)
         self.assertEqual({c[2] for c in found},
                          {b"parked", b"long", b"text", b"empty", b"none"})
-        letter, = [c[4]["stagger-id"] for c in found if c[2] == b"parked"]
+        letter, = [c[4]["stagger-dead-letter-id"] for c in found
+                   if c[2] == b"parked"]
         whole = self.call(hub, f"/v1/dead-letters/{letter}")
         self.assertEqual(whole["key"], "base64:Af+Aaw==")
         self.assertEqual(whole["source_key_base64"], "Af+Aaw==")

@@ -176,7 +176,8 @@ class Shared(Case):
         for message, copies in found.items():
             partition, position = message.split(".")[1:]
             for record, headers in copies:
-                self.assertEqual(rows[headers["stagger-id"]], message)
+                self.assertEqual(rows[headers["stagger-dead-letter-id"]],
+                                 message)
                 self.assertEqual(
                     [headers["stagger-" + name] for name in
                      ("cause", "category", "target", "attempts", "topic",
