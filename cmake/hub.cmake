@@ -195,6 +195,7 @@ add_library(stagger_hub STATIC
     kafka/catch_up_queue.c
     kafka/claim.c
     kafka/log_check.c
+    kafka/publish.c
     kafka/report.c
     kafka/reserved.c
     kafka/source.c
@@ -282,6 +283,7 @@ if(HUB_rdkafka_FOUND)
         kafka/mail.c
         kafka/member.c
         kafka/probe.c
+        kafka/producer.c
         kafka/record.c
         kafka/slots.c
         kafka/start.c

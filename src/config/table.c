@@ -61,13 +61,14 @@ static const stg_setting table[] = {
 {HUB("source", source, source), .standard = "queue",
  .example = "kafka://k1:9092,k2:9092/orders?group=hub", .is_fixed = true,
  .flag = "-f, --from FROM",
- .says = "Where messages come from: `queue`, what is published by HTTP; "
+ .says = "Where messages come from: `queue`, what is published by HTTP and kept in "
+         "the store; "
          "`kafka`, topics as `kafka` says; or "
          "kafka://HOST:PORT,.../TOPIC,...?group=GROUP&start=START in one. "
          "Lines of a pipe are published by `stagger send`."},
 {SECTION(STG_IN_HUB, "kafka"),
- .says = "With `source: kafka`: docs/kafka.md. Nothing is published by HTTP "
-         "then; the topics are the log."},
+ .says = "With `source: kafka`: docs/kafka.md. The topics are the log, and what "
+         "is published by HTTP is written to them."},
 {HUB_LIST("kafka.brokers", brokers, kafka.brokers.at, kafka.brokers.count),
  RANGE(1, 100), .example = "[k1.example:9092, k2.example:9092]",
  .is_fixed = true, .says = "Brokers to ask first; they name the others."},
@@ -278,7 +279,8 @@ static const stg_setting table[] = {
          "its policy's `budget-empty=` decides."},
 {HUB("drain", time, drain), RANGE(0, STG_DAY), .standard = "10s",
  .example = "1m", .flag = "--drain D",
- .says = "Time for requests in flight to end when the hub is stopped."},
+ .says = "Time for requests in flight to end when the hub is stopped, and for "
+         "Kafka to acknowledge what was published to it."},
 /* -- what is told ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "log"), .says = "What goes to standard error."},
 {HUB("log.format", word, log.is_json), .words = formats, .standard = "logfmt",

@@ -19,6 +19,7 @@
  *     claim.c           partitions that come and go
  *     log_check.c       whether a partition's log is the one that it was
  *     catch_up_queue.c  who has the catch-up reader next
+ *     publish.c         what is posted to the hub
  *     report.c          what the consumer says, for operators */
 #ifndef STAGGER_KAFKA_ASSIGNMENT_H
 #define STAGGER_KAFKA_ASSIGNMENT_H
@@ -86,6 +87,9 @@ typedef struct stg_partition_counts {
     uint64_t added;                  /* partitions of topics that grew */
 } stg_partition_counts;
 
+/* What became of messages that were posted to the hub, for the metrics. */
+enum { STG_KAFKA_PUBLISHED_FACTS = 4 };
+
 struct stg_kafka_source {
     stg_source base;
     stg_kafka_options options;
@@ -110,6 +114,7 @@ struct stg_kafka_source {
     stg_deadline trouble; /* when they are to be logged */
     size_t topics_missing;
     stg_partition_counts counts;
+    uint64_t published[STG_KAFKA_PUBLISHED_FACTS]; /* see publish.c */
 };
 
 static inline const stg_source_host *
@@ -234,6 +239,18 @@ void stg_kafka_source_reread(stg_source *source, uint32_t number, uint64_t from,
 
 /* Nothing is read any more: each reread is answered that nothing could be. */
 void stg_kafka_source_end_rereads(stg_kafka_source *s);
+
+/* -- publish.c ------------------------------------------------------------- */
+
+/* For stg_source_ops. */
+void stg_kafka_source_publish(stg_source *source, const char *topic,
+                              const stg_append *messages, size_t count,
+                              stg_append_fn *done, void *done_ctx);
+void stg_kafka_source_give_up(stg_source *source);
+
+/* Fills in STG_KAFKA_PUBLISHED_FACTS, and returns that. */
+size_t stg_kafka_source_put_published(const stg_kafka_source *s,
+                                      stg_source_fact *to);
 
 /* -- report.c -------------------------------------------------------------- */
 

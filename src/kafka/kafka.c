@@ -7,8 +7,9 @@
  * be read long after the caller's text is gone.
  *
  * The trap is the end: events still come while the threads flush and leave the
- * group. From stg_kafka_close() on only ENDED counts. After the last one the
- * threads are joined, then the handle is closed, and then the memory goes. */
+ * group. From stg_kafka_close() on only ENDED counts, and what the producer still
+ * has to report. After the last one the threads are joined, then the handle is
+ * closed, and then the memory goes. */
 #include "kafka/kafka.h"
 
 #include <stdlib.h>
@@ -22,9 +23,10 @@ struct stg_kafka {
     stg_kafka_events to_loop;
     stg_kafka_member member;
     stg_kafka_catch_up catch_up;
+    stg_kafka_producer *producer; /* NULL: nothing was published */
     stg_kafka_read_fn *read, *read_catch_up;
     void *read_ctx, *read_catch_up_ctx;
-    unsigned threads; /* that run */
+    unsigned running; /* its threads, and the producer */
     bool is_closing;
     void (*closed)(void *ctx);
     void *closed_ctx;
@@ -43,6 +45,7 @@ static void free_kafka(stg_kafka *k)
     stg_kafka_commands_free(&k->catch_up.commands);
     stg_kafka_topics_free(&k->topics);
     stg_kafka_options_free(&k->o);
+    free(k->producer);
     free(k);
 }
 
@@ -57,9 +60,11 @@ static void handle_closed(uv_handle_t *handle)
         closed(ctx);
 }
 
-static void note_ended(stg_kafka *k)
+static void note_ended(void *kafka)
 {
-    if (--k->threads > 0)
+    stg_kafka *k = kafka;
+
+    if (--k->running > 0)
         return;
     (void)uv_thread_join(&k->member.thread);
     (void)uv_thread_join(&k->catch_up.thread);
@@ -131,6 +136,8 @@ static void take_notes(uv_async_t *arrived)
             take_note(k, n);
         stg_kafka_event_free(n);
     }
+    if (k->producer != NULL)
+        stg_kafka_producer_take(k->producer);
 }
 
 /* -- open ------------------------------------------------------------------ */
@@ -189,10 +196,10 @@ static bool start(stg_kafka *k)
     if (uv_thread_create(&k->member.thread, stg_kafka_member_run, &k->member) !=
         0)
         return false;
-    k->threads++;
+    k->running++;
     if (uv_thread_create(&k->catch_up.thread, stg_kafka_catch_up_run,
                          &k->catch_up) == 0) {
-        k->threads++;
+        k->running++;
         return true;
     }
     stg_kafka_commands_close(&k->member.commands);
@@ -229,6 +236,8 @@ void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx)
     k->is_closing = true;
     k->closed = done;
     k->closed_ctx = ctx;
+    if (k->producer != NULL)
+        stg_kafka_producer_end(k->producer, note_ended, k);
     stg_kafka_commands_close(&k->member.commands);
     stg_kafka_commands_close(&k->catch_up.commands);
 }
@@ -329,6 +338,30 @@ void stg_kafka_read_again(stg_kafka *k, const stg_topic_partition *p,
                              .is_again = true};
 
     ask_catch_up(k, &ask, done, ctx);
+}
+
+/* -- publishing ------------------------------------------------------------ */
+
+const char *stg_kafka_find_topic(stg_kafka *k, const char *name)
+{
+    return stg_kafka_topic(&k->topics, name);
+}
+
+void stg_kafka_publish(stg_kafka *k, const char *topic,
+                       const stg_append *messages, size_t count,
+                       stg_kafka_publish_fn *done, void *ctx)
+{
+    if (k->producer == NULL) {
+        k->producer = stg_kafka_producer_new(&k->o, &k->to_loop);
+        k->running++;
+    }
+    stg_kafka_producer_post(k->producer, topic, messages, count, done, ctx);
+}
+
+void stg_kafka_give_up(stg_kafka *k)
+{
+    if (k->producer != NULL)
+        stg_kafka_producer_give_up(k->producer);
 }
 
 void stg_kafka_look(stg_kafka *k, stg_kafka_counts *counts,

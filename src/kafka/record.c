@@ -83,6 +83,20 @@ static void add_header(const stg_kafka_options *o, stg_span name,
         p->content_type = value;
 }
 
+/* A message that was posted to a hub says how many it has come through, ahead of
+ * all others: see stg_header_take_hops(). */
+static void read_hops(const rd_kafka_headers_t *headers, lines *l)
+{
+    static const char name[] = "Stagger-Hops";
+    stg_span value;
+
+    if (rd_kafka_header_get_last(headers, name, (const void **)&value.at,
+                                 &value.size) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        value.at != NULL && value.size == 1 && value.at[0] > '0' &&
+        value.at[0] <= '0' + STG_HOPS_MAX)
+        add_line(l, (stg_span){name, sizeof name - 1}, value);
+}
+
 static void read_headers(const stg_kafka_options *o,
                          const rd_kafka_message_t *m, lines *l, stg_parcel *p)
 {
@@ -92,6 +106,7 @@ static void read_headers(const stg_kafka_options *o,
 
     if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
+    read_hops(headers, l);
     for (size_t i = 0;
          rd_kafka_header_get_all(headers, i, &text, (const void **)&value.at,
                                  &value.size) == RD_KAFKA_RESP_ERR_NO_ERROR;

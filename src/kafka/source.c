@@ -284,16 +284,17 @@ static size_t facts(const stg_source *source,
     enum { COUNT = sizeof all / sizeof *all };
 
     memcpy(to, all, sizeof all);
-    return COUNT + put_letters(s, to + COUNT);
+    to += COUNT;
+    to += stg_kafka_source_put_published(s, to);
+    return COUNT + STG_KAFKA_PUBLISHED_FACTS + put_letters(s, to);
 }
 
 /* -- made ------------------------------------------------------------------ */
 
 static const stg_source_ops ops = {.name = "kafka",
-                                   .elsewhere =
-                                       "messages come from Kafka: "
-                                       "publish them there",
                                    .open = open_kafka,
+                                   .publish = stg_kafka_source_publish,
+                                   .give_up = stg_kafka_source_give_up,
                                    .read = read_ahead,
                                    .catch_up = stg_kafka_source_catch_up,
                                    .commit = commit,

@@ -265,15 +265,6 @@ targets: [{{name: b, url: "{b.url()}"}}]
         self.assertEqual([r["cause"] for r in rows], ["TOO_LARGE"] * 2)
         self.assertTrue(hub.events("message-too-large"))
 
-    def test_nothing_is_published_by_http(self):
-        broker = self.mock(t=1)
-        a = self.leaf()
-        hub = self.hub(broker, "t", f"a={a.url()}")
-        with self.assertRaises(case.Refused) as refused:
-            hub.post(b"x")
-        self.assertEqual(refused.exception.status, 404)
-        self.assertIn("Kafka", str(refused.exception))
-
     # -- commits
 
     def test_without_targets_it_reads_nothing_until_there_is_one(self):
@@ -341,15 +332,6 @@ targets: []
                 timeout=PATIENCE).stdout)["dead_letters"]
             self.assertEqual({key: found[key] for key in place}, place)
         self.assertEqual(hub.stop(), 0)
-
-    def call(self, hub, path):
-        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
-        c.request("GET", path)
-        answer = c.getresponse()
-        text = answer.read()
-        c.close()
-        self.assertEqual(answer.status, 200, text)
-        return json.loads(text)
 
     # -- restarts
 
