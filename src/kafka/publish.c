@@ -97,7 +97,7 @@ static void tell_written(const publication *p,
     stg_append_answer *answers =
         p->source->kafka == NULL
             ? NULL
-            : malloc(count * (sizeof *answers + id_room(p->topic)));
+            : malloc(1 + count * (sizeof *answers + id_room(p->topic)));
 
     if (answers == NULL) {
         tell_unknown(p);

@@ -189,6 +189,50 @@ class Shared(Case):
         case.note(self, f"{sum(map(len, found.values())) - len(found)} of "
                         f"{len(found)} twice")
 
+    # -- HTTP producers
+
+    def test_http_producers_outlive_a_hub_that_is_killed(self):
+        """As a load balancer has them: who gets no answer, or another one than
+        202, goes to the other hub. All that was accepted is delivered."""
+        broker = self.mock(t=8)
+        targets = {"a": self.leaf(), "b": self.leaf()}
+        hubs = [self.shared(broker, targets) for _ in range(2)]
+        self.await_partitions(*hubs, count=8)
+        accepted, halfway = set(), threading.Event()
+
+        def produce(number):
+            for i in range(150):
+                body = b"%d-%d" % (number, i)
+                while not self.is_posted(hubs[i % 2], body, accepted):
+                    if self.is_posted(hubs[1], body, accepted):
+                        break
+                if i == 50:
+                    halfway.set()
+        producers = [threading.Thread(target=produce, args=[n])
+                     for n in range(4)]
+        for thread in producers:
+            thread.start()
+        halfway.wait(PATIENCE)
+        hubs[0].kill()
+        for thread in producers:
+            thread.join(PATIENCE)
+        self.assertGreaterEqual(len(accepted), 600)
+        for leaf in targets.values():
+            wait_for(lambda: accepted <= {r.id for r in leaf.receipts},
+                     lambda: f"{len(accepted - {r.id for r in leaf.receipts})}"
+                             " are missing")
+            self.assertEqual({r.body for r in leaf.receipts},
+                             {b"%d-%d" % (n, i) for n in range(4)
+                              for i in range(150)})
+        self.assertEqual(hubs[1].stop(), 0)
+
+    def is_posted(self, hub, body, accepted):
+        try:
+            accepted.add(hub.post(body))
+        except (case.Refused, OSError, http.client.HTTPException):
+            return False
+        return True
+
     # -- shards
 
     def test_shards_by_targets_go_on_when_their_number_changes(self):
