@@ -152,7 +152,9 @@ static instance *open_instance(stg_kafka_producer *p, bool is_alone)
     n->is_alone = is_alone;
     (void)rd_kafka_set_log_queue(rk, NULL);
     n->events = rd_kafka_queue_get_main(rk);
+    // It is called when the queue was empty: what was said before is to be taken.
     rd_kafka_queue_cb_event_enable(n->events, wake, p->to_loop);
+    wake(rk, p->to_loop);
     stg_list_push(&p->instances, &n->link);
     return n;
 }

@@ -245,10 +245,36 @@ TEST(kafka_publish, sends_nothing_behind_a_message_that_is_too_large)
         all.messages[i].parcel.body = (stg_span){"x", 1};
     all.messages[1].parcel.body = (stg_span){large, sizeof large};
     stg_kafka_publish(r.kafka, stg_kafka_find_topic(r.kafka, "t"), all.messages,
-                      3, note, &all);
+                      NULL, 3, note, &all);
     await(&r, &all);
     CHECK_INT(all.results[0].how, STG_APPENDED);
     CHECK_INT(all.results[1].how, STG_APPEND_TOO_LARGE);
     CHECK_INT(all.results[2].how, STG_APPEND_AWAY);
+    end(&c, &r);
+}
+
+static bool has_assigned(const reader *r)
+{
+    return r->assigned > 0;
+}
+
+/* The loop is woken by a queue that was empty: what librdkafka has said before
+ * anybody listened (that a property is none of a producer's) must not keep its
+ * reports from being heard, where nothing else wakes the loop. */
+TEST(kafka_publish, hears_reports_behind_what_was_said_at_the_start)
+{
+    cluster c;
+    reader r;
+
+    cluster_open(&c, 1);
+    cluster_topic(&c, "t", 1);
+    reader_begin(&r, &c, "t");
+    reader_set(&r, "session.timeout.ms", "10000");
+    reader_set(&r, "log_level", "6");
+    r.reads = false;
+    reader_open(&r);
+    reader_until(&r, has_assigned);
+    reader_run_for(&r, 300);
+    CHECK_INT(posted(&r, "x"), STG_APPENDED);
     end(&c, &r);
 }
