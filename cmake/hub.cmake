@@ -194,6 +194,7 @@ add_library(stagger_hub STATIC
     kafka/assignment.c
     kafka/catch_up_queue.c
     kafka/claim.c
+    kafka/keyed.c
     kafka/log_check.c
     kafka/publish.c
     kafka/report.c
@@ -232,6 +233,7 @@ add_library(stagger_hub STATIC
     store/parcel.c
     store/parked.c
     store/partition_claim.c
+    store/published.c
     store/partitions.c
     store/query.c
     store/query_thread.c

@@ -205,13 +205,15 @@ static const stg_setting table[] = {
          "letter; `refuse` keeps them, and at 80 percent of the quota producers "
          "get a 503 until the target has caught up."},
 {SECTION(STG_IN_HUB, "store.keys"),
- .says = "Idempotency keys of producers: the same key and message get the same id."},
+ .says = "Idempotency keys of producers: the same key and message get the same "
+         "id. With `source: kafka` they need a store in PostgreSQL."},
 {HUB("store.keys.keep", time, store.keys_kept), RANGE(STG_MIN, 365 * STG_DAY),
  .standard = "24h", .example = "2h", .is_fixed = true,
  .says = "How long a key is remembered."},
 {HUB("store.keys.max", count, store.keys_max), RANGE(1, 1000000000),
  .standard = "1000000", .example = "50000", .is_fixed = true,
- .says = "How many keys are remembered; the oldest is forgotten first."},
+ .says = "How many keys are remembered; the oldest is forgotten first. In "
+         "PostgreSQL there is no such limit."},
 {SECTION(STG_IN_HUB, "dead-letters"),
  .says = "How long dead letters are kept, and a copy of them. Those that were "
          "replayed, dropped or cancelled, or have expired, are deleted after a "

@@ -57,9 +57,9 @@ static const refusal refusals[] = {
                             "not; with an Idempotency-Key it is safe to send "
                             "it again"},
     [STG_APPEND_KEYED] = {400, true, false,
-                          "a hub whose source is Kafka keeps no idempotency "
-                          "keys: leave it out, and have receivers know "
-                          "repeats by the body or an X- header"},
+                          "a hub whose source is Kafka keeps idempotency keys "
+                          "in PostgreSQL only, and this one has a file: leave "
+                          "the key out, or see store.path"},
     [STG_APPEND_NO_TOPIC] = {404, false, false,
                              "there is no such topic: expected one that the "
                              "hub reads, in ?topic="},
@@ -77,9 +77,11 @@ static const refusal refusals[] = {
     [STG_APPEND_AWAY] = {503, false, true,
                          "no broker has taken the message: it is not there; "
                          "see kafka-trouble in the hub's log"},
-    [STG_APPEND_UNACKNOWLEDGED] = {503, false, true,
-                                   "no broker has acknowledged the message in "
-                                   "time: it may be there, or not"},
+    [STG_APPEND_UNACKNOWLEDGED] =
+        {503, false, true,
+         "no broker has acknowledged the message in "
+         "time: it may be there, or not; with an "
+         "Idempotency-Key it is safe to send it again"},
 };
 
 static void refuse(const stg_publication *p, stg_appended how, size_t at)

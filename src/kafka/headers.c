@@ -140,3 +140,30 @@ void stg_kafka_headers_add_lines(rd_kafka_headers_t *to, stg_span lines)
                                       (ssize_t)(line.size - around));
     }
 }
+
+stg_span stg_kafka_id_print(const stg_record_id *id,
+                            char text[STG_KAFKA_ID_TEXT_MAX])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < STG_RECORD_ID_SIZE; i++) {
+        text[2 * i] = digits[id->at[i] >> 4];
+        text[2 * i + 1] = digits[id->at[i] & 15];
+    }
+    return (stg_span){text, STG_KAFKA_ID_TEXT_MAX};
+}
+
+bool stg_kafka_id_read(stg_span text, stg_record_id *id)
+{
+    if (text.at == NULL || text.size != STG_KAFKA_ID_TEXT_MAX)
+        return false;
+    for (size_t i = 0; i < STG_RECORD_ID_SIZE; i++) {
+        int high = stg_hex_lower(text.at[2 * i]),
+            low = stg_hex_lower(text.at[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        id->at[i] = (unsigned char)(high << 4 | low);
+    }
+    return !stg_record_id_is_none(id);
+}

@@ -205,6 +205,17 @@ void stg_kafka_headers_add(rd_kafka_headers_t *to, const char *name,
                            stg_span value);
 void stg_kafka_headers_add_lines(rd_kafka_headers_t *to, stg_span lines);
 
+/* Of a message with an idempotency key: which message it is, whatever record of
+ * it. As 32 hexadecimal digits. */
+#define STG_KAFKA_ID_HEADER "stagger-id"
+enum { STG_KAFKA_ID_TEXT_MAX = 2 * STG_RECORD_ID_SIZE };
+
+stg_span stg_kafka_id_print(const stg_record_id *id,
+                            char text[STG_KAFKA_ID_TEXT_MAX]);
+
+/* False: it is none. */
+bool stg_kafka_id_read(stg_span text, stg_record_id *id);
+
 /* -- letter.c -------------------------------------------------------- */
 
 /* The parts of a dead letter that its record has. */
@@ -228,6 +239,11 @@ rd_kafka_headers_t *stg_kafka_letter_headers(const stg_letter *r,
 bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
                       const rd_kafka_message_t *m, stg_record *record,
                       uint32_t *lost);
+
+/* The record was added to the batch: notes its stagger-id, if it has one and
+ * somebody wants to know. */
+void stg_kafka_identify(const stg_kafka_options *o, stg_kafka_batch *b,
+                        size_t slot, const rd_kafka_message_t *m);
 
 /* -- slots.c --------------------------------------------------------- */
 
@@ -567,7 +583,8 @@ stg_kafka_producer *stg_kafka_producer_new(const stg_kafka_options *o,
 
 /* As stg_kafka_publish(). */
 void stg_kafka_producer_post(stg_kafka_producer *p, const char *topic,
-                             const stg_append *messages, size_t count,
+                             const stg_append *messages,
+                             const stg_record_id *ids, size_t count,
                              stg_kafka_publish_fn *done, void *ctx);
 
 /* to_loop was woken: takes what there is. */

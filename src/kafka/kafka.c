@@ -26,6 +26,9 @@ struct stg_kafka {
     stg_kafka_producer *producer; /* NULL: nothing was published */
     stg_kafka_read_fn *read, *read_catch_up;
     void *read_ctx, *read_catch_up_ctx;
+    stg_kafka_batch
+        *held[2];     /* read, until it is known what are second records:
+                                 of the member, of the catch-up reader */
     unsigned running; /* its threads, and the producer */
     bool is_closing;
     void (*closed)(void *ctx);
@@ -45,6 +48,8 @@ static void free_kafka(stg_kafka *k)
     stg_kafka_commands_free(&k->catch_up.commands);
     stg_kafka_topics_free(&k->topics);
     stg_kafka_options_free(&k->o);
+    stg_kafka_batch_free(k->held[0]);
+    stg_kafka_batch_free(k->held[1]);
     free(k->producer);
     free(k);
 }
@@ -84,7 +89,47 @@ static void hand_over(const stg_kafka_batch *b, stg_kafka_read_fn **done,
         read(ctx, b->runs, b->run_count);
 }
 
-static void take_note(stg_kafka *k, const stg_kafka_event *n)
+static void hand_over_of(stg_kafka *k, bool is_catch_up,
+                         const stg_kafka_batch *b)
+{
+    if (is_catch_up)
+        hand_over(b, &k->read_catch_up, k->read_catch_up_ctx);
+    else
+        hand_over(b, &k->read, k->read_ctx);
+}
+
+static void ask_places(stg_kafka *k, bool is_catch_up, const stg_kafka_batch *b)
+{
+    stg_reserved *all = stg_kafka_memory(b->id_count, sizeof *all);
+
+    for (size_t i = 0; i < b->id_count; i++) {
+        const stg_topic_partition *tp = &b->runs[b->ids[i].run].tp;
+
+        all[i] = (stg_reserved){.topic = tp->topic,
+                                .id = b->ids[i].id,
+                                .partition = tp->partition,
+                                .position = b->ids[i].position};
+    }
+    k->o.place(k->o.ctx, is_catch_up, all, b->id_count);
+    free(all);
+}
+
+/* Each of the two readers has one read at a time: so one batch of each is held at
+ * most. What becomes of its partitions meanwhile is as if it had come later. */
+static void take_batch(stg_kafka *k, bool is_catch_up, stg_kafka_event *n)
+{
+    stg_kafka_batch *b = n->batch;
+
+    if (b->id_count == 0 || k->o.place == NULL) {
+        hand_over_of(k, is_catch_up, b);
+        return;
+    }
+    n->batch = NULL;
+    k->held[is_catch_up] = b;
+    ask_places(k, is_catch_up, b);
+}
+
+static void take_note(stg_kafka *k, stg_kafka_event *n)
 {
     switch (n->kind) {
     case STG_KAFKA_EVENT_ASSIGNED:
@@ -100,10 +145,10 @@ static void take_note(stg_kafka *k, const stg_kafka_event *n)
         k->o.report(k->o.ctx, &n->report);
         break;
     case STG_KAFKA_EVENT_READ:
-        hand_over(n->batch, &k->read, k->read_ctx);
+        take_batch(k, false, n);
         break;
     case STG_KAFKA_EVENT_CATCH_UP:
-        hand_over(n->batch, &k->read_catch_up, k->read_catch_up_ctx);
+        take_batch(k, true, n);
         break;
     case STG_KAFKA_EVENT_COMPARED:
         k->o.compared(k->o.ctx, n->compared, n->count);
@@ -340,6 +385,29 @@ void stg_kafka_read_again(stg_kafka *k, const stg_topic_partition *p,
     ask_catch_up(k, &ask, done, ctx);
 }
 
+size_t stg_kafka_placed(stg_kafka *k, bool is_catch_up, const stg_reserved *all,
+                        size_t count)
+{
+    stg_kafka_batch *b = k->held[is_catch_up];
+    size_t dropped = 0;
+
+    if (b == NULL)
+        return 0;
+    for (size_t i = 0; all != NULL && i < count; i++) {
+        size_t run = b->ids[i].run;
+
+        if (all[i].partition == b->runs[run].tp.partition &&
+            all[i].position == b->ids[i].position)
+            continue;
+        stg_kafka_batch_drop(b, run, b->ids[i].position);
+        dropped++;
+    }
+    k->held[is_catch_up] = NULL;
+    hand_over_of(k, is_catch_up, b);
+    stg_kafka_batch_free(b);
+    return dropped;
+}
+
 /* -- publishing ------------------------------------------------------------ */
 
 const char *stg_kafka_find_topic(stg_kafka *k, const char *name)
@@ -348,14 +416,15 @@ const char *stg_kafka_find_topic(stg_kafka *k, const char *name)
 }
 
 void stg_kafka_publish(stg_kafka *k, const char *topic,
-                       const stg_append *messages, size_t count,
-                       stg_kafka_publish_fn *done, void *ctx)
+                       const stg_append *messages, const stg_record_id *ids,
+                       size_t count, stg_kafka_publish_fn *done, void *ctx)
 {
     if (k->producer == NULL) {
         k->producer = stg_kafka_producer_new(&k->o, &k->to_loop);
         k->running++;
     }
-    stg_kafka_producer_post(k->producer, topic, messages, count, done, ctx);
+    stg_kafka_producer_post(k->producer, topic, messages, ids, count, done,
+                            ctx);
 }
 
 void stg_kafka_give_up(stg_kafka *k)

@@ -141,6 +141,16 @@ void stg_kafka_read_catch_up(stg_kafka *k, const stg_topic_partition *p,
     (void)ctx;
 }
 
+size_t stg_kafka_placed(stg_kafka *k, bool is_catch_up, const stg_reserved *all,
+                        size_t count)
+{
+    (void)k;
+    (void)is_catch_up;
+    (void)all;
+    (void)count;
+    return 0;
+}
+
 const char *stg_kafka_find_topic(stg_kafka *k, const char *name)
 {
     (void)k;
@@ -149,12 +159,13 @@ const char *stg_kafka_find_topic(stg_kafka *k, const char *name)
 }
 
 void stg_kafka_publish(stg_kafka *k, const char *topic,
-                       const stg_append *messages, size_t count,
-                       stg_kafka_publish_fn *done, void *ctx)
+                       const stg_append *messages, const stg_record_id *ids,
+                       size_t count, stg_kafka_publish_fn *done, void *ctx)
 {
     (void)k;
     (void)topic;
     (void)messages;
+    (void)ids;
     (void)count;
     (void)done;
     (void)ctx;

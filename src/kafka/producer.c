@@ -47,6 +47,7 @@ typedef struct posting posting;
 typedef struct sent {
     posting *posting;
     const stg_append *message;
+    const stg_record_id *id; /* NULL: none */
 } sent;
 
 /* A call. Its results come behind what librdkafka points to. */
@@ -227,6 +228,15 @@ static void end_if_over(instance *n)
 
 /* -- sending --------------------------------------------------------------- */
 
+static void add_id(rd_kafka_headers_t *h, const stg_record_id *id)
+{
+    char text[STG_KAFKA_ID_TEXT_MAX];
+
+    if (id != NULL && !stg_record_id_is_none(id))
+        stg_kafka_headers_add(h, STG_KAFKA_ID_HEADER,
+                              stg_kafka_id_print(id, text));
+}
+
 static rd_kafka_headers_t *headers_of(const stg_parcel *p)
 {
     rd_kafka_headers_t *h = rd_kafka_headers_new(8);
@@ -254,7 +264,10 @@ static rd_kafka_resp_err_t produce(instance *n, sent *s)
          .u.mem = {p->key.size > 0 ? (void *)(uintptr_t)p->key.at : NULL,
                    p->key.size}},
     };
-    rd_kafka_resp_err_t err = stg_kafka_code_of(
+    rd_kafka_resp_err_t err;
+
+    add_id(h, s->id);
+    err = stg_kafka_code_of(
         rd_kafka_produceva(n->rk, parts, sizeof parts / sizeof *parts));
 
     if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -294,7 +307,8 @@ static void let_go(posting *p)
 }
 
 void stg_kafka_producer_post(stg_kafka_producer *p, const char *topic,
-                             const stg_append *messages, size_t count,
+                             const stg_append *messages,
+                             const stg_record_id *ids, size_t count,
                              stg_kafka_publish_fn *done, void *ctx)
 {
     posting *all = stg_kafka_memory(1, sizeof *all + count * sizeof *all->sent);
@@ -308,7 +322,7 @@ void stg_kafka_producer_post(stg_kafka_producer *p, const char *topic,
                      .count = count,
                      .waiting = 1}; // until all are sent
     for (size_t i = 0; i < count; i++) {
-        all->sent[i] = (sent){all, &messages[i]};
+        all->sent[i] = (sent){all, &messages[i], ids == NULL ? NULL : &ids[i]};
         all->results[i].how = STG_APPEND_AWAY;
         // What comes behind one that is refused would be there without it.
         goes_on = goes_on && send_one(n, &all->sent[i]);

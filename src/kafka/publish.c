@@ -10,14 +10,6 @@
 #include "kafka/assignment.h"
 #include "kafka/topic.h"
 
-/* A call, until the producer has answered it. */
-typedef struct publication {
-    stg_kafka_source *source;
-    const char *topic;
-    stg_append_fn *done;
-    void *done_ctx;
-} publication;
-
 /* -- what became of it ----------------------------------------------------- */
 
 /* The rows of the metric. */
@@ -67,64 +59,83 @@ static size_t id_room(const char *topic)
     return strlen(topic) + NUMBERS;
 }
 
-static void put_answers(const publication *p,
-                        const stg_kafka_published *results, size_t count,
+/* Whether it was there before the call. */
+static bool is_repeat(const stg_kafka_publication *p, size_t i)
+{
+    return p->reserved != NULL && p->messages[i].idempotency_key.size > 0 &&
+           p->reserved[i].position != STG_NO_POSITION;
+}
+
+static void put_answers(const stg_kafka_publication *p,
                         stg_append_answer *answers, char *ids)
 {
     const stg_source *source = &p->source->base;
     char id[STG_MESSAGE_ID_MAX];
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < p->count; i++) {
+        const stg_kafka_published *r = &p->results[i];
+
         (void)stg_store_record_id(source->host->store, source->ops->name,
-                                  p->topic, results[i].partition,
-                                  results[i].offset, id);
+                                  p->topic, r->partition, r->offset, id);
         memcpy(ids, id, strlen(id) + 1);
-        answers[i] =
-            (stg_append_answer){.position = results[i].offset, .id = ids};
+        answers[i] = (stg_append_answer){
+            .position = r->offset, .is_repeat = is_repeat(p, i), .id = ids};
         ids += id_room(p->topic);
     }
 }
 
-/* Without memory for the ids, or without a store that knows them. */
-static void tell_unknown(const publication *p)
-{
-    p->done(p->done_ctx, STG_APPEND_UNACKNOWLEDGED, NULL, 0);
-}
-
-static void tell_written(const publication *p,
-                         const stg_kafka_published *results, size_t count)
+/* Without memory for the ids, or without a store that knows them, it is not known
+ * what to say. */
+static void tell_written(const stg_kafka_publication *p)
 {
     stg_append_answer *answers =
         p->source->kafka == NULL
             ? NULL
-            : malloc(1 + count * (sizeof *answers + id_room(p->topic)));
+            : malloc(1 + p->count * (sizeof *answers + id_room(p->topic)));
 
     if (answers == NULL) {
-        tell_unknown(p);
+        p->done(p->done_ctx, STG_APPEND_UNACKNOWLEDGED, NULL, 0);
         return;
     }
-    put_answers(p, results, count, answers, (char *)(answers + count));
+    put_answers(p, answers, (char *)(answers + p->count));
     p->done(p->done_ctx, STG_APPENDED, answers, 0);
     free(answers);
 }
 
 /* Of several messages the first one that failed is told of. */
+void stg_kafka_publication_end(stg_kafka_publication *p)
+{
+    size_t failed = 0;
+
+    while (failed < p->count && p->results[failed].how == STG_APPENDED)
+        failed++;
+    if (failed == p->count)
+        tell_written(p);
+    else
+        p->done(p->done_ctx, p->results[failed].how, NULL, failed);
+    free(p->results);
+    free(p->reserved);
+    free(p->written);
+    free(p->ids);
+    free(p);
+}
+
+void stg_kafka_source_count_published(stg_kafka_source *s,
+                                      const stg_kafka_published *results,
+                                      size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        s->published[outcome_of(results[i].how)]++;
+}
+
 static void published(void *ctx, const stg_kafka_published *results,
                       size_t count)
 {
-    publication *p = ctx;
-    size_t failed = count;
+    stg_kafka_publication *p = ctx;
 
-    for (size_t i = count; i-- > 0;) {
-        p->source->published[outcome_of(results[i].how)]++;
-        if (results[i].how != STG_APPENDED)
-            failed = i;
-    }
-    if (failed == count)
-        tell_written(p, results, count);
-    else
-        p->done(p->done_ctx, results[failed].how, NULL, failed);
-    free(p);
+    stg_kafka_source_count_published(p->source, results, count);
+    memcpy(p->results, results, count * sizeof *results);
+    stg_kafka_publication_end(p);
 }
 
 /* -- the call -------------------------------------------------------------- */
@@ -157,6 +168,24 @@ static size_t find_keyed(const stg_append *messages, size_t count)
     return i;
 }
 
+static stg_kafka_publication *make(stg_kafka_source *s, const char *topic,
+                                   const stg_append *messages, size_t count)
+{
+    stg_kafka_publication *p = calloc(1, sizeof *p);
+
+    if (p == NULL)
+        return NULL;
+    p->source = s;
+    p->topic = topic;
+    p->messages = messages;
+    p->count = count;
+    p->results = calloc(count + 1, sizeof *p->results);
+    if (p->results != NULL)
+        return p;
+    free(p);
+    return NULL;
+}
+
 void stg_kafka_source_publish(stg_source *source, const char *topic,
                               const stg_append *messages, size_t count,
                               stg_append_fn *done, void *done_ctx)
@@ -165,19 +194,24 @@ void stg_kafka_source_publish(stg_source *source, const char *topic,
     size_t keyed = find_keyed(messages, count);
     stg_appended how = STG_APPEND_AWAY;
     const char *found = s->kafka == NULL ? NULL : choose_topic(s, topic, &how);
-    publication *p;
+    stg_kafka_publication *p;
 
-    if (keyed < count) {
+    if (found != NULL && keyed < count &&
+        !stg_store_keeps_keys(source->host->store)) {
         done(done_ctx, STG_APPEND_KEYED, NULL, keyed);
         return;
     }
-    p = found == NULL ? NULL : malloc(sizeof *p);
+    p = found == NULL ? NULL : make(s, found, messages, count);
     if (p == NULL) {
         done(done_ctx, found == NULL ? how : STG_APPEND_BUSY, NULL, 0);
         return;
     }
-    *p = (publication){s, found, done, done_ctx};
-    stg_kafka_publish(s->kafka, found, messages, count, published, p);
+    p->done = done;
+    p->done_ctx = done_ctx;
+    if (keyed < count)
+        stg_kafka_publication_begin_keyed(p);
+    else
+        stg_kafka_publish(s->kafka, found, messages, NULL, count, published, p);
 }
 
 void stg_kafka_source_give_up(stg_source *source)

@@ -187,3 +187,19 @@ bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
     free((char *)(uintptr_t)p.source_headers.at);
     return true;
 }
+
+void stg_kafka_identify(const stg_kafka_options *o, stg_kafka_batch *b,
+                        size_t slot, const rd_kafka_message_t *m)
+{
+    rd_kafka_headers_t *headers;
+    stg_record_id id;
+    stg_span text;
+
+    if (o->place != NULL &&
+        rd_kafka_message_headers(m, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        rd_kafka_header_get_last(headers, STG_KAFKA_ID_HEADER,
+                                 (const void **)&text.at,
+                                 &text.size) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        stg_kafka_id_read(text, &id))
+        stg_kafka_batch_identify(b, slot, &id);
+}

@@ -389,7 +389,7 @@ typedef enum stg_appended {
 
     /* Of a source that is another log (sources/source.h). Of several messages
      * those before and behind the one at fault may be there. */
-    STG_APPEND_KEYED,          /* it has a key, and the log keeps none */
+    STG_APPEND_KEYED,          /* it has a key, and none is kept for the log */
     STG_APPEND_NO_TOPIC,       /* the log has no such topic, */
     STG_APPEND_WHICH_TOPIC,    /* or several, and none was said */
     STG_APPEND_TOO_LARGE,      /* the log takes none of that size, */

@@ -1033,7 +1033,8 @@ TEST(ingress, says_why_a_log_has_not_taken_a_message)
         {STG_APPEND_AWAY, 503, "no broker has taken", "no broker has taken"},
         {STG_APPEND_UNACKNOWLEDGED, 503, "no broker has acknowledged",
          "no broker has acknowledged the message in time: it may be there, or "
-         "not; other lines may be there"},
+         "not; with an Idempotency-Key it is safe to send it again; other lines "
+         "may be there"},
     };
     market m;
     const char *answer;

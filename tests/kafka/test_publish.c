@@ -40,7 +40,7 @@ static void post(reader *r, call *c, size_t count, const char *body)
     for (size_t i = 0; i < count; i++)
         c->messages[i].parcel.body = (stg_span){body, strlen(body)};
     stg_kafka_publish(r->kafka, stg_kafka_find_topic(r->kafka, "t"),
-                      c->messages, count, note, c);
+                      c->messages, NULL, count, note, c);
 }
 
 static bool is_answered(const reader *r)
@@ -99,7 +99,7 @@ TEST(kafka_publish, writes_a_message_that_the_group_reads)
         .key = {"k", 1},
         .body = {"\0a", 2}};
     stg_kafka_publish(r.kafka, stg_kafka_find_topic(r.kafka, "t"), one.messages,
-                      1, note, &one);
+                      NULL, 1, note, &one);
     await(&r, &one);
     CHECK_INT(one.results[0].how, STG_APPENDED);
     CHECK_INT(one.results[0].offset, 0);
@@ -276,5 +276,67 @@ TEST(kafka_publish, hears_reports_behind_what_was_said_at_the_start)
     reader_until(&r, has_assigned);
     reader_run_for(&r, 300);
     CHECK_INT(posted(&r, "x"), STG_APPENDED);
+    end(&c, &r);
+}
+
+/* -- second records ---------------------------------------------------------- */
+
+#define ID "stagger-id: 00112233445566778899aabbccddeeff"
+
+static unsigned asked_ids;
+
+/* The first record that has an id is the one at position 1. */
+static void place(void *ctx, bool is_catch_up, const stg_reserved *all,
+                  size_t count)
+{
+    reader *r = ctx;
+    stg_reserved places[8];
+
+    CHECK(count <= 8);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_INT(all[i].id.at[1], 0x11);
+        CHECK_STR(all[i].topic, "t");
+        places[i] = (stg_reserved){.partition = 0, .position = 1};
+    }
+    asked_ids += (unsigned)count;
+    (void)stg_kafka_placed(r->kafka, is_catch_up, places, count);
+}
+
+static bool has_read_behind(const reader *r)
+{
+    return r->behind_answers == 1;
+}
+
+/* Of records with an id; of others and of those whose id is none nobody asks. A
+ * read of nothing but second ones ends where they end. */
+TEST(kafka_publish, leaves_out_second_records_of_a_message)
+{
+    static const char *const headers[] = {
+        NULL, ID, "X: 1", ID, "stagger-id: none", ID};
+    cluster c;
+    reader r;
+
+    asked_ids = 0;
+    cluster_open(&c, 1);
+    cluster_topic(&c, "t", 2);
+    for (int i = 0; i < 6; i++)
+        cluster_send(&c, "t", 0, NULL, "x", 1, headers[i]);
+    cluster_send(&c, "t", 1, NULL, "x", 1, ID);
+    cluster_flush(&c);
+    reader_begin(&r, &c, "t");
+    r.options.place = place;
+    reader_open(&r);
+    reader_until_messages(&r, 4); // 0, 1, 2, 4
+    reader_run_for(&r, 300);
+    CHECK_U64(r.messages, 4);
+    CHECK_U64(r.parts[0].next, 6);
+    CHECK_U64(r.parts[1].next, 1);
+    CHECK_U64(r.parts[1].messages, 0);
+    CHECK_INT(asked_ids, 4);
+    reader_read_behind(&r, 0, 1, 1 << 20);
+    reader_until(&r, has_read_behind);
+    CHECK_U64(r.behind_count, 3);
+    CHECK_U64(r.behind_first, 1);
+    CHECK_U64(r.behind_next, 6);
     end(&c, &r);
 }
