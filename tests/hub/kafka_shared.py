@@ -271,9 +271,18 @@ class Shared(Case):
             hubs[0].producer().post_lines(lines)
         self.assertEqual(refused.exception.status, 409)
         self.assertIn(b'"line":3', refused.exception.body)
+        sent = [subprocess.run(
+            [STAGGER, "send", "--hub", f"http://127.0.0.1:{hub.port}",
+             "--topic", "t", "--lines", "--id", "pipe"], text=True, check=True,
+            input="".join(f"line {i}\n" for i in range(1500)),
+            capture_output=True, timeout=PATIENCE).stdout for hub in hubs]
+        self.assertEqual(sent[0], sent[1])
         self.await_all(broker, a)
+        lines = collections.Counter(r.body for r in a.receipts
+                                    if r.body.startswith(b"line "))
+        self.assertEqual((len(lines), set(lines.values())), (1500, {1}))
         self.assertEqual(collections.Counter(r.body for r in a.receipts
-                                             if r.body != b"last"),
+                                             if len(r.body) == 1),
                          {b"x": 1, b"1": 1, b"2": 2, b"3": 1})
         self.assertEqual({r.id for r in a.receipts if r.body == b"1"},
                          {ids[0]})
