@@ -428,6 +428,25 @@ class Trouble(Case):
                     "canceling statement due to statement timeout",
                     "LOCK TABLE cursors")
 
+    def test_a_key_waits_for_the_server(self):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        hub = self.shared(broker, {"a": a})
+        found = []
+        thread = threading.Thread(target=lambda: found.append(
+            hub.post(b"x", Idempotency_Key="k")))
+        with server.holding("LOCK TABLE published", self.url):
+            thread.start()
+            wait_for(lambda: "\nstagger_ingress_waiting_messages 1"
+                     in self.page(hub), "it waits")
+            hub.event("store-trouble")
+            self.assertEqual(found, [])
+        thread.join(PATIENCE)
+        self.assertEqual(found, ["t.0.0"])
+        self.assertEqual(a.wait(1)[0].id, "t.0.0")
+        self.assertEqual(hub.post(b"x", Idempotency_Key="k"), "t.0.0")
+        self.assertEqual(hub.stop(), 0)
+
     def is_ready(self, hub):
         c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
         c.request("GET", "/readyz")
