@@ -205,7 +205,9 @@ add_library(stagger_hub STATIC
     kafka/assignment.c
     kafka/catch_up_queue.c
     kafka/claim.c
+    kafka/keyed.c
     kafka/log_check.c
+    kafka/publish.c
     kafka/report.c
     kafka/reserved.c
     kafka/source.c
@@ -242,6 +244,7 @@ add_library(stagger_hub STATIC
     store/parcel.c
     store/parked.c
     store/partition_claim.c
+    store/published.c
     store/partitions.c
     store/query.c
     store/query_thread.c
@@ -295,6 +298,7 @@ if(HUB_rdkafka_FOUND)
         kafka/mail.c
         kafka/member.c
         kafka/probe.c
+        kafka/producer.c
         kafka/record.c
         kafka/slots.c
         kafka/start.c

@@ -246,13 +246,15 @@ static stg_ingress *ingress;
 static unsigned appends;
 
 /* Answers in turn with all that a store may. */
-static void append(void *ctx, const stg_append *messages, size_t count,
-                   stg_append_fn *done, void *done_ctx)
+static void append(void *ctx, const char *topic, const stg_append *messages,
+                   size_t count, stg_append_fn *done, void *done_ctx)
 {
     static stg_append_answer answers[64];
-    stg_appended how = (stg_appended)(appends++ % 4);
+    stg_appended how =
+        (stg_appended)(appends++ % (STG_APPEND_UNACKNOWLEDGED + 1));
 
     (void)ctx;
+    HOLDS(topic == NULL || strlen(topic) < sizeof ingress->path);
     HOLDS(count > 0 && count <= 64);
     for (size_t i = 0; i < count; i++) {
         check_message(&messages[i], stg_headers_default,

@@ -30,13 +30,14 @@ static const stg_setting hub_rows[] = {
 {HUB("source", source, source), .standard = "queue",
  .example = "kafka://k1:9092,k2:9092/orders?group=hub", .is_fixed = true,
  .flag = "-f, --from FROM",
- .says = "Where messages come from: `queue`, what is published by HTTP; "
+ .says = "Where messages come from: `queue`, what is published by HTTP and kept in "
+         "the store; "
          "`kafka`, topics as `kafka` says; or "
          "kafka://HOST:PORT,.../TOPIC,...?group=GROUP&start=START in one. "
          "Lines of a pipe are published by `stagger send`."},
 {SECTION(STG_IN_HUB, "kafka"),
- .says = "With `source: kafka`: docs/kafka.md. Nothing is published by HTTP "
-         "then; the topics are the log."},
+ .says = "With `source: kafka`: docs/kafka.md. The topics are the log, and what "
+         "is published by HTTP is written to them."},
 {HUB_LIST("kafka.brokers", brokers, kafka.brokers.at, kafka.brokers.count),
  RANGE(1, 100), .example = "[k1.example:9092, k2.example:9092]",
  .is_fixed = true, .says = "Brokers to ask first; they name the others."},
@@ -184,13 +185,15 @@ static const stg_setting hub_rows[] = {
          "sent again by `stagger targets rewind` or `stagger resend`; while "
          "they fill less than half of the quota."},
 {SECTION(STG_IN_HUB, "store.keys"),
- .says = "Idempotency keys of producers: the same key and message get the same id."},
+ .says = "Idempotency keys of producers: the same key and message get the same "
+         "id. With `source: kafka` they need a store in PostgreSQL."},
 {HUB("store.keys.keep", time, store.keys_kept), RANGE(STG_MIN, 365 * STG_DAY),
  .standard = "24h", .example = "2h", .is_fixed = true,
  .says = "How long a key is remembered."},
 {HUB("store.keys.max", count, store.keys_max), RANGE(1, 1000000000),
  .standard = "1000000", .example = "50000", .is_fixed = true,
- .says = "How many keys are remembered; the oldest is forgotten first."},
+ .says = "How many keys are remembered; the oldest is forgotten first. In "
+         "PostgreSQL there is no such limit."},
 {SECTION(STG_IN_HUB, "dead-letters"),
  .says = "How long dead letters are kept, and a copy of them. Those that were "
          "replayed, dropped or cancelled, or have expired, are deleted after a "
@@ -263,7 +266,8 @@ static const stg_setting hub_rows[] = {
          "its policy's `budget-empty=` decides."},
 {HUB("drain", time, drain), RANGE(0, STG_DAY), .standard = "10s",
  .example = "1m", .flag = "--drain D",
- .says = "Time for requests in flight to end when the hub is stopped."},
+ .says = "Time for requests in flight to end when the hub is stopped, and for "
+         "Kafka to acknowledge what was published to it."},
 /* -- what is told ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "log"), .says = "What goes to standard error."},
 {HUB("log.format", word, log.is_json), .words = formats, .standard = "logfmt",

@@ -509,12 +509,20 @@ void stg_hub_free(stg_hub *h)
 
 /* -- a look ---------------------------------------------------------------- */
 
+/* What is posted to a log that is not the store's own is read from it, as
+ * messages of others are, and counts then. */
+static uint64_t count_accepted(const stg_hub *h)
+{
+    return h->source->ops->is_trimmed ? stg_intake_accepted(&h->intake)
+                                      : h->source->messages;
+}
+
 void stg_hub_look(const stg_hub *h, stg_hub_view *view)
 {
     *view = (stg_hub_view){
         .address = h->intake.address[0] != '\0' ? h->intake.address : NULL,
         .port = h->intake.port,
-        .accepted = stg_intake_accepted(&h->intake) + h->source->messages,
+        .accepted = count_accepted(h),
         .targets = h->targets.count,
         .is_stopping = stg_hub_is_stopping(h)};
     stg_flow_view_all(h->flow, &view->flow, stg_deadlines_now());

@@ -1,5 +1,6 @@
-/* Connects the ingress to the store: passes the settings on as the ingress'
- * options, appends what is published, and says why the hub is not ready.
+/* Connects the ingress to the source: passes the settings on as the ingress'
+ * options, appends what is published to the source's log, and says why the hub is
+ * not ready.
  *
  * Three reasons are told apart: `missing` (the store has failed, the hub is
  * stopping) refuses every message; `unready` (the store is full or away) only
@@ -24,12 +25,14 @@ size_t stg_intake_message_max(uint64_t memory_max)
     return (size_t)(memory_max / 32);
 }
 
-static void append(void *ctx, const stg_append *messages, size_t count,
-                   stg_append_fn *done, void *done_ctx)
+/* The ingress refuses what is posted where the source takes nothing. */
+static void append(void *ctx, const char *topic, const stg_append *messages,
+                   size_t count, stg_append_fn *done, void *done_ctx)
 {
-    stg_intake *in = ctx;
+    const stg_intake *in = ctx;
+    stg_source *source = in->hub->source;
 
-    stg_store_append(in->hub->store, messages, count, done, done_ctx);
+    source->ops->publish(source, topic, messages, count, done, done_ctx);
 }
 
 /* It does not take messages. */
@@ -61,6 +64,9 @@ static const char *unready_of(const stg_hub *h)
     if (h->is_store_away)
         return "the store's database stores nothing for now: see store-trouble "
                "in the hub's log";
+    if (h->source->ops->publish != NULL && h->source->is_away)
+        return "the log takes no messages for now: see kafka-away in the hub's "
+               "log";
     return is_full(h)
                ? "the store is full: replay or drop dead letters, mend or pause "
                  "targets that keep messages waiting, or raise store.quota"
@@ -143,7 +149,8 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
     i.epoch = stg_store_epoch(hub->store);
     i.pending_max = (size_t)stg_settings_intake_memory(o);
     i.message_max = stg_intake_message_max(o->memory_max);
-    i.elsewhere = hub->source->ops->elsewhere;
+    if (hub->source->ops->publish == NULL)
+        i.elsewhere = hub->source->ops->elsewhere;
     i.batch_max = least(i.batch_max, i.pending_max / 2);
     i.append = append;
     i.files = stg_client_files(hub->client);
@@ -179,11 +186,25 @@ static void stopped(void *ctx)
     stg_hub_finish(in->hub);
 }
 
+/* What was posted has had as much time as attempts have. */
+static void end_drain(stg_deadline *d)
+{
+    const stg_intake *in = STG_HEAP_HOLDER(d, stg_intake, draining);
+    stg_source *source = in->hub->source;
+
+    source->ops->give_up(source);
+}
+
 void stg_intake_stop(stg_intake *in)
 {
     if (in->ingress == NULL)
         return;
     in->is_stopping = true;
+    in->draining.passed = end_drain;
+    if (in->hub->source->ops->give_up != NULL)
+        stg_deadline_set(
+            &in->hub->deadlines, &in->draining,
+            stg_ns_add(stg_deadlines_now(), in->hub->settings->drain));
     stg_ingress_stop(in->ingress, stopped, in);
 }
 
@@ -192,8 +213,10 @@ void stg_intake_stop(stg_intake *in)
 void stg_intake_close(stg_intake *in, void (*closed)(void *ctx), void *ctx)
 {
     in->accepted = stg_intake_accepted(in);
-    if (in->ingress != NULL)
+    if (in->ingress != NULL) {
+        stg_deadline_clear(&in->hub->deadlines, &in->draining);
         stg_ingress_close(in->ingress, closed, ctx);
+    }
     in->ingress = NULL;
 }
 

@@ -150,6 +150,7 @@ typedef struct stg_intake {
     stg_hub *hub;
     stg_ingress *ingress; /* NULL: not open */
     bool is_stopping;     /* was told to stop and has not */
+    stg_deadline draining; /* the end of what may still be acknowledged */
     uint64_t accepted;    /* messages, of what is closed */
     char address[120];    /* of the ingress; "": none */
     uint16_t port;

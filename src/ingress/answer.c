@@ -212,6 +212,13 @@ void stg_answer_drop(stg_caller *c)
 
 /* -- ids --------------------------------------------------------------------- */
 
+static char *put(char *out, const char *text)
+{
+    while (*text != '\0')
+        *out++ = *text++;
+    return out;
+}
+
 /* The store says in which epoch a repeated message came; all others are of the
  * one that is open. */
 static char *print_id(const stg_publication *p, const stg_append_answer *a,
@@ -220,16 +227,24 @@ static char *print_id(const stg_publication *p, const stg_append_answer *a,
     uint64_t epoch = a->epoch != 0 ? a->epoch : p->ingress->options.epoch;
 
     *out++ = '"';
-    out += strlen(stg_id_print(epoch, a->position, out));
+    if (a->id != NULL)
+        out = put(out, a->id);
+    else
+        out += strlen(stg_id_print(epoch, a->position, out));
     *out++ = '"';
     return out;
 }
 
-static char *put(char *out, const char *text)
+/* What print_ids() needs at most. */
+static size_t ids_room(const stg_publication *p,
+                       const stg_append_answer *answers)
 {
-    while (*text != '\0')
-        *out++ = *text++;
-    return out;
+    size_t room = 16;
+
+    for (size_t i = 0; i < p->count; i++)
+        room += 3 + (answers[i].id == NULL ? STG_ID_TEXT_MAX
+                                           : strlen(answers[i].id));
+    return room;
 }
 
 static size_t print_ids(const stg_publication *p,
@@ -246,7 +261,7 @@ static size_t print_ids(const stg_publication *p,
 }
 
 static size_t print_one(const stg_publication *p, const stg_append_answer *a,
-                        char text[STG_ID_TEXT_MAX + 16])
+                        char text[STG_MESSAGE_ID_MAX + 16])
 {
     char *out = print_id(p, a, put(text, "{\"id\":"));
 
@@ -267,14 +282,14 @@ static bool is_all_repeats(const stg_publication *p,
 bool stg_answer_ids(stg_caller *c, const stg_publication *p,
                     const stg_append_answer *answers)
 {
-    char one[STG_ID_TEXT_MAX + 16] STG_UNINITIALIZED, *text = one;
+    char one[STG_MESSAGE_ID_MAX + 16] STG_UNINITIALIZED, *text = one;
     bool is_batch = p->messages != &p->one;
     lines more STG_UNINITIALIZED;
     size_t size;
 
     begin(&more);
     if (is_batch)
-        text = malloc(16 + p->count * (STG_ID_TEXT_MAX + 3));
+        text = malloc(ids_room(p, answers));
     if (text == NULL)
         return false;
     size = is_batch ? print_ids(p, answers, text) : print_one(p, answers, text);

@@ -150,18 +150,19 @@ static bool check_value(stg_caller *c, stg_span name, stg_span value)
            blame(c, name, "it has a % that no two digits follow");
 }
 
-/* An option that was mistyped would choose something else. */
+/* An option that was mistyped would choose something else; but of what is
+ * published others were always passed over. */
 static bool check_query(stg_caller *c)
 {
     stg_span query = part_of(c, STG_PART_QUERY), name, value;
     // A bit for each option: no route has 64.
     uint64_t seen = 0;
 
-    if (stg_request_is_published(c)) // as it always was
-        return true;
     while (stg_query_take(&query, &name, &value)) {
         int option = find_option(c->match.route->options, name);
 
+        if (option < 0 && stg_request_is_published(c))
+            continue;
         if (option < 0)
             return blame(c, name, "there is no such option");
         if ((seen >> option & 1) != 0)

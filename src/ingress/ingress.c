@@ -92,12 +92,14 @@ static void answer_ready(void *ctx, stg_ask *a)
         stg_ask_refuse(a, 503, "%s", missing);
 }
 
+static const char *const publish_options[] = {"topic", NULL};
+
 /* Messages have no handler here: see publish.c. */
 static const stg_route own[] = {
-    {"POST", "/v1/messages", STG_ROLE_PUBLISH, STG_BODY_MESSAGE, NULL, NULL,
-     false},
-    {"POST", "/v1/messages/batch", STG_ROLE_PUBLISH, STG_BODY_BATCH, NULL, NULL,
-     false},
+    {"POST", "/v1/messages", STG_ROLE_PUBLISH, STG_BODY_MESSAGE,
+     publish_options, NULL, false},
+    {"POST", "/v1/messages/batch", STG_ROLE_PUBLISH, STG_BODY_BATCH,
+     publish_options, NULL, false},
     {"GET", "/healthz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_health,
      true},
     {"GET", "/readyz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_ready,

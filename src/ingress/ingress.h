@@ -3,6 +3,7 @@
  *
  *     POST /v1/messages         one message      202 {"id": ..}
  *     POST /v1/messages/batch   NDJSON           202 {"ids": [..]}
+ *                               ?topic=NAME      of a log of several topics
  *     GET  /healthz, /readyz    for probes
  *     ...                       what stg_ingress_serve() was given
  *
@@ -62,9 +63,11 @@ typedef struct stg_ingress_options {
     stg_ns request_timeout; /* a whole body: 2 m */
     stg_ns retry_after;     /* what a 503 and a 429 advise, in seconds: 5 s */
 
-    /* stg_store_append() of a store, or what stands in for it. */
-    void (*append)(void *ctx, const stg_append *messages, size_t count,
-                   stg_append_fn *done, void *done_ctx);
+    /* Appends to the log, as stg_store_append() does: see `publish` in
+     * sources/source.h. topic: of the query, lent for the call; NULL: it has
+     * none. */
+    void (*append)(void *ctx, const char *topic, const stg_append *messages,
+                   size_t count, stg_append_fn *done, void *done_ctx);
     /* What keeps the hub from taking messages, for people: "the store is not
      * open". NULL: nothing. May itself be NULL. */
     const char *(*missing)(void *ctx);

@@ -1,3 +1,7 @@
+/* Messages of a request to the log, and what comes of them: an answer with ids, or
+ * why there are none. */
+#include <string.h>
+
 #include "ingress/internal.h"
 
 static void count_waiting(stg_publication *p)
@@ -35,33 +39,63 @@ static void tell_accepted(const stg_publication *p,
     stg_answer_caller(p->caller);
 }
 
-static void refuse_conflict(const stg_publication *p, size_t at)
-{
-    static const char why[] =
-        "the idempotency key came before, with another message";
-    size_t line = p->batch.count > 0 ? p->batch.lines[at] : 0;
+/* What is answered. `is_ones`: it is the message's own fault, and of a batch its
+ * line is told. `is_partly`: other lines of a batch may be there. */
+typedef struct refusal {
+    int status;
+    bool is_ones, is_partly;
+    const char *why;
+} refusal;
 
-    if (line > 0)
-        stg_problem_set(&p->caller->problem, 409, line, "line %zu: %s", line,
-                        why);
-    else
-        stg_problem_set(&p->caller->problem, 409, 0, "%s", why);
-}
+static const refusal refusals[] = {
+    [STG_APPEND_CONFLICT] = {409, true, false,
+                             "the idempotency key came before, with another "
+                             "message"},
+    [STG_APPEND_FULL] = {503, false, false, "the log is full"},
+    [STG_APPEND_UNKNOWN] = {503, false, false,
+                            "the commit failed: the message may be there, or "
+                            "not; with an Idempotency-Key it is safe to send "
+                            "it again"},
+    [STG_APPEND_KEYED] = {400, true, false,
+                          "a hub whose source is Kafka keeps idempotency keys "
+                          "in PostgreSQL only, and this one has a file: leave "
+                          "the key out, or see store.path"},
+    [STG_APPEND_NO_TOPIC] = {404, false, false,
+                             "there is no such topic: expected one that the "
+                             "hub reads, in ?topic="},
+    [STG_APPEND_WHICH_TOPIC] = {400, false, false,
+                                "the hub reads several topics: expected one of "
+                                "them in ?topic="},
+    [STG_APPEND_TOO_LARGE] =
+        {413, true, true, "larger than its topic takes (max.message.bytes)"},
+    [STG_APPEND_REFUSED] = {400, true, true,
+                            "its topic refuses it: a record without a key in a "
+                            "compacted topic, or against a policy of the "
+                            "brokers"},
+    [STG_APPEND_BUSY] = {503, false, true,
+                         "too many messages wait for the brokers"},
+    [STG_APPEND_AWAY] = {503, false, true,
+                         "no broker has taken the message: it is not there; "
+                         "see kafka-trouble in the hub's log"},
+    [STG_APPEND_UNACKNOWLEDGED] =
+        {503, false, true,
+         "no broker has acknowledged the message in "
+         "time: it may be there, or not; with an "
+         "Idempotency-Key it is safe to send it again"},
+};
 
-/* After a failed commit nobody knows whether the message is stored: the answer
- * says so, and does not guess. */
 static void refuse(const stg_publication *p, stg_appended how, size_t at)
 {
+    const refusal *r = &refusals[how];
     stg_problem *why = &p->caller->problem;
+    const char *others =
+        r->is_partly && p->count > 1 ? "; other lines may be there" : "";
 
-    if (how == STG_APPEND_CONFLICT)
-        refuse_conflict(p, at);
-    else if (how == STG_APPEND_FULL)
-        stg_problem_set(why, 503, 0, "the log is full");
+    if (r->is_ones && p->batch.count > 0)
+        stg_problem_set(why, r->status, p->batch.lines[at], "line %zu: %s%s",
+                        p->batch.lines[at], r->why, others);
     else
-        stg_problem_set(why, 503, 0,
-                        "the commit failed: the message may be there, or not; "
-                        "with an Idempotency-Key it is safe to send it again");
+        stg_problem_set(why, r->status, 0, "%s%s", r->why, others);
     stg_answer_caller(p->caller);
 }
 
@@ -96,15 +130,34 @@ static void done(void *ctx, stg_appended how, const stg_append_answer *answers,
         stg_ingress_settle(g);
 }
 
+/* The value of ?topic=, decoded into the ingress' scratch: it was checked.
+ * NULL: there is none. */
+static const char *topic_of(const stg_caller *c)
+{
+    stg_span query = c->in.request.parts[STG_PART_QUERY], name, value;
+    char *text = stg_ingress_of(c)->path;
+    size_t size = 0;
+
+    while (stg_query_take(&query, &name, &value)) {
+        if (!(name.size == 5 && memcmp(name.at, "topic", 5) == 0))
+            continue;
+        (void)stg_request_decode(value, true, text, &size);
+        text[size] = '\0';
+        return text;
+    }
+    return NULL;
+}
+
 /* p lives until done(), however soon its caller goes. */
 void stg_publish(stg_publication *p)
 {
     stg_ingress *g = p->ingress;
+    const char *topic = topic_of(p->caller);
 
     p->caller->publication = p;
     stg_list_push(&g->publications, &p->link);
     count_waiting(p);
-    g->options.append(g->options.ctx, p->messages, p->count, done, p);
+    g->options.append(g->options.ctx, topic, p->messages, p->count, done, p);
 }
 
 /* The store still reads the messages, so p stays until done(); the ingress and

@@ -19,6 +19,8 @@
  *     claim.c           partitions that come and go
  *     log_check.c       whether a partition's log is the one that it was
  *     catch_up_queue.c  who has the catch-up reader next
+ *     publish.c         what is posted to the hub
+ *     keyed.c           the same with idempotency keys
  *     report.c          what the consumer says, for operators */
 #ifndef STAGGER_KAFKA_ASSIGNMENT_H
 #define STAGGER_KAFKA_ASSIGNMENT_H
@@ -86,6 +88,15 @@ typedef struct stg_partition_counts {
     uint64_t added;                  /* partitions of topics that grew */
 } stg_partition_counts;
 
+/* What became of messages that were posted to the hub, for the metrics. */
+enum { STG_KAFKA_PUBLISHED_FACTS = 4 };
+
+/* Publications that want the same of the store: those that wait are asked for
+ * together, when it has answered the ones before. */
+typedef struct stg_kafka_key_queue {
+    stg_list waiting, asked;
+} stg_kafka_key_queue;
+
 struct stg_kafka_source {
     stg_source base;
     stg_kafka_options options;
@@ -110,6 +121,9 @@ struct stg_kafka_source {
     stg_deadline trouble; /* when they are to be logged */
     size_t topics_missing;
     stg_partition_counts counts;
+    uint64_t published[STG_KAFKA_PUBLISHED_FACTS]; /* see publish.c */
+    stg_kafka_key_queue reserving, placing;        /* see keyed.c */
+    uint64_t repeated; /* second records that were left out */
 };
 
 static inline const stg_source_host *
@@ -234,6 +248,51 @@ void stg_kafka_source_reread(stg_source *source, uint32_t number, uint64_t from,
 
 /* Nothing is read any more: each reread is answered that nothing could be. */
 void stg_kafka_source_end_rereads(stg_kafka_source *s);
+
+/* -- publish.c ------------------------------------------------------------- */
+
+/* For stg_source_ops. */
+void stg_kafka_source_publish(stg_source *source, const char *topic,
+                              const stg_append *messages, size_t count,
+                              stg_append_fn *done, void *done_ctx);
+void stg_kafka_source_give_up(stg_source *source);
+
+/* A call of it, until it is answered. */
+typedef struct stg_kafka_publication {
+    stg_link link; /* keyed.c */
+    stg_kafka_source *source;
+    const char *topic;
+    const stg_append *messages;
+    size_t count;
+    stg_append_fn *done;
+    void *done_ctx;
+    stg_kafka_published *results; /* of each message */
+    stg_reserved *reserved;       /* of each, where any has a key; else NULL */
+    stg_append *written;          /* those that are written, with keys, and */
+    stg_record_id *ids;           /* their ids; else NULL */
+} stg_kafka_publication;
+
+/* Counts what was written, for the metrics. */
+void stg_kafka_source_count_published(stg_kafka_source *s,
+                                      const stg_kafka_published *results,
+                                      size_t count);
+
+/* Answers it by its results, and frees it. */
+void stg_kafka_publication_end(stg_kafka_publication *p);
+
+/* Messages of it have keys, and the store keeps them. */
+void stg_kafka_publication_begin_keyed(stg_kafka_publication *p);
+
+/* For stg_kafka_options, where the store keeps keys. */
+void stg_kafka_source_place(void *source, bool is_catch_up,
+                            const stg_reserved *all, size_t count);
+
+/* The source is freed: those that the store has never answered. */
+void stg_kafka_source_end_keyed(stg_kafka_source *s);
+
+/* Fills in STG_KAFKA_PUBLISHED_FACTS, and returns that. */
+size_t stg_kafka_source_put_published(const stg_kafka_source *s,
+                                      stg_source_fact *to);
 
 /* -- report.c -------------------------------------------------------------- */
 

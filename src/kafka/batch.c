@@ -33,6 +33,7 @@ void stg_kafka_batch_free(stg_kafka_batch *b)
     free(b->entries);
     free(b->records);
     free(b->runs);
+    free(b->ids);
     free(b);
 }
 
@@ -80,6 +81,20 @@ void stg_kafka_batch_add(stg_kafka_batch *b, size_t slot,
     b->size += record->size;
 }
 
+/* Slots are the runs' numbers when the batch is closed. */
+void stg_kafka_batch_identify(stg_kafka_batch *b, size_t slot,
+                              const stg_record_id *id)
+{
+    if (b->id_count == b->id_room) {
+        b->id_room = b->id_room == 0 ? ENTRIES_FIRST : 2 * b->id_room;
+        b->ids = realloc(b->ids, b->id_room * sizeof *b->ids);
+        if (b->ids == NULL)
+            abort();
+    }
+    b->ids[b->id_count++] = (struct stg_kafka_identified){
+        slot, b->entries[b->count - 1].record.position, *id};
+}
+
 void stg_kafka_batch_close(stg_kafka_batch *b, const stg_kafka_run *slots,
                            size_t count)
 {
@@ -102,4 +117,16 @@ void stg_kafka_batch_close(stg_kafka_batch *b, const stg_kafka_run *slots,
     free(at);
     free(b->entries);
     b->entries = NULL;
+}
+
+void stg_kafka_batch_drop(stg_kafka_batch *b, size_t run, uint64_t position)
+{
+    stg_kafka_run *r = &b->runs[run];
+    stg_record *all = b->records + (r->records - b->records);
+
+    for (size_t i = 0; i < r->count; i++)
+        if (all[i].position == position) {
+            memmove(all + i, all + i + 1, (--r->count - i) * sizeof *all);
+            return;
+        }
 }

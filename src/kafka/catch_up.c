@@ -216,8 +216,10 @@ static void take_message(stg_kafka_catch_up *b, stg_kafka_batch *batch,
     if (m->offset < 0 || (uint64_t)m->offset < b->next)
         return;
     b->next = (uint64_t)m->offset + 1;
-    if (stg_kafka_record(b->o, batch, m, &record, &lost))
-        stg_kafka_batch_add(batch, 0, &record);
+    if (!stg_kafka_record(b->o, batch, m, &record, &lost))
+        return;
+    stg_kafka_batch_add(batch, 0, &record);
+    stg_kafka_identify(b->o, batch, 0, m);
 }
 
 /* The first record of a batch always fits: a read is answered with one at

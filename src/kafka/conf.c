@@ -307,6 +307,7 @@ rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
     static const pair ours[] = {
         {"client.id", "stagger"},
         {"linger.ms", "5"},
+        {"message.timeout.ms", "30000"},
         {"message.max.bytes", "67108864"},
         {"socket.keepalive.enable", "true"},
         // Else it asks no partitioner about a message without a key.
@@ -330,7 +331,7 @@ rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
         rd_kafka_conf_destroy(conf);
         return NULL;
     }
-    if (!has_partitioner(properties, count))
+    if (partitioner != NULL && !has_partitioner(properties, count))
         rd_kafka_topic_conf_set_partitioner_cb(
             rd_kafka_conf_get_default_topic_conf(conf), partitioner);
     return conf;

@@ -1,4 +1,5 @@
-/* Which errors of librdkafka are the same trouble, and what to do about it. */
+/* Which errors of librdkafka are the same trouble, and what to do about it; and
+ * which ones are a record's own fault. */
 #include "kafka/internal.h"
 
 /* Errors of connections, and of all that is asked over them: a broker is
@@ -39,7 +40,14 @@ static const char *advise(rd_kafka_resp_err_t err)
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
         return "tried again; see to `sasl...` in `kafka.options`";
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-        return "tried again; give the user Read and Describe on the topic";
+        return "tried again; give the user Read and Describe on the topic, and "
+               "Write where messages are posted to the hub";
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+        return "tried again; give the user IdempotentWrite on the cluster";
+    case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT:
+        return "their producers were answered 503; see to the brokers, to the "
+               "topic's min.insync.replicas, and to `message.timeout.ms` in "
+               "`kafka.options`";
     case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
         return "tried again; give the user Read on the group";
     default:
@@ -59,4 +67,30 @@ stg_kafka_report stg_kafka_trouble_of(rd_kafka_resp_err_t err,
                               .trouble = err,
                               .advice = advise(err),
                               .level = 4};
+}
+
+bool stg_kafka_is_refusal(rd_kafka_resp_err_t err)
+{
+    switch (err) {
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG:
+    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
+    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+rd_kafka_resp_err_t stg_kafka_code_of(rd_kafka_error_t *error)
+{
+    rd_kafka_resp_err_t code =
+        error == NULL ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_error_code(error);
+
+    rd_kafka_error_destroy(error);
+    return code;
 }

@@ -1,14 +1,15 @@
-/* All headers of a record as one run of bytes, for a copy of its dead letter:
- * with their order, those that are there twice, and values of any bytes, or
- * null.
+/* Headers of records: made of lines of HTTP; and all headers of a record as one
+ * run of bytes, for a copy of its dead letter: with their order, those that are
+ * there twice, and values of any bytes, or null.
  *
- * How many have no room in it; then of each header the size of its name and of
+ * The run is: how many have no room in it; then of each header the size of its name and of
  * its value (NO_VALUE: it is null), the name and the value. Numbers have 32
  * bits, little end first. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/digits.h"
+#include "http/header.h"
 #include "kafka/internal.h"
 
 enum { NUMBER = 4, HEAD = 2 * NUMBER };
@@ -115,4 +116,54 @@ uint32_t stg_kafka_headers_unpack(stg_span packed, rd_kafka_headers_t *to)
         at += name + value;
     }
     return stg_little_get(packed.at);
+}
+
+/* -- of lines -------------------------------------------------------------- */
+
+void stg_kafka_headers_add(rd_kafka_headers_t *to, const char *name,
+                           stg_span value)
+{
+    (void)rd_kafka_header_add(to, name, -1, value.at, (ssize_t)value.size);
+}
+
+void stg_kafka_headers_add_lines(rd_kafka_headers_t *to, stg_span lines)
+{
+    stg_span line;
+
+    while ((line = stg_header_next(&lines)).size > 0) {
+        stg_span name = stg_header_name(line);
+        size_t before = name.size + 2, around = before + 2; // ": ", "\r\n"
+
+        if (name.size > 0 && line.size >= around)
+            (void)rd_kafka_header_add(to, name.at, (ssize_t)name.size,
+                                      line.at + before,
+                                      (ssize_t)(line.size - around));
+    }
+}
+
+stg_span stg_kafka_id_print(const stg_record_id *id,
+                            char text[STG_KAFKA_ID_TEXT_MAX])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < STG_RECORD_ID_SIZE; i++) {
+        text[2 * i] = digits[id->at[i] >> 4];
+        text[2 * i + 1] = digits[id->at[i] & 15];
+    }
+    return (stg_span){text, STG_KAFKA_ID_TEXT_MAX};
+}
+
+bool stg_kafka_id_read(stg_span text, stg_record_id *id)
+{
+    if (text.at == NULL || text.size != STG_KAFKA_ID_TEXT_MAX)
+        return false;
+    for (size_t i = 0; i < STG_RECORD_ID_SIZE; i++) {
+        int high = stg_hex_lower(text.at[2 * i]),
+            low = stg_hex_lower(text.at[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        id->at[i] = (unsigned char)(high << 4 | low);
+    }
+    return !stg_record_id_is_none(id);
 }

@@ -16,6 +16,7 @@
  *     headers.c  the headers of a message, as they are
  *     letter.c   a dead letter as a record
  *     letters.c  the producer of dead letters
+ *     producer.c the producer of what is posted to the hub
  *     watch.c    topics and brokers that come and go
  *     errors.c   which errors are the same trouble
  *     probe.c    topics that have become others
@@ -141,6 +142,12 @@ stg_kafka_events_report(stg_kafka_events *p, const stg_kafka_report *report,
 stg_kafka_report stg_kafka_trouble_of(rd_kafka_resp_err_t err,
                                       const char *topic);
 
+/* What is wrong is the record, and it is wrong again when it is sent again. */
+bool stg_kafka_is_refusal(rd_kafka_resp_err_t err);
+
+/* The error's code; NO_ERROR of NULL. The error is given. */
+rd_kafka_resp_err_t stg_kafka_code_of(rd_kafka_error_t *error);
+
 /* -- conf.c ---------------------------------------------------------- */
 
 /* Of our own copy of the options. Texts in it are ours. */
@@ -164,8 +171,8 @@ typedef int32_t stg_kafka_partitioner(const rd_kafka_topic_t *topic,
                                       const void *key, size_t key_size,
                                       int32_t count, void *ctx, void *opaque);
 
-/* A producer's, of dead letters; the properties may have another partitioner.
- * */
+/* A producer's; the properties may have another partitioner. NULL: that of
+ * Java's producers. */
 rd_kafka_conf_t *stg_kafka_conf_producer(const char *brokers,
                                          const stg_kafka_property *properties,
                                          size_t count,
@@ -193,6 +200,22 @@ stg_span stg_kafka_headers_pack(const rd_kafka_message_t *m, size_t most);
 /* Adds them to others. Returns how many had no room when they were packed. */
 uint32_t stg_kafka_headers_unpack(stg_span packed, rd_kafka_headers_t *to);
 
+/* A header; and one for each line, "Name: value\r\n". */
+void stg_kafka_headers_add(rd_kafka_headers_t *to, const char *name,
+                           stg_span value);
+void stg_kafka_headers_add_lines(rd_kafka_headers_t *to, stg_span lines);
+
+/* Of a message with an idempotency key: which message it is, whatever record of
+ * it. As 32 hexadecimal digits. */
+#define STG_KAFKA_ID_HEADER "stagger-id"
+enum { STG_KAFKA_ID_TEXT_MAX = 2 * STG_RECORD_ID_SIZE };
+
+stg_span stg_kafka_id_print(const stg_record_id *id,
+                            char text[STG_KAFKA_ID_TEXT_MAX]);
+
+/* False: it is none. */
+bool stg_kafka_id_read(stg_span text, stg_record_id *id);
+
 /* -- letter.c -------------------------------------------------------- */
 
 /* The parts of a dead letter that its record has. */
@@ -216,6 +239,11 @@ rd_kafka_headers_t *stg_kafka_letter_headers(const stg_letter *r,
 bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
                       const rd_kafka_message_t *m, stg_record *record,
                       uint32_t *lost);
+
+/* The record was added to the batch: notes its stagger-id, if it has one and
+ * somebody wants to know. */
+void stg_kafka_identify(const stg_kafka_options *o, stg_kafka_batch *b,
+                        size_t slot, const rd_kafka_message_t *m);
 
 /* -- slots.c --------------------------------------------------------- */
 
@@ -543,5 +571,31 @@ typedef struct stg_kafka_catch_up {
 } stg_kafka_catch_up;
 
 void stg_kafka_catch_up_run(void *catch_up);
+
+/* -- producer.c ------------------------------------------------------ */
+
+typedef struct stg_kafka_producer stg_kafka_producer;
+
+/* Both are kept. Needs no broker, and makes nothing yet. Freed by free(), after
+ * its end. */
+stg_kafka_producer *stg_kafka_producer_new(const stg_kafka_options *o,
+                                           stg_kafka_events *to_loop);
+
+/* As stg_kafka_publish(). */
+void stg_kafka_producer_post(stg_kafka_producer *p, const char *topic,
+                             const stg_append *messages,
+                             const stg_record_id *ids, size_t count,
+                             stg_kafka_publish_fn *done, void *ctx);
+
+/* to_loop was woken: takes what there is. */
+void stg_kafka_producer_take(stg_kafka_producer *p);
+
+/* As stg_kafka_give_up(). */
+void stg_kafka_producer_give_up(stg_kafka_producer *p);
+
+/* The same, and nothing is sent any more. ended is called once, later or from
+ * within, when nothing of librdkafka's is left. */
+void stg_kafka_producer_end(stg_kafka_producer *p, void (*ended)(void *ctx),
+                            void *ctx);
 
 #endif

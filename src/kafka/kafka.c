@@ -7,8 +7,9 @@
  * be read long after the caller's text is gone.
  *
  * The trap is the end: events still come while the threads flush and leave the
- * group. From stg_kafka_close() on only ENDED counts. After the last one the
- * threads are joined, then the handle is closed, and then the memory goes. */
+ * group. From stg_kafka_close() on only ENDED counts, and what the producer still
+ * has to report. After the last one the threads are joined, then the handle is
+ * closed, and then the memory goes. */
 #include "kafka/kafka.h"
 
 #include <stdlib.h>
@@ -22,9 +23,13 @@ struct stg_kafka {
     stg_kafka_events to_loop;
     stg_kafka_member member;
     stg_kafka_catch_up catch_up;
+    stg_kafka_producer *producer; /* NULL: nothing was published */
     stg_kafka_read_fn *read, *read_catch_up;
     void *read_ctx, *read_catch_up_ctx;
-    unsigned threads; /* that run */
+    stg_kafka_batch
+        *held[2];     /* read, until it is known what are second records:
+                                 of the member, of the catch-up reader */
+    unsigned running; /* its threads, and the producer */
     bool is_closing;
     void (*closed)(void *ctx);
     void *closed_ctx;
@@ -43,6 +48,9 @@ static void free_kafka(stg_kafka *k)
     stg_kafka_commands_free(&k->catch_up.commands);
     stg_kafka_topics_free(&k->topics);
     stg_kafka_options_free(&k->o);
+    stg_kafka_batch_free(k->held[0]);
+    stg_kafka_batch_free(k->held[1]);
+    free(k->producer);
     free(k);
 }
 
@@ -57,9 +65,11 @@ static void handle_closed(uv_handle_t *handle)
         closed(ctx);
 }
 
-static void note_ended(stg_kafka *k)
+static void note_ended(void *kafka)
 {
-    if (--k->threads > 0)
+    stg_kafka *k = kafka;
+
+    if (--k->running > 0)
         return;
     (void)uv_thread_join(&k->member.thread);
     (void)uv_thread_join(&k->catch_up.thread);
@@ -79,7 +89,47 @@ static void hand_over(const stg_kafka_batch *b, stg_kafka_read_fn **done,
         read(ctx, b->runs, b->run_count);
 }
 
-static void take_note(stg_kafka *k, const stg_kafka_event *n)
+static void hand_over_of(stg_kafka *k, bool is_catch_up,
+                         const stg_kafka_batch *b)
+{
+    if (is_catch_up)
+        hand_over(b, &k->read_catch_up, k->read_catch_up_ctx);
+    else
+        hand_over(b, &k->read, k->read_ctx);
+}
+
+static void ask_places(stg_kafka *k, bool is_catch_up, const stg_kafka_batch *b)
+{
+    stg_reserved *all = stg_kafka_memory(b->id_count, sizeof *all);
+
+    for (size_t i = 0; i < b->id_count; i++) {
+        const stg_topic_partition *tp = &b->runs[b->ids[i].run].tp;
+
+        all[i] = (stg_reserved){.topic = tp->topic,
+                                .id = b->ids[i].id,
+                                .partition = tp->partition,
+                                .position = b->ids[i].position};
+    }
+    k->o.place(k->o.ctx, is_catch_up, all, b->id_count);
+    free(all);
+}
+
+/* Each of the two readers has one read at a time: so one batch of each is held at
+ * most. What becomes of its partitions meanwhile is as if it had come later. */
+static void take_batch(stg_kafka *k, bool is_catch_up, stg_kafka_event *n)
+{
+    stg_kafka_batch *b = n->batch;
+
+    if (b->id_count == 0 || k->o.place == NULL) {
+        hand_over_of(k, is_catch_up, b);
+        return;
+    }
+    n->batch = NULL;
+    k->held[is_catch_up] = b;
+    ask_places(k, is_catch_up, b);
+}
+
+static void take_note(stg_kafka *k, stg_kafka_event *n)
 {
     switch (n->kind) {
     case STG_KAFKA_EVENT_ASSIGNED:
@@ -95,10 +145,10 @@ static void take_note(stg_kafka *k, const stg_kafka_event *n)
         k->o.report(k->o.ctx, &n->report);
         break;
     case STG_KAFKA_EVENT_READ:
-        hand_over(n->batch, &k->read, k->read_ctx);
+        take_batch(k, false, n);
         break;
     case STG_KAFKA_EVENT_CATCH_UP:
-        hand_over(n->batch, &k->read_catch_up, k->read_catch_up_ctx);
+        take_batch(k, true, n);
         break;
     case STG_KAFKA_EVENT_COMPARED:
         k->o.compared(k->o.ctx, n->compared, n->count);
@@ -131,6 +181,8 @@ static void take_notes(uv_async_t *arrived)
             take_note(k, n);
         stg_kafka_event_free(n);
     }
+    if (k->producer != NULL)
+        stg_kafka_producer_take(k->producer);
 }
 
 /* -- open ------------------------------------------------------------------ */
@@ -189,10 +241,10 @@ static bool start(stg_kafka *k)
     if (uv_thread_create(&k->member.thread, stg_kafka_member_run, &k->member) !=
         0)
         return false;
-    k->threads++;
+    k->running++;
     if (uv_thread_create(&k->catch_up.thread, stg_kafka_catch_up_run,
                          &k->catch_up) == 0) {
-        k->threads++;
+        k->running++;
         return true;
     }
     stg_kafka_commands_close(&k->member.commands);
@@ -229,6 +281,8 @@ void stg_kafka_close(stg_kafka *k, void (*done)(void *ctx), void *ctx)
     k->is_closing = true;
     k->closed = done;
     k->closed_ctx = ctx;
+    if (k->producer != NULL)
+        stg_kafka_producer_end(k->producer, note_ended, k);
     stg_kafka_commands_close(&k->member.commands);
     stg_kafka_commands_close(&k->catch_up.commands);
 }
@@ -329,6 +383,54 @@ void stg_kafka_read_again(stg_kafka *k, const stg_topic_partition *p,
                              .is_again = true};
 
     ask_catch_up(k, &ask, done, ctx);
+}
+
+size_t stg_kafka_placed(stg_kafka *k, bool is_catch_up, const stg_reserved *all,
+                        size_t count)
+{
+    stg_kafka_batch *b = k->held[is_catch_up];
+    size_t dropped = 0;
+
+    if (b == NULL)
+        return 0;
+    for (size_t i = 0; all != NULL && i < count; i++) {
+        size_t run = b->ids[i].run;
+
+        if (all[i].partition == b->runs[run].tp.partition &&
+            all[i].position == b->ids[i].position)
+            continue;
+        stg_kafka_batch_drop(b, run, b->ids[i].position);
+        dropped++;
+    }
+    k->held[is_catch_up] = NULL;
+    hand_over_of(k, is_catch_up, b);
+    stg_kafka_batch_free(b);
+    return dropped;
+}
+
+/* -- publishing ------------------------------------------------------------ */
+
+const char *stg_kafka_find_topic(stg_kafka *k, const char *name)
+{
+    return stg_kafka_topic(&k->topics, name);
+}
+
+void stg_kafka_publish(stg_kafka *k, const char *topic,
+                       const stg_append *messages, const stg_record_id *ids,
+                       size_t count, stg_kafka_publish_fn *done, void *ctx)
+{
+    if (k->producer == NULL) {
+        k->producer = stg_kafka_producer_new(&k->o, &k->to_loop);
+        k->running++;
+    }
+    stg_kafka_producer_post(k->producer, topic, messages, ids, count, done,
+                            ctx);
+}
+
+void stg_kafka_give_up(stg_kafka *k)
+{
+    if (k->producer != NULL)
+        stg_kafka_producer_give_up(k->producer);
 }
 
 void stg_kafka_look(stg_kafka *k, stg_kafka_counts *counts,

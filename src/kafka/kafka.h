@@ -1,7 +1,8 @@
 /* kafka.h - topics of Apache Kafka as the log: what a member of a consumer
  * group is given, is read here and handed to the loop.
  *
- * Two consumers of librdkafka, with a thread each that makes every call of it.
+ * Two consumers of librdkafka, with a thread each that makes every call of it;
+ * and a producer, once something is published.
  * The member of the group has joined it, reads ahead of the furthest lane, and
  * commits. The catch-up reader stands outside of the group (under the same
  * group.id, so that no other right is needed), reads for laggards, one place at
@@ -39,6 +40,7 @@
 
 #include "flow/group.h"
 #include "store/fingerprint.h"
+#include "store/published.h"
 
 typedef struct stg_kafka stg_kafka;
 
@@ -192,6 +194,11 @@ typedef struct stg_kafka_options {
     void (*lost)(void *ctx, const stg_topic_partition *places, size_t count);
     void (*compared)(void *ctx, const stg_kafka_compared *all, size_t count);
     void (*report)(void *ctx, const stg_kafka_report *report);
+    /* What was read has records with an id (stagger-id), and is handed over when
+     * stg_kafka_placed() has said which of them are second ones. NULL: ids are
+     * not looked at. */
+    void (*place)(void *ctx, bool is_catch_up, const stg_reserved *all,
+                  size_t count);
     void *ctx;
 } stg_kafka_options;
 
@@ -302,6 +309,44 @@ void stg_kafka_read_catch_up(stg_kafka *k, const stg_topic_partition *p,
 void stg_kafka_read_again(stg_kafka *k, const stg_topic_partition *p,
                           uint64_t from, size_t bytes_max, size_t count_max,
                           stg_kafka_read_fn *done, void *ctx);
+
+/* The places of the messages that `place` has asked for, in its order; a record
+ * that is elsewhere is left out. NULL: nothing is known, and none is. Returns how
+ * many are. */
+size_t stg_kafka_placed(stg_kafka *k, bool is_catch_up, const stg_reserved *all,
+                        size_t count);
+
+/* -- publishing ------------------------------------------------------------ */
+
+/* The name of a topic that is read, or would be if there were one of it: as it is
+ * among the options, or matched by a pattern of theirs. It stays. NULL: none. */
+const char *stg_kafka_find_topic(stg_kafka *k, const char *name);
+
+/* What became of a message. */
+typedef struct stg_kafka_published {
+    stg_appended how;
+    uint32_t partition; /* STG_APPENDED: where it is */
+    uint64_t offset;
+} stg_kafka_published;
+
+/* results[i] for messages[i]. */
+typedef void stg_kafka_publish_fn(void *ctx, const stg_kafka_published *results,
+                                  size_t count);
+
+/* Writes messages to a topic, each to the partition of its key, in their order
+ * there; done comes when each of them is acknowledged by all replicas in sync, or
+ * is known not to be, or `message.timeout.ms` is over (30 s). It may come from
+ * within; it comes in any case, after stg_kafka_close(), too, and before that is
+ * done. topic is from stg_kafka_find_topic(). The messages are not
+ * copied: they are the caller's, and stay until then, and so do ids: ids[i] goes
+ * with messages[i], in its header stagger-id; NULL: none has one. */
+void stg_kafka_publish(stg_kafka *k, const char *topic,
+                       const stg_append *messages, const stg_record_id *ids,
+                       size_t count, stg_kafka_publish_fn *done, void *ctx);
+
+/* What is published and not acknowledged yet is given up: it is answered soon,
+ * what a broker may have got already as STG_APPEND_UNACKNOWLEDGED. */
+void stg_kafka_give_up(stg_kafka *k);
 
 /* -- a look, for metrics --------------------------------------------------- */
 

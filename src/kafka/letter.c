@@ -7,15 +7,10 @@
 #include "kafka/letters.h"
 #include "store/letter.h"
 
-static void add(rd_kafka_headers_t *h, const char *name, stg_span value)
-{
-    (void)rd_kafka_header_add(h, name, -1, value.at, (ssize_t)value.size);
-}
-
 static void add_text(rd_kafka_headers_t *h, const char *name, const char *text)
 {
     if (text != NULL)
-        add(h, name, (stg_span){text, strlen(text)});
+        stg_kafka_headers_add(h, name, (stg_span){text, strlen(text)});
 }
 
 static void add_number(rd_kafka_headers_t *h, const char *name, uint64_t number)
@@ -26,25 +21,6 @@ static void add_number(rd_kafka_headers_t *h, const char *name, uint64_t number)
     add_text(h, name, text);
 }
 
-/* "Name: value\r\n" each. */
-static void add_lines(rd_kafka_headers_t *h, const char *lines)
-{
-    char name[260];
-
-    while (lines != NULL && *lines != '\0') {
-        const char *end = strstr(lines, "\r\n");
-        const char *colon = strstr(lines, ": ");
-
-        if (end == NULL || colon == NULL || colon > end)
-            return;
-        if ((size_t)(colon - lines) < sizeof name) {
-            snprintf(name, sizeof name, "%.*s", (int)(colon - lines), lines);
-            add(h, name, (stg_span){colon + 2, (size_t)(end - colon - 2)});
-        }
-        lines = end + 2;
-    }
-}
-
 /* As the record had them, byte for byte; else as they were to go out. */
 static void add_given(rd_kafka_headers_t *h, const stg_letter *r)
 {
@@ -52,7 +28,9 @@ static void add_given(rd_kafka_headers_t *h, const stg_letter *r)
 
     if (r->source_headers.at == NULL) {
         add_text(h, "content-type", r->content_type);
-        add_lines(h, r->headers);
+        stg_kafka_headers_add_lines(
+            h, (stg_span){r->headers,
+                          r->headers == NULL ? 0 : strlen(r->headers)});
         return;
     }
     left_out = stg_kafka_headers_unpack(r->source_headers, h);
@@ -85,7 +63,7 @@ static void add_columns(rd_kafka_headers_t *h, const stg_letter *r)
         if (v.is_number)
             add_number(h, name, v.number);
         else
-            add(h, name, v.span);
+            stg_kafka_headers_add(h, name, v.span);
     }
 }
 

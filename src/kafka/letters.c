@@ -57,29 +57,11 @@ stg_kafka_letters_options stg_kafka_letters_options_default(void)
 /* -- what brokers say -------------------------------------------------------
  * */
 
-/* What is wrong is the record, and it is wrong again when it is sent again. */
-static bool is_refusal(rd_kafka_resp_err_t err)
-{
-    switch (err) {
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_INVALID_MSG:
-    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
-    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
-    case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
-    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void note_result(stg_kafka_letters *l, sending *s,
                         rd_kafka_resp_err_t err)
 {
     s->result = err;
-    if (err != RD_KAFKA_RESP_ERR_NO_ERROR && !is_refusal(err))
+    if (err != RD_KAFKA_RESP_ERR_NO_ERROR && !stg_kafka_is_refusal(err))
         l->error = err;
 }
 
@@ -91,7 +73,7 @@ static void take_reports(stg_kafka_letters *l, rd_kafka_event_t *ev)
 
     while ((m = rd_kafka_event_message_next(ev)) != NULL) {
         l->waiting--;
-        l->refuses_batches |= is_refusal(m->err);
+        l->refuses_batches |= stg_kafka_is_refusal(m->err);
         note_result(l, m->_private, m->err);
     }
 }
@@ -127,15 +109,6 @@ static bool is_over(const stg_kafka_letters *l)
 }
 
 /* -- sending --------------------------------------------------------------- */
-
-static rd_kafka_resp_err_t code_of(rd_kafka_error_t *error)
-{
-    rd_kafka_resp_err_t code =
-        error == NULL ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_error_code(error);
-
-    rd_kafka_error_destroy(error);
-    return code;
-}
 
 /* Why a row is not sent whole; NULL: it is. */
 static const char *words_of(rd_kafka_resp_err_t refusal)
@@ -193,8 +166,8 @@ static rd_kafka_resp_err_t produce_once(stg_kafka_letters *l,
         parts[4].u.mem.size = r->payload.size;
     }
     s->partition = r->topic != NULL ? (int32_t)r->topic_partition : -1;
-    err =
-        code_of(rd_kafka_produceva(l->rk, parts, sizeof parts / sizeof *parts));
+    err = stg_kafka_code_of(
+        rd_kafka_produceva(l->rk, parts, sizeof parts / sizeof *parts));
     if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
         rd_kafka_headers_destroy(h);
     return err;
@@ -233,7 +206,7 @@ static size_t send_rows(stg_kafka_letters *l, const stg_letter *rows,
         l->sendings[i].result = RD_KAFKA_RESP_ERR__IN_PROGRESS;
     for (size_t i = 0; i < count && l->error == 0 && !is_any_refused; i++) {
         produce(l, &rows[i], form, &l->sendings[i]);
-        is_any_refused = is_refusal(l->sendings[i].result);
+        is_any_refused = stg_kafka_is_refusal(l->sendings[i].result);
     }
     while (l->waiting > 0 && !is_over(l))
         poll(l, POLL_MS);
@@ -274,7 +247,7 @@ static bool send_alone(stg_kafka_letters *l, const stg_letter *r,
     for (int form = STG_KAFKA_LETTER_WHOLE;
          form < STG_KAFKA_LETTER_FORMS && !is_there; form++) {
         is_there = send_rows(l, r, 1, (stg_kafka_letter_form)form) == 1;
-        if (!is_there && !is_refusal(l->sendings[0].result))
+        if (!is_there && !stg_kafka_is_refusal(l->sendings[0].result))
             return false;
         if (!is_there)
             l->refusal = l->sendings[0].result;
@@ -296,7 +269,7 @@ static size_t send_all(stg_kafka_letters *l, const stg_letter *rows,
         sent =
             send_rows(l, rows + there, count - there, STG_KAFKA_LETTER_WHOLE);
         there += sent;
-        if (there == count || !is_refusal(l->sendings[sent].result) ||
+        if (there == count || !stg_kafka_is_refusal(l->sendings[sent].result) ||
             is_over(l))
             return there;
         do {

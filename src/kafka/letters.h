@@ -9,7 +9,7 @@
  *   value      the payload as it was published; none for a bulk row, and for one
  *              whose payload is gone
  *   headers    all of the record, as they were; or, where these were not kept,
- *              those that were to go out. Behind them stagger-id,
+ *              those that were to go out. Behind them stagger-dead-letter-id,
  *              stagger-message, stagger-target, stagger-state, stagger-cause,
  *              stagger-category, stagger-attempts, stagger-topic,
  *              stagger-partition and stagger-position; where there are any

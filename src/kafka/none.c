@@ -141,6 +141,41 @@ void stg_kafka_read_catch_up(stg_kafka *k, const stg_topic_partition *p,
     (void)ctx;
 }
 
+size_t stg_kafka_placed(stg_kafka *k, bool is_catch_up, const stg_reserved *all,
+                        size_t count)
+{
+    (void)k;
+    (void)is_catch_up;
+    (void)all;
+    (void)count;
+    return 0;
+}
+
+const char *stg_kafka_find_topic(stg_kafka *k, const char *name)
+{
+    (void)k;
+    (void)name;
+    return NULL;
+}
+
+void stg_kafka_publish(stg_kafka *k, const char *topic,
+                       const stg_append *messages, const stg_record_id *ids,
+                       size_t count, stg_kafka_publish_fn *done, void *ctx)
+{
+    (void)k;
+    (void)topic;
+    (void)messages;
+    (void)ids;
+    (void)count;
+    (void)done;
+    (void)ctx;
+}
+
+void stg_kafka_give_up(stg_kafka *k)
+{
+    (void)k;
+}
+
 void stg_kafka_look(stg_kafka *k, stg_kafka_counts *counts,
                     void (*each)(void *ctx, const stg_kafka_view *v), void *ctx)
 {

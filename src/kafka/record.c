@@ -83,6 +83,20 @@ static void add_header(const stg_kafka_options *o, stg_span name,
         p->content_type = value;
 }
 
+/* A message that was posted to a hub says how many it has come through, ahead of
+ * all others: see stg_header_take_hops(). */
+static void read_hops(const rd_kafka_headers_t *headers, lines *l)
+{
+    static const char name[] = "Stagger-Hops";
+    stg_span value;
+
+    if (rd_kafka_header_get_last(headers, name, (const void **)&value.at,
+                                 &value.size) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        value.at != NULL && value.size == 1 && value.at[0] > '0' &&
+        value.at[0] <= '0' + STG_HOPS_MAX)
+        add_line(l, (stg_span){name, sizeof name - 1}, value);
+}
+
 static void read_headers(const stg_kafka_options *o,
                          const rd_kafka_message_t *m, lines *l, stg_parcel *p)
 {
@@ -92,6 +106,7 @@ static void read_headers(const stg_kafka_options *o,
 
     if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
+    read_hops(headers, l);
     for (size_t i = 0;
          rd_kafka_header_get_all(headers, i, &text, (const void **)&value.at,
                                  &value.size) == RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -171,4 +186,20 @@ bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
     stg_parcel_pack(&p, bytes);
     free((char *)(uintptr_t)p.source_headers.at);
     return true;
+}
+
+void stg_kafka_identify(const stg_kafka_options *o, stg_kafka_batch *b,
+                        size_t slot, const rd_kafka_message_t *m)
+{
+    rd_kafka_headers_t *headers;
+    stg_record_id id;
+    stg_span text;
+
+    if (o->place != NULL &&
+        rd_kafka_message_headers(m, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        rd_kafka_header_get_last(headers, STG_KAFKA_ID_HEADER,
+                                 (const void **)&text.at,
+                                 &text.size) == RD_KAFKA_RESP_ERR_NO_ERROR &&
+        stg_kafka_id_read(text, &id))
+        stg_kafka_batch_identify(b, slot, &id);
 }

@@ -33,6 +33,8 @@ const char *stg_kafka_reserved(const char *name)
         {"enabled_events", "is the hub's own; expected none"},
         {"internal.termination.signal", "is the hub's own; expected none"},
         {"enable.idempotence", "is the hub's own; expected none"},
+        {"acks", "is the hub's own: all; expected none"},
+        {"request.required.acks", "is the hub's own: all; expected none"},
         {"transactional.id", "is the hub's own; expected none"},
         {"delivery.report.only.error", "is the hub's own; expected none"},
         {"plugin.library.paths", "would load code into the hub; expected none"},

@@ -75,6 +75,8 @@ static stg_status open_kafka(stg_source *source, stg_error *err)
     if (known.topics == NULL)
         return stg_hub_refuse(err, STG_IO, "there is no memory for Kafka");
     s->options.known = known.topics;
+    if (stg_store_keeps_keys(source->host->store))
+        s->options.place = stg_kafka_source_place;
     status = stg_kafka_open(&s->kafka, source->host->loop, &s->options, err);
     s->options.known = NULL;
     free(known.topics);
@@ -103,6 +105,7 @@ static void free_kafka(stg_source *source)
     stg_kafka_source *s = kafka_of(source);
 
     stg_kafka_assignments_free(s);
+    stg_kafka_source_end_keyed(s);
     if (s->letters != NULL)
         stg_kafka_letters_close(s->letters);
     free(s);
@@ -277,6 +280,10 @@ static size_t facts(const stg_source *source,
         {"stagger_kafka_skipped_total",
          "Records without a value that are no messages.", NULL, true,
          c.skipped},
+        {"stagger_kafka_repeated_total",
+         "Second records of a message, by its idempotency key, that were left "
+         "out.",
+         NULL, true, s->repeated},
         {commits, commits_help, "ok", true,
          stg_ns_sub(c.commits, c.commit_failures)},
         {commits, commits_help, "failed", true, c.commit_failures},
@@ -284,16 +291,17 @@ static size_t facts(const stg_source *source,
     enum { COUNT = sizeof all / sizeof *all };
 
     memcpy(to, all, sizeof all);
-    return COUNT + put_letters(s, to + COUNT);
+    to += COUNT;
+    to += stg_kafka_source_put_published(s, to);
+    return COUNT + STG_KAFKA_PUBLISHED_FACTS + put_letters(s, to);
 }
 
 /* -- made ------------------------------------------------------------------ */
 
 static const stg_source_ops ops = {.name = "kafka",
-                                   .elsewhere =
-                                       "messages come from Kafka: "
-                                       "publish them there",
                                    .open = open_kafka,
+                                   .publish = stg_kafka_source_publish,
+                                   .give_up = stg_kafka_source_give_up,
                                    .read = read_ahead,
                                    .catch_up = stg_kafka_source_catch_up,
                                    .commit = commit,
@@ -357,6 +365,10 @@ static stg_kafka_source *make(const stg_kafka_source_options *o)
     stg_list_init(&s->dropped);
     stg_list_init(&s->orphans);
     stg_list_init(&s->rereads);
+    stg_list_init(&s->reserving.waiting);
+    stg_list_init(&s->reserving.asked);
+    stg_list_init(&s->placing.waiting);
+    stg_list_init(&s->placing.asked);
     return s;
 }
 

@@ -147,6 +147,7 @@ static void take_message(stg_kafka_member *m, stg_kafka_batch *b,
         return;
     }
     stg_kafka_batch_add(b, (size_t)(slot - m->slots.at), &record);
+    stg_kafka_identify(m->o, b, (size_t)(slot - m->slots.at), message);
     if (record.true_size > 0)
         tell_large(m, slot, &record);
     if (lost > 0)
@@ -192,6 +193,8 @@ static size_t find_runs(stg_kafka_member *m, const uint64_t *before,
     }
     for (size_t i = 0; i < b->count; i++)
         b->entries[i].slot = number[b->entries[i].slot];
+    for (size_t i = 0; i < b->id_count; i++)
+        b->ids[i].run = number[b->ids[i].run];
     free(number);
     return count;
 }

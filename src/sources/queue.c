@@ -55,6 +55,16 @@ static void commit(stg_source *s, uint32_t number, uint64_t position)
     stg_store_commit(s->host->store, position);
 }
 
+static void publish(stg_source *s, const char *topic,
+                    const stg_append *messages, size_t count,
+                    stg_append_fn *done, void *done_ctx)
+{
+    if (topic != NULL)
+        done(done_ctx, STG_APPEND_NO_TOPIC, NULL, 0);
+    else
+        stg_store_append(s->host->store, messages, count, done, done_ctx);
+}
+
 /* Exact: the store counts what it has, so that gaps do not count. */
 static uint64_t lag(const stg_source *s, uint32_t lane,
                     const stg_lane_view *view)
@@ -73,6 +83,7 @@ stg_status stg_source_new_queue(stg_source **source, stg_error *err)
     static const stg_source_ops ops = {.name = "queue",
                                        .is_trimmed = true,
                                        .restore = restore,
+                                       .publish = publish,
                                        .read = read_main,
                                        .catch_up = catch_up,
                                        .commit = commit,

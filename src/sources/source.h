@@ -104,7 +104,7 @@ typedef struct stg_source_ops {
      * status shows them under it, the store keeps claims under it. */
     const char *name;
     /* Where messages are to be published, a sentence for who posts them to the
-     * hub; NULL: to the hub. */
+     * hub; where there is no `publish`. */
     const char *elsewhere;
     /* The store trims the log by store.retention. Else the hub sheds what waits
      * that long for a target which is not in the settings any more, so that such
@@ -119,6 +119,19 @@ typedef struct stg_source_ops {
     /* Begins to read. Returns an error with words that say what and what to do;
      * then close is not called. NULL: nothing is to be opened, nor closed. */
     stg_status (*open)(stg_source *s, stg_error *err);
+
+    /* Appends messages that were posted to the hub: as stg_store_append(), and
+     * also before `open` and behind `close`, when it answers STG_APPEND_AWAY.
+     * topic: the one that was asked for, NULL: none was; lent for the call, the
+     * messages until done. They are not flow's before they are read. NULL: nothing
+     * can be posted, and `elsewhere` says where. */
+    void (*publish)(stg_source *s, const char *topic,
+                    const stg_append *messages, size_t count,
+                    stg_append_fn *done, void *done_ctx);
+
+    /* The hub stops, and its `drain` is over: what is published and not
+     * acknowledged is answered soon. NULL: it is in any case. */
+    void (*give_up)(stg_source *s);
 
     /* STG_ACTION_READ: of the main reader, and of the catch-up reader. */
     void (*read)(stg_source *s, const stg_action *a);

@@ -46,8 +46,8 @@ static bool parse_queue(const stg_ids *ids, const char *id, uint64_t *position)
 
 /* 249 characters are the longest name that Kafka lets a topic have; with the
  * numbers and the epoch the text stays below STG_MESSAGE_ID_MAX. */
-static void print_topic(const stg_partition_row *p, uint64_t position,
-                        char text[STG_MESSAGE_ID_MAX])
+const char *stg_ids_print_record(const stg_partition_row *p, uint64_t position,
+                                 char text[STG_MESSAGE_ID_MAX])
 {
     int size = snprintf(text, STG_MESSAGE_ID_MAX, "%.249s.%" PRIu32 ".%" PRIu64,
                         p->topic, p->partition, position);
@@ -55,6 +55,7 @@ static void print_topic(const stg_partition_row *p, uint64_t position,
     if (p->epoch != 0)
         snprintf(text + size, STG_MESSAGE_ID_MAX - (size_t)size, ".%016" PRIx64,
                  p->epoch);
+    return text;
 }
 
 /* Topics have dots in their names, and so are looked for, not cut out. */
@@ -74,7 +75,7 @@ static bool parse_topic(const stg_partition_row *p, const char *id,
     id += size + 1;
     if (!read_number(id, strspn(id, "0123456789"), position))
         return false;
-    print_topic(p, *position, same);
+    (void)stg_ids_print_record(p, *position, same);
     return strcmp(same + strlen(p->topic) + 1 + size + 1, id) == 0;
 }
 
@@ -87,8 +88,8 @@ const char *stg_ids_print(const stg_ids *ids, uint32_t number,
         number == 0 ? NULL : stg_partitions_get(ids->partitions, number);
 
     if (p != NULL)
-        print_topic(p, position, text);
-    else if (number == 0)
+        return stg_ids_print_record(p, position, text);
+    if (number == 0)
         (void)stg_id_print(stg_epochs_at(ids->epochs, position), position,
                            text);
     else

@@ -58,6 +58,10 @@ typedef struct stg_ids {
 const char *stg_ids_print(const stg_ids *ids, uint32_t number,
                           uint64_t position, char text[STG_MESSAGE_ID_MAX]);
 
+/* The id of a record of a partition. Returns text. */
+const char *stg_ids_print_record(const stg_partition_row *p, uint64_t position,
+                                 char text[STG_MESSAGE_ID_MAX]);
+
 /* False: it is no id, or not one of these. */
 bool stg_ids_parse(const stg_ids *ids, const char *id, uint32_t *number,
                    uint64_t *position);

@@ -171,18 +171,23 @@ static int read_all(stg_keys *k)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+bool stg_keys_begin(stg_keys *k)
+{
+    k->context = EVP_MD_CTX_new();
+#if OPENSSL_VERSION_NUMBER >= 0x30000000L
+    k->digest = EVP_MD_fetch(NULL, "SHA256", NULL);
+    if (k->digest == NULL)
+        return false;
+#endif
+    return k->context != NULL;
+}
+
 int stg_keys_load(stg_keys *k, stg_db *db)
 {
     int rc = prepare(k, db);
 
     k->seed = stg_hash_seed_draw(stg_env_system());
-    k->context = EVP_MD_CTX_new();
-#if OPENSSL_VERSION_NUMBER >= 0x30000000L
-    k->digest = EVP_MD_fetch(NULL, "SHA256", NULL);
-    if (k->digest == NULL)
-        return SQLITE_NOMEM;
-#endif
-    if (k->context == NULL || !make_room(k))
+    if (!stg_keys_begin(k) || !make_room(k))
         return SQLITE_NOMEM;
     return rc == SQLITE_OK ? read_all(k) : rc;
 }
@@ -275,6 +280,14 @@ bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
            add_sized(k, p->content_type) && add_sized(k, p->key) &&
            EVP_DigestUpdate(k->context, headers, sizeof headers) == 1 &&
            EVP_DigestUpdate(k->context, p->body.at, p->body.size) == 1 &&
+           end_hash(k, hash->body);
+}
+
+bool stg_keys_hash_topic(stg_keys *k, stg_key *hash, stg_span topic)
+{
+    return begin_hash(k) &&
+           EVP_DigestUpdate(k->context, hash->body, STG_KEY_SIZE) == 1 &&
+           EVP_DigestUpdate(k->context, topic.at, topic.size) == 1 &&
            end_hash(k, hash->body);
 }
 

@@ -33,11 +33,17 @@ typedef struct stg_keys {
 
 /* kept and count_max set, the rest zeroed. Reads the table. */
 int stg_keys_load(stg_keys *k, stg_db *db);
+
+/* Zeroed: for hashes alone. False: OpenSSL failed (no memory). */
+bool stg_keys_begin(stg_keys *k);
 void stg_keys_free(stg_keys *k);
 
 /* False: OpenSSL failed (no memory). */
 bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
                    const stg_parcel *p);
+
+/* What belongs to the message, too. */
+bool stg_keys_hash_topic(stg_keys *k, stg_key *hash, stg_span topic);
 
 typedef enum stg_key_found {
     STG_KEY_NEW,

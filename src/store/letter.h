@@ -34,7 +34,7 @@ void stg_letter_add_base64(stg_text *line, stg_span bytes);
 /* X(CONSTANT, name, field of stg_letter, its type, SQL, header of Kafka), in the
  * order in which they are printed. Of every letter: */
 #define STG_LETTER_LIGHT(X)                                                   \
-    X(ID, "id", id, NUMBER, "id", "stagger-id")                               \
+    X(ID, "id", id, NUMBER, "id", "stagger-dead-letter-id")                   \
     X(MESSAGE_ID, "message_id", message_id, TEXT, "nullif(message_id, '')",   \
       "stagger-message")                                                      \
     X(TARGET, "target", target, TEXT, "target", "stagger-target")             \

@@ -562,6 +562,21 @@ const char *stg_store_id(const stg_store *s, uint32_t number, uint64_t position,
     return stg_ids_print(&ids, number, position, text);
 }
 
+const char *stg_store_record_id(const stg_store *s, const char *log,
+                                const char *topic, uint32_t partition,
+                                uint64_t position,
+                                char text[STG_MESSAGE_ID_MAX])
+{
+    stg_claim_ask ask = {.log = log, .topic = topic, .partition = partition};
+    const stg_partition_row *known =
+        stg_partitions_newest(&s->partitions, &ask, UINT32_MAX);
+    stg_partition_row row = {.topic = (char *)(uintptr_t)topic,
+                             .partition = partition,
+                             .epoch = known != NULL ? known->epoch : 0};
+
+    return stg_ids_print_record(&row, position, text);
+}
+
 bool stg_store_find_id(const stg_store *s, const char *id, uint32_t *number,
                        uint64_t *position)
 {

@@ -376,6 +376,14 @@ bool stg_store_partition_of(const stg_store *s, uint32_t number,
 const char *stg_store_id(const stg_store *s, uint32_t number, uint64_t position,
                          char text[STG_MESSAGE_ID_MAX]);
 
+/* The same of a record that may not have been read yet, by its topic and
+ * partition in a log: as of the newest number that they have, or as it will be
+ * once they get one. */
+const char *stg_store_record_id(const stg_store *s, const char *log,
+                                const char *topic, uint32_t partition,
+                                uint64_t position,
+                                char text[STG_MESSAGE_ID_MAX]);
+
 /* False: it is no id, or none of this store. */
 bool stg_store_find_id(const stg_store *s, const char *id, uint32_t *number,
                        uint64_t *position);
@@ -392,6 +400,17 @@ typedef enum stg_appended {
     STG_APPEND_CONFLICT, /* the key came with another body before */
     STG_APPEND_FULL,     /* the quota */
     STG_APPEND_UNKNOWN,  /* the store broke: it may be there, or not */
+
+    /* Of a source that is another log (sources/source.h). Of several messages
+     * those before and behind the one at fault may be there. */
+    STG_APPEND_KEYED,          /* it has a key, and none is kept for the log */
+    STG_APPEND_NO_TOPIC,       /* the log has no such topic, */
+    STG_APPEND_WHICH_TOPIC,    /* or several, and none was said */
+    STG_APPEND_TOO_LARGE,      /* the log takes none of that size, */
+    STG_APPEND_REFUSED,        /* or not this message, whenever it is sent */
+    STG_APPEND_BUSY,           /* too many are on their way */
+    STG_APPEND_AWAY,           /* the log has not taken it: it is not there */
+    STG_APPEND_UNACKNOWLEDGED, /* it may be there, or not */
 } stg_appended;
 
 /* answers[i] for messages[i]: its position, and whether it is an old one. */
@@ -399,6 +418,7 @@ typedef struct stg_append_answer {
     uint64_t position;
     bool is_repeat;
     uint64_t epoch; /* of its id, if it is an old one; 0: that of now */
+    const char *id; /* of another log: its id. NULL: epoch and position are */
 } stg_append_answer;
 
 /* Appends all of the messages or none, in one transaction (with others). The

@@ -437,9 +437,14 @@ static int load_rows(stg_store_writer *w)
 /* There is no queue, nothing that is trimmed, and no file to be kept small. */
 static int load_shared(stg_store_writer *w)
 {
+    int rc;
+
     w->age_at = w->kept_at = w->room_at = w->keys_at = UINT64_MAX;
     stg_pg_watch(w->db, is_hanging, w);
-    return load_rows(w);
+    if (!stg_keys_begin(&w->keys))
+        return SQLITE_NOMEM;
+    rc = stg_published_prepare(&w->published, w->db);
+    return rc == SQLITE_OK ? load_rows(w) : rc;
 }
 
 int stg_store_writer_load(stg_store_writer *w)

@@ -9,6 +9,7 @@
 #include "store/eviction.h"
 #include "store/keys.h"
 #include "store/lanes.h"
+#include "store/published.h"
 #include "store/queue.h"
 #include "store/receipts.h"
 #include "store/request.h"
@@ -25,6 +26,7 @@ struct stg_store_writer {
 
     stg_queue queue;
     stg_keys keys;
+    stg_published_table published; /* of PostgreSQL */
     stg_rows rows;
     stg_cursors cursors;
     stg_partitions partitions;

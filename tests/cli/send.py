@@ -93,9 +93,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault is not None:
             return self.fail(fault, "as told")
         with server.lock:
-            if self.path == "/v1/messages":
+            path = self.path.split("?")[0]
+            if path == "/v1/messages":
                 return self.take_one(body)
-            if self.path == "/v1/messages/batch":
+            if path == "/v1/messages/batch":
                 return self.take_batch(body)
         self.fail(404, "no such path")
 
@@ -174,6 +175,13 @@ class Send(unittest.TestCase):
                             ("Content-Type", "text/csv"), ("X-Two", "2:3"),
                             ("Idempotency-Key", "a1")):
             self.assertEqual(headers[name], value)
+
+    def test_says_the_topic(self):
+        for options in [], ["--lines"]:
+            self.send("--topic", "orders.eu", *options, input=b"x\n")
+        self.assertEqual([path for path, _, _ in self.hub.requests],
+                         ["/v1/messages?topic=orders.eu",
+                          "/v1/messages/batch?topic=orders.eu"])
 
     def test_takes_the_hub_as_an_option(self):
         for url in (self.hub.url, self.hub.url + "/"):
@@ -545,6 +553,8 @@ class Send(unittest.TestCase):
              "--header=x y: z: expected 'Name: value', as HTTP has them"),
             (["--key", "a\nb"], "--key=a?b: expected 1 to 256 bytes that may "
                                 "stand in a header"),
+            (["--topic", "a/b"], "--topic=a/b: expected 1 to 249 of A-Z a-z 0-9 "
+                                 ". _ -"),
             (["--id", "a\nb"], "--id=a?b: expected 1 to 200 bytes that may "
                                "stand in a header"),
             (["--in-flight", "0"], "--in-flight=0: expected 1 to 64"),

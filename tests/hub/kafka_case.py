@@ -14,6 +14,7 @@ The cluster is librdkafka's mock, in a process of its own; or a real one
 import collections
 import contextlib
 import http.client
+import json
 import os
 import shutil
 import subprocess
@@ -189,6 +190,15 @@ targets:
         text = c.getresponse().read().decode()
         c.close()
         return text
+
+    def call(self, hub, path):
+        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
+        c.request("GET", path)
+        answer = c.getresponse()
+        text = answer.read()
+        c.close()
+        self.assertEqual(answer.status, 200, text)
+        return json.loads(text)
 
     def await_partitions(self, *hubs, count):
         """Until so many are read, by all of them together."""

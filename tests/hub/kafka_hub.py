@@ -148,7 +148,8 @@ targets: [{{name: b, url: "{b.url()}"}}]
         found = judge(6)
         self.assertEqual({c[2] for c in found},
                          {b"parked", b"long", b"text", b"empty", b"none"})
-        letter, = [c[4]["stagger-id"] for c in found if c[2] == b"parked"]
+        letter, = [c[4]["stagger-dead-letter-id"] for c in found
+                   if c[2] == b"parked"]
         whole = self.call(hub, f"/v1/dead-letters/{letter}")
         self.assertEqual(whole["key"], "base64:Af+Aaw==")
         self.assertEqual(whole["source_key_base64"], "Af+Aaw==")
@@ -265,15 +266,6 @@ targets: [{{name: b, url: "{b.url()}"}}]
         self.assertEqual([r["cause"] for r in rows], ["TOO_LARGE"] * 2)
         self.assertTrue(hub.events("message-too-large"))
 
-    def test_nothing_is_published_by_http(self):
-        broker = self.mock(t=1)
-        a = self.leaf()
-        hub = self.hub(broker, "t", f"a={a.url()}")
-        with self.assertRaises(case.Refused) as refused:
-            hub.post(b"x")
-        self.assertEqual(refused.exception.status, 404)
-        self.assertIn("Kafka", str(refused.exception))
-
     # -- commits
 
     def test_without_targets_it_reads_nothing_until_there_is_one(self):
@@ -341,15 +333,6 @@ targets: []
                 timeout=PATIENCE).stdout)["dead_letters"]
             self.assertEqual({key: found[key] for key in place}, place)
         self.assertEqual(hub.stop(), 0)
-
-    def call(self, hub, path):
-        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
-        c.request("GET", path)
-        answer = c.getresponse()
-        text = answer.read()
-        c.close()
-        self.assertEqual(answer.status, 200, text)
-        return json.loads(text)
 
     # -- restarts
 

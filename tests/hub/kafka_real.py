@@ -77,17 +77,6 @@ class Case(kafka_case.Case):
         super().setUp()
         self.runs = [] # every hub that there was
 
-    def call(self, hub, path):
-        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)
-        try:
-            c.request("GET", path)
-            answer = c.getresponse()
-            text = answer.read()
-        finally:
-            c.close()
-        self.assertEqual(answer.status, 200, text)
-        return json.loads(text)
-
     def settings(self, broker, topic, store, targets, more="", group="hub",
                  **of_targets):
         """A file: session.timeout.ms is no option of the command."""

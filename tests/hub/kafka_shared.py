@@ -176,7 +176,8 @@ class Shared(Case):
         for message, copies in found.items():
             partition, position = message.split(".")[1:]
             for record, headers in copies:
-                self.assertEqual(rows[headers["stagger-id"]], message)
+                self.assertEqual(rows[headers["stagger-dead-letter-id"]],
+                                 message)
                 self.assertEqual(
                     [headers["stagger-" + name] for name in
                      ("cause", "category", "target", "attempts", "topic",
@@ -187,6 +188,182 @@ class Shared(Case):
                                  (f"k{position}", partition + position))
         case.note(self, f"{sum(map(len, found.values())) - len(found)} of "
                         f"{len(found)} twice")
+
+    # -- HTTP producers
+
+    def test_http_producers_outlive_a_hub_that_is_killed(self):
+        """As a load balancer has them: who gets no answer, or another one than
+        202, goes to the other hub, with the same key. All that was accepted is
+        delivered, each under one id."""
+        broker = self.mock(t=8)
+        targets = {"a": self.leaf(), "b": self.leaf()}
+        hubs = [self.shared(broker, targets) for _ in range(2)]
+        self.await_partitions(*hubs, count=8)
+        accepted, halfway = set(), threading.Event()
+
+        def produce(number):
+            for i in range(150):
+                body = b"%d-%d" % (number, i)
+                while not self.is_posted(hubs[i % 2], body, accepted):
+                    if self.is_posted(hubs[1], body, accepted):
+                        break
+                if i % 10 == 0: # an answer that was lost on its way
+                    self.is_posted(hubs[1], body, accepted)
+                if i == 50:
+                    halfway.set()
+        producers = [threading.Thread(target=produce, args=[n])
+                     for n in range(4)]
+        for thread in producers:
+            thread.start()
+        halfway.wait(PATIENCE)
+        hubs[0].kill()
+        for thread in producers:
+            thread.join(PATIENCE)
+        self.assertEqual(len(accepted), 600)
+        for leaf in targets.values():
+            wait_for(lambda: accepted <= {(r.id, r.body)
+                                          for r in leaf.receipts}, "all")
+            last = hubs[1].post(b"last")
+            wait_for(lambda: last in {r.id for r in leaf.receipts}, "last")
+            self.assertEqual({(r.id, r.body) for r in leaf.receipts
+                              if r.body != b"last"}, accepted)
+        self.assertEqual(hubs[1].stop(), 0)
+
+    def is_posted(self, hub, body, accepted):
+        try:
+            accepted.add((hub.post(body, Idempotency_Key=body.decode()), body))
+        except (case.Refused, OSError, http.client.HTTPException):
+            return False
+        return True
+
+    def test_a_key_holds_on_all_hubs(self):
+        """I10, I11: by the same key the same message has the same id, on
+        whichever hub, and is delivered once."""
+        broker = self.mock(t=4)
+        a = self.leaf()
+        hubs = [self.shared(broker, {"a": a}) for _ in range(2)]
+        self.await_partitions(*hubs, count=4)
+        message = hubs[0].post(b"x", Idempotency_Key="k", X_A="1")
+        for hub in hubs * 2:
+            hub.http = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                  timeout=PATIENCE)
+            hub.http.request("POST", "/v1/messages", b"x",
+                             {"Idempotency-Key": '"k"', "X-A": "1",
+                              "traceparent": "00-ab"})
+            answer = hub.http.getresponse()
+            self.assertEqual((answer.status, json.loads(answer.read())["id"],
+                              answer.headers["Stagger-Repeat"]),
+                             (202, message, "true"))
+            hub.http.close()
+        with self.assertRaises(case.Refused) as refused:
+            hubs[1].post(b"y", Idempotency_Key="k", X_A="1")
+        self.assertEqual(refused.exception.status, 409)
+        lines = [{"body": "1", "idempotency_key": "b1"}, {"body": "2"},
+                 {"body": "3", "idempotency_key": "b3", "key": "o"},
+                 {"body": "1", "idempotency_key": "b1"}]
+        ids = hubs[1].producer().post_lines(lines)
+        again = hubs[0].producer().post_lines(lines)
+        self.assertEqual([ids[0], ids[2]], [again[0], again[2]])
+        self.assertEqual(ids[0], ids[3])
+        self.assertNotEqual(ids[1], again[1])
+        lines[2]["body"] = "other"
+        with self.assertRaises(case.Refused) as refused:
+            hubs[0].producer().post_lines(lines)
+        self.assertEqual(refused.exception.status, 409)
+        self.assertIn(b'"line":3', refused.exception.body)
+        sent = [subprocess.run(
+            [STAGGER, "send", "--hub", f"http://127.0.0.1:{hub.port}",
+             "--topic", "t", "--lines", "--id", "pipe"], text=True, check=True,
+            input="".join(f"line {i}\n" for i in range(1500)),
+            capture_output=True, timeout=PATIENCE).stdout for hub in hubs]
+        self.assertEqual(sent[0], sent[1])
+        self.await_all(broker, a)
+        lines = collections.Counter(r.body for r in a.receipts
+                                    if r.body.startswith(b"line "))
+        self.assertEqual((len(lines), set(lines.values())), (1500, {1}))
+        self.assertEqual(collections.Counter(r.body for r in a.receipts
+                                             if len(r.body) == 1),
+                         {b"x": 1, b"1": 1, b"2": 2, b"3": 1})
+        self.assertEqual({r.id for r in a.receipts if r.body == b"1"},
+                         {ids[0]})
+        self.assertEqual(self.ask("SELECT count(*) FROM published WHERE "
+                                  "position IS NULL").strip(), "0")
+
+    def await_all(self, broker, leaf):
+        """Until the last record of each partition was delivered."""
+        for p in range(4):
+            broker.produce("t", {p: [b"last"]})
+        seen = sum(r.body == b"last" for r in leaf.receipts) // 4 * 4 + 4
+        wait_for(lambda: sum(r.body == b"last" for r in leaf.receipts)
+                 >= seen, "the last ones")
+
+    def repeated(self, *hubs):
+        return sum(int(line.split()[1]) for hub in hubs
+                   for line in self.page(hub).splitlines()
+                   if line.startswith("stagger_kafka_repeated_total "))
+
+    def test_a_second_record_of_a_message_is_left_out(self):
+        """Whoever reads it, whenever: also by the catch-up reader, and after a
+        restart. In another topic it is another message."""
+        broker = self.mock(t=4, u=1)
+        a = self.leaf()
+        hubs = [self.hub(broker, ["t", "u"], f"a={a.url()}", store=self.url)
+                for _ in range(2)]
+        self.await_partitions(*hubs, count=5)
+        at = "/v1/messages?topic=t"
+        message = hubs[0].post(b"x", at, Idempotency_Key="k")
+        header = "stagger-id=" + self.ask(
+            "SELECT encode(id, 'hex') FROM published").strip()
+        for p in range(4):
+            broker.produce("t", {p: [b"again"]}, "-H", header)
+        broker.produce("u", {0: [b"copied"]}, "-H", header)
+        broker.produce("t", {0: [b"none"]}, "-H", "stagger-id=" + "0" * 32)
+        self.await_all(broker, a)
+        wait_for(lambda: b"copied" in {r.body for r in a.receipts}, "the copy")
+        self.assertEqual(sorted(r.body for r in a.receipts
+                                if r.body != b"last"),
+                         [b"copied", b"none", b"x"])
+        self.assertEqual(self.repeated(*hubs), 4)
+        for hub in hubs:
+            self.assertEqual(hub.stop(), 0)
+        hub = self.hub(broker, ["t", "u"], f"a={a.url()}", store=self.url)
+        self.assertEqual(hub.post(b"x", at, Idempotency_Key="k"), message)
+        self.assertEqual(hub.stop(), 0)
+
+    def test_a_key_without_an_answer_is_written_again_under_its_id(self):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        hub = self.hub_of(f"""
+source: "{broker.url('t')}"
+kafka: {{options: {{message.timeout.ms: 2000}}}}
+store: {{path: "{self.url}"}}
+listen: {{address: 127.0.0.1:0}}
+targets: [{{name: a, url: "{a.url()}"}}]
+""")
+        self.await_partitions(hub, count=1)
+        hub.post(b"before")
+        for number in 1, 2, 3:
+            broker.tell("down", number)
+        with self.assertRaises(case.Refused) as refused:
+            hub.post(b"x", Idempotency_Key="k")
+        self.assertEqual(refused.exception.status, 503)
+        for number in 1, 2, 3:
+            broker.tell("up", number)
+        found = []
+
+        def post():
+            with contextlib.suppress(case.Refused):
+                found.append(hub.post(b"x", Idempotency_Key="k"))
+            return found
+        wait_for(post, "an answer")
+        self.assertEqual(hub.post(b"x", Idempotency_Key="k"), found[0])
+        last = hub.post(b"last")
+        wait_for(lambda: last in {r.id for r in a.receipts}, "the last one")
+        self.assertEqual([r.id for r in a.receipts if r.body == b"x"], found)
+        ids = [h for _, _, value, headers in broker.records("t")
+               for h in headers if value == b"x"]
+        self.assertEqual(len(set(ids)), 1, ids)
+        self.assertEqual(hub.stop(), 0)
 
     # -- shards
 
@@ -250,6 +427,25 @@ class Trouble(Case):
         self.refuse("statement_timeout = 300",
                     "canceling statement due to statement timeout",
                     "LOCK TABLE cursors")
+
+    def test_a_key_waits_for_the_server(self):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        hub = self.shared(broker, {"a": a})
+        found = []
+        thread = threading.Thread(target=lambda: found.append(
+            hub.post(b"x", Idempotency_Key="k")))
+        with server.holding("LOCK TABLE published", self.url):
+            thread.start()
+            wait_for(lambda: "\nstagger_ingress_waiting_messages 1"
+                     in self.page(hub), "it waits")
+            hub.event("store-trouble")
+            self.assertEqual(found, [])
+        thread.join(PATIENCE)
+        self.assertEqual(found, ["t.0.0"])
+        self.assertEqual(a.wait(1)[0].id, "t.0.0")
+        self.assertEqual(hub.post(b"x", Idempotency_Key="k"), "t.0.0")
+        self.assertEqual(hub.stop(), 0)
 
     def is_ready(self, hub):
         c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=PATIENCE)

@@ -49,8 +49,8 @@ static void answer_append(market *m, const waiting *w)
 
     CHECK(answers != NULL);
     for (size_t i = 0; i < w->count; i++) {
-        answers[i] = (stg_append_answer){.position = m->next++,
-                                         .is_repeat = m->is_repeat};
+        answers[i] = (stg_append_answer){
+            .position = m->next++, .is_repeat = m->is_repeat, .id = m->id};
         if (m->answer == STG_APPENDED)
             keep(m, &w->messages[i]);
     }
@@ -59,13 +59,14 @@ static void answer_append(market *m, const waiting *w)
     free(answers);
 }
 
-static void append(void *ctx, const stg_append *messages, size_t count,
-                   stg_append_fn *done, void *done_ctx)
+static void append(void *ctx, const char *topic, const stg_append *messages,
+                   size_t count, stg_append_fn *done, void *done_ctx)
 {
     market *m = ctx;
     waiting w = {messages, count, done, done_ctx};
 
     m->appends++;
+    snprintf(m->topic, sizeof m->topic, "%s", topic == NULL ? "-" : topic);
     if (!m->holds) {
         answer_append(m, &w);
         return;

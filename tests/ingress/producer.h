@@ -34,6 +34,8 @@ typedef struct market {
     stg_appended answer;
     size_t wrong; /* of a conflict */
     bool is_repeat;
+    const char *id; /* of each message; NULL: the queue's own */
+    char topic[64]; /* of the last append; "-": none */
     uint64_t next;
     size_t appends, stored_count, waiting_count;
     stored stored[STORED_MAX]; /* the first ones */

@@ -962,3 +962,99 @@ TEST(ingress, listens_on_ipv6)
         CHECK(strstr(m.err.text, "this machine has no") != NULL);
     market_end(&m);
 }
+
+/* -- another log than the queue ---------------------------------------------- */
+
+TEST(ingress, answers_with_the_ids_that_a_log_has_of_its_own)
+{
+    market m;
+    const char *answer;
+
+    begin(&m);
+    m.id = "orders.eu.3.18446744073709551615";
+    answer = ask(&m, "POST /v1/messages", "", "hi");
+    CHECK_INT(status_of(answer), 202);
+    CHECK_STR(body_of(answer),
+              "{\"id\":\"orders.eu.3.18446744073709551615\"}\n");
+    answer = ask(&m, "POST /v1/messages/batch", ndjson,
+                 "{\"body\":\"a\"}\n{\"body\":\"b\"}");
+    CHECK_STR(body_of(answer),
+              "{\"ids\":[\"orders.eu.3.18446744073709551615\","
+              "\"orders.eu.3.18446744073709551615\"]}\n");
+    market_end(&m);
+}
+
+TEST(ingress, passes_on_the_topic_of_the_query)
+{
+    static const char *const wrong[] = {"?topic", "?topic=%2", "?topic=%00",
+                                        "?topic=a&topic=b"};
+    market m;
+    char line[64];
+
+    begin(&m);
+    CHECK_INT(status_of(ask(&m, "POST /v1/messages", "", "hi")), 202);
+    CHECK_STR(m.topic, "-");
+    CHECK_INT(status_of(ask(&m, "POST /v1/messages?a=b&c&topicc=d", "", "hi")),
+              202);
+    CHECK_STR(m.topic, "-");
+    CHECK_INT(
+        status_of(ask(&m, "POST /v1/messages?a=b&topic=or%64ers", "", "hi")),
+        202);
+    CHECK_STR(m.topic, "orders");
+    CHECK_INT(status_of(ask(&m, "POST /v1/messages/batch?topic=", ndjson,
+                            "{\"body\":\"a\"}")),
+              202);
+    CHECK_STR(m.topic, "");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(line, sizeof line, "POST /v1/messages%s", wrong[i]);
+        CHECK_INT(status_of(ask(&m, line, "", "hi")), 400);
+    }
+    market_end(&m);
+}
+
+TEST(ingress, says_why_a_log_has_not_taken_a_message)
+{
+    static const struct {
+        stg_appended how;
+        int status;
+        const char *one, *line; /* the begin of what is told of a batch */
+    } all[] = {
+        {STG_APPEND_CONFLICT, 409, "the idempotency key came", "line 3: "},
+        {STG_APPEND_FULL, 503, "the log is full", "the log is full"},
+        {STG_APPEND_UNKNOWN, 503, "the commit failed", "the commit failed"},
+        {STG_APPEND_KEYED, 400, "a hub whose source is Kafka", "line 3: "},
+        {STG_APPEND_NO_TOPIC, 404, "there is no such topic", "there is no"},
+        {STG_APPEND_WHICH_TOPIC, 400, "the hub reads several", "the hub reads"},
+        {STG_APPEND_TOO_LARGE, 413, "larger than its topic takes",
+         "line 3: larger than its topic takes (max.message.bytes); other "
+         "lines may be there"},
+        {STG_APPEND_REFUSED, 400, "its topic refuses it", "line 3: "},
+        {STG_APPEND_BUSY, 503, "too many messages", "too many messages"},
+        {STG_APPEND_AWAY, 503, "no broker has taken", "no broker has taken"},
+        {STG_APPEND_UNACKNOWLEDGED, 503, "no broker has acknowledged",
+         "no broker has acknowledged the message in time: it may be there, or "
+         "not; with an Idempotency-Key it is safe to send it again; other lines "
+         "may be there"},
+    };
+    market m;
+    const char *answer;
+    char detail[300];
+
+    begin(&m);
+    m.wrong = 1; // the second message, in line 3
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        m.answer = all[i].how;
+        snprintf(detail, sizeof detail, "\"detail\":\"%s", all[i].one);
+        answer = ask(&m, "POST /v1/messages", "", "hi");
+        CHECK_INT(status_of(answer), all[i].status);
+        CHECK(strstr(body_of(answer), detail) != NULL);
+        CHECK((header_of(answer, "Retry-After") != NULL) ==
+              (all[i].status == 503));
+        snprintf(detail, sizeof detail, "\"detail\":\"%s", all[i].line);
+        answer = ask(&m, "POST /v1/messages/batch", ndjson,
+                     "{\"body\":\"a\"}\n\n{\"body\":\"b\"}");
+        CHECK_INT(status_of(answer), all[i].status);
+        CHECK(strstr(body_of(answer), detail) != NULL);
+    }
+    market_end(&m);
+}

@@ -144,7 +144,7 @@ TEST(kafka_letters, writes_a_row_with_all_that_is_known_of_it)
     read_raw(&c, 1, text, sizeof text, value, sizeof value);
     CHECK_STR(text,
               "content-type=application/json;X-Shop=7;"
-              "stagger-id=1;stagger-message=orders.3.17;"
+              "stagger-dead-letter-id=1;stagger-message=orders.3.17;"
               "stagger-target=shop;stagger-state=dead;stagger-category=B;"
               "stagger-cause=HTTP_503;stagger-status=503;"
               "stagger-detail=it said no;stagger-attempts=4;"
@@ -176,7 +176,7 @@ TEST(kafka_letters, writes_a_row_with_all_that_is_known_of_it)
     rows[0].count = 20;
     CHECK_INT(write_rows(l, rows, 1, &err), STG_OK);
     read_raw(&c, 4, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, "stagger-id=4;") != NULL);
+    CHECK(strstr(text, "stagger-dead-letter-id=4;") != NULL);
     CHECK(strstr(text, "stagger-count=20;") != NULL);
     CHECK(strstr(text, "stagger-message=") == NULL);
     CHECK(strstr(text, "stagger-topic=") == NULL);
@@ -196,7 +196,7 @@ TEST(kafka_letters, has_the_key_and_the_headers_of_its_source)
         "\1\0\0\0\xff\xff\xff\xff"
         "a"
         "\1\0\0\0\0\0\0\0b"
-        "\x0a\0\0\0\2\0\0\0stagger-idme";
+        "\x16\0\0\0\2\0\0\0stagger-dead-letter-idme";
     cluster c;
     stg_kafka_letters *l;
     stg_letter row = letter(1, "{}");
@@ -213,8 +213,9 @@ TEST(kafka_letters, has_the_key_and_the_headers_of_its_source)
     read_raw(&c, 1, text, sizeof text, value, sizeof value);
     CHECK_STR(value, "\xff\n|{}");
     CHECK(strstr(text,
-                 "b=\1\xfe;a=null;b=;stagger-id=me;"
-                 "stagger-headers-left-out=2;stagger-id=1;") == text);
+                 "b=\1\xfe;a=null;b=;stagger-dead-letter-id=me;"
+                 "stagger-headers-left-out=2;stagger-dead-letter-id=1;") ==
+          text);
     CHECK(strstr(text, "content-type") == NULL);
     // It had none; and what was cut off is none.
     row.source_key = (stg_span){"", 0};
@@ -222,11 +223,12 @@ TEST(kafka_letters, has_the_key_and_the_headers_of_its_source)
     CHECK_INT(write_rows(l, &row, 1, &err), STG_OK);
     read_raw(&c, 2, text, sizeof text, value, sizeof value);
     CHECK_STR(value, "|{}");
-    CHECK(strncmp(text, "stagger-id=1;", 13) == 0);
+    CHECK(strncmp(text, "stagger-dead-letter-id=1;", 25) == 0);
     row.source_headers = (stg_span){packed, 14};
     CHECK_INT(write_rows(l, &row, 1, &err), STG_OK);
     read_raw(&c, 3, text, sizeof text, value, sizeof value);
-    CHECK(strncmp(text, "stagger-headers-left-out=2;stagger-id=1;", 40) == 0);
+    CHECK(strncmp(text, "stagger-headers-left-out=2;stagger-dead-letter-id=1;",
+                  52) == 0);
     stg_kafka_letters_close(l);
     cluster_close(&c);
 }
@@ -254,14 +256,14 @@ TEST(kafka_letters, goes_to_the_partition_of_its_source)
     rows[8].topic = NULL;
     CHECK_INT(write_rows(l, rows, 9, &err), STG_OK);
     read_partition(&c, 0, 2, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, ";stagger-id=6;") != NULL); // of 4
+    CHECK(strstr(text, ";stagger-dead-letter-id=6;") != NULL); // of 4
     read_partition(&c, 1, 2, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, ";stagger-id=5;") != NULL); // of 5
+    CHECK(strstr(text, ";stagger-dead-letter-id=5;") != NULL); // of 5
     read_partition(&c, 3, 2, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, ";stagger-id=7;") != NULL);
+    CHECK(strstr(text, ";stagger-dead-letter-id=7;") != NULL);
     CHECK_STR(value, "k1|x");
     read_partition(&c, 2, 3, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, ";stagger-id=9;") != NULL);
+    CHECK(strstr(text, ";stagger-dead-letter-id=9;") != NULL);
     CHECK_STR(value, "foobar|x");
     stg_kafka_letters_close(l);
     cluster_close(&c);
@@ -285,7 +287,7 @@ TEST(kafka_letters, writes_many_rows_in_their_order)
         CHECK_INT(write_rows(l, rows, ROWS, &err), STG_OK);
     }
     read_raw(&c, 4 * ROWS, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, ";stagger-id=1024;") != NULL);
+    CHECK(strstr(text, ";stagger-dead-letter-id=1024;") != NULL);
     stg_kafka_letters_close(l);
     cluster_close(&c);
 }
@@ -339,14 +341,14 @@ TEST(kafka_letters, writes_what_is_too_large_without_its_body)
     CHECK(strstr(report.why.text, "without its body: Broker: Message size") !=
           NULL);
     read_raw(&c, 2, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, ";stagger-id=2;") != NULL);
+    CHECK(strstr(text, ";stagger-dead-letter-id=2;") != NULL);
     CHECK(strstr(text,
                  ";stagger-left-out=Broker: Message size too large;"
                  "stagger-payload-size=2000;") != NULL);
     CHECK(strstr(text, ";X-Shop=7;") != NULL);
     CHECK_STR(value, "k1|null");
     read_raw(&c, 3, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, ";stagger-id=3;") != NULL);
+    CHECK(strstr(text, ";stagger-dead-letter-id=3;") != NULL);
     CHECK_U64(stg_kafka_letters_look(l).written, 3);
     CHECK_U64(stg_kafka_letters_look(l).cut, 1);
     stg_kafka_letters_close(l);
@@ -377,7 +379,7 @@ TEST(kafka_letters, writes_alone_what_was_refused_together)
     CHECK_U64(report.written, 3);
     CHECK_U64(report.cut, 1);
     read_raw(&c, 4, text, sizeof text, value, sizeof value);
-    CHECK(strstr(text, ";stagger-id=3;") != NULL);
+    CHECK(strstr(text, ";stagger-dead-letter-id=3;") != NULL);
     CHECK_STR(value, "k1|x");
     stg_kafka_letters_close(l);
     cluster_close(&c);

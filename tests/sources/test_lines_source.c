@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "admin/admin.h"
 #include "config/load.h"
 #include "hub/hub_internal.h"
@@ -200,6 +204,41 @@ TEST(lines_source, has_its_name_in_the_metrics)
     CHECK(strstr(s.page, sample) != NULL);
     CHECK(strstr(s.page, "stagger_kafka_") == NULL);
     free(s.page);
+    stop(&s);
+    end(&s);
+}
+
+/* Its table has no `publish`. */
+TEST(lines_source, takes_nothing_that_is_posted_and_says_where_it_belongs)
+{
+    static const char request[] =
+        "POST /v1/messages HTTP/1.1\r\n"
+        "Host: localhost\r\nContent-Length: 1\r\n"
+        "Connection: close\r\n\r\nx";
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char answer[2000] = "";
+    size_t size = 0;
+    ssize_t n;
+    scene s;
+    int fd;
+
+    begin(&s);
+    put(s.lines, "w", "");
+    start(&s);
+    to.sin_port = htons(s.hub->intake.port);
+    fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(fd >= 0);
+    CHECK(connect(fd, (const struct sockaddr *)&to, sizeof to) == 0);
+    CHECK(send(fd, request, sizeof request - 1, 0) == sizeof request - 1);
+    while ((n = recv(fd, answer + size, sizeof answer - 1 - size,
+                     MSG_DONTWAIT)) != 0) {
+        size += n > 0 ? (size_t)n : 0;
+        (void)uv_run(&s.loop, UV_RUN_NOWAIT);
+    }
+    CHECK(strncmp(answer, "HTTP/1.1 404 ", 13) == 0);
+    CHECK(strstr(answer, "messages are the lines of a file") != NULL);
+    CHECK(close(fd) == 0);
     stop(&s);
     end(&s);
 }

@@ -9,6 +9,7 @@
 #include "host/wall.h"
 #include "store/dead_letters.h"
 #include "store/postgres/url.h"
+#include "store/published.h"
 #include "store/rewinds.h"
 #include "tests/harness.h"
 #include "tests/store/shelf.h"
@@ -1009,4 +1010,136 @@ TEST(store_hubs, copy_the_letters_of_their_partitions)
     CHECK_INT(write_change(&a, dead(&a, two.number, 8, &failure)), STG_STORED);
     SHELF_POLL(&a, count_lines(&a) == 2);
     shelf_end(&a);
+}
+
+/* -- keys of what is published to another log ------------------------------- */
+
+typedef struct keyed {
+    bool is_done;
+    stg_reserved all[4];
+} keyed;
+
+static void on_reserved(void *ctx, const stg_reserved *all, size_t count)
+{
+    keyed *k = ctx;
+
+    CHECK(count <= 4);
+    memcpy(k->all, all, count * sizeof *all);
+    k->is_done = true;
+}
+
+static keyed reserve_all(shelf *s, const stg_key_ask *asks, size_t count)
+{
+    keyed k = {.is_done = false};
+
+    stg_store_reserve(s->store, asks, count, on_reserved, &k);
+    SHELF_UNTIL(s, k.is_done);
+    return k;
+}
+
+static stg_reserved reserve_one(shelf *s, const char *topic, const char *key,
+                                const char *body)
+{
+    stg_append m = shelf_text(key, body);
+
+    return reserve_all(s, &(stg_key_ask){topic, &m}, 1).all[0];
+}
+
+static stg_reserved place_one(shelf *s, const char *topic, stg_record_id id,
+                              uint32_t partition, uint64_t position)
+{
+    stg_reserved one = {
+        .topic = topic, .id = id, .partition = partition, .position = position};
+    keyed k = {.is_done = false};
+
+    stg_store_place(s->store, &one, 1, on_reserved, &k);
+    SHELF_UNTIL(s, k.is_done);
+    return k.all[0];
+}
+
+static bool is_same(const stg_reserved *a, const stg_reserved *b)
+{
+    return memcmp(&a->id, &b->id, sizeof a->id) == 0;
+}
+
+TEST(store_hubs, reserve_a_key_once_and_agree_on_its_place)
+{
+    stg_reserved one, two, at;
+    shelf a, b;
+
+    shelf_make(&a);
+    shelf_open(&a);
+    shelf_share(&b, &a);
+    shelf_open(&b);
+    CHECK(stg_store_keeps_keys(a.store));
+    one = reserve_one(&a, "orders", "k", "x");
+    CHECK(!one.is_other && !stg_record_id_is_none(&one.id));
+    CHECK_U64(one.position, STG_NO_POSITION);
+    two = reserve_one(&b, "orders", "k", "x"); // of its record nobody knows
+    CHECK(!two.is_other && is_same(&one, &two));
+    CHECK_U64(two.position, STG_NO_POSITION);
+    CHECK(reserve_one(&b, "orders", "k", "y").is_other);
+    CHECK(reserve_one(&b, "refunds", "k", "x").is_other);
+    two = reserve_one(&b, "orders", "k2", "x");
+    CHECK(!two.is_other && !is_same(&one, &two));
+
+    // The first place counts, whoever says it; and not that of a copy.
+    at = place_one(&b, "mirror", one.id, 1, 5);
+    CHECK_U64(at.position, 5);
+    at = place_one(&b, "orders", one.id, 3, 17);
+    CHECK_U64(at.position, 17);
+    at = place_one(&a, "orders", one.id, 2, 9);
+    CHECK_U64(at.partition, 3);
+    CHECK_U64(at.position, 17);
+    at = place_one(&a, "mirror", one.id, 1, 6);
+    CHECK_U64(at.position, 6);
+    at = reserve_one(&a, "orders", "k", "x");
+    CHECK(is_same(&at, &one));
+    CHECK_U64(at.partition, 3);
+    CHECK_U64(at.position, 17);
+    memset(&two.id, 7, sizeof two.id); // of no row
+    at = place_one(&a, "orders", two.id, 1, 4);
+    CHECK_U64(at.position, 4);
+    shelf_end(&b);
+    shelf_end(&a);
+}
+
+TEST(store_hubs, reserve_many_keys_of_one_call)
+{
+    stg_append m[] = {shelf_text("a", "1"), shelf_text("b", "2"),
+                      shelf_text("a", "1"), shelf_text("b", "3")};
+    stg_key_ask asks[] = {
+        {"t", &m[0]}, {"t", &m[1]}, {"t", &m[2]}, {"u", &m[3]}};
+    shelf s;
+    keyed k;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    k = reserve_all(&s, asks, 4);
+    CHECK(!k.all[0].is_other && !k.all[1].is_other && !k.all[2].is_other);
+    CHECK(k.all[3].is_other);
+    CHECK(is_same(&k.all[0], &k.all[2]) && is_same(&k.all[1], &k.all[3]));
+    CHECK(!is_same(&k.all[0], &k.all[1]));
+    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM published"), "2");
+    shelf_end(&s);
+}
+
+TEST(store_hubs, forget_keys_that_are_too_old)
+{
+    stg_reserved one, two;
+    shelf s;
+
+    shelf_make(&s);
+    shelf_open(&s);
+    one = reserve_one(&s, "t", "k", "x");
+    (void)place_one(&s, "t", one.id, 0, 1);
+    (void)reserve_one(&s, "t", "old", "x");
+    (void)shelf_ask(&s,
+                    "UPDATE published SET at = at - 86400000000001"
+                    " RETURNING 1");
+    two = reserve_one(&s, "t", "k", "other");
+    CHECK(!two.is_other && !is_same(&one, &two));
+    CHECK_U64(two.position, STG_NO_POSITION);
+    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM published"), "1");
+    shelf_end(&s);
 }

@@ -6,7 +6,7 @@
 
 #include "core/writer.h"
 
-enum { URL_MAX = 2100, HEAD_MAX = STG_TOKEN_MAX + 128 };
+enum { URL_MAX = 2400, TAIL_MAX = 320, HEAD_MAX = STG_TOKEN_MAX + 128 };
 
 /* Ids of a whole batch have to fit the answer that is shown. */
 enum { ANSWER_MAX = 1024 * 1024 };
@@ -25,8 +25,10 @@ static stg_status write_url(char url[URL_MAX], const send_options *o,
 
     while (size > 0 && hub[size - 1] == '/')
         size--;
-    if (size < URL_MAX - 32 && strchr(hub, '?') == NULL) {
-        snprintf(url, URL_MAX, "%.*s%s", (int)size, hub, path);
+    if (size < URL_MAX - TAIL_MAX && strchr(hub, '?') == NULL) {
+        snprintf(url, URL_MAX, "%.*s%s%s%s", (int)size, hub, path,
+                 o->topic == NULL ? "" : "?topic=",
+                 o->topic == NULL ? "" : o->topic);
         return STG_OK;
     }
     snprintf(err->text, sizeof err->text,

@@ -25,6 +25,7 @@
 #include "cli/say.h"
 #include "http/header.h"
 #include "ingress/batch.h"
+#include "kafka/topic.h"
 
 static const char who[] = "stagger send";
 
@@ -37,7 +38,14 @@ static const char policy_of_lines[] =
     "backend cap=5s attempts=unlimited deadline=none budget=none "
     "attempt-timeout=30s";
 
-enum { LINES = STG_REMOTE_NEXT, NDJSON, ID, IN_FLIGHT, EXIT_REFUSED = 1 };
+enum {
+    LINES = STG_REMOTE_NEXT,
+    NDJSON,
+    TOPIC,
+    ID,
+    IN_FLIGHT,
+    EXIT_REFUSED = 1
+};
 
 static const stg_option options[] = {
     STG_REMOTE_OPTIONS(NULL),
@@ -47,6 +55,8 @@ static const stg_option options[] = {
      "each line is a message as a JSON object: body, body_base64 or json, and "
      "optionally key, content_type, headers, idempotency_key",
      NDJSON, NULL},
+    {"--topic NAME", "of a hub that reads several topics of Kafka: which one",
+     TOPIC, NULL},
     {"-k, --key KEY", "the ordering key", 0, NULL},
     {"-t, --type TYPE", "the content type", 0, NULL},
     {"-H, --header 'N: V'",
@@ -187,6 +197,12 @@ static int read_option(void *ctx, int option)
         return read_form(o, SEND_LINES);
     case NDJSON:
         return read_form(o, SEND_NDJSON);
+    case TOPIC:
+        o->topic = optarg;
+        return stg_topic_is_name(span_of(optarg))
+                   ? 0
+                   : refuse("--topic", optarg,
+                            "expected 1 to 249 of A-Z a-z 0-9 . _ -");
     case 'k':
         o->key = optarg;
         return stg_parcel_is_key(span_of(optarg))

@@ -25,6 +25,7 @@
 #include "base/text.h"
 #include "cli/remote.h"
 #include "http/client.h"
+#include "store/store.h"
 
 enum { SEND_ID_MAX = 200, SEND_HEADERS_MAX = 64, SEND_IN_FLIGHT_MAX = 64 };
 
@@ -41,6 +42,7 @@ typedef struct send_header {
 typedef struct send_options {
     send_form form;
     const char *file; /* NULL: standard input */
+    const char *topic; /* NULL: the hub's only one, or its queue */
     const char *key, *type;
     stg_remote_options remote; /* its URL: the paths of the API stand behind */
     char id[SEND_ID_MAX + 1]; /* the key, or with lines the beginning of keys */
@@ -162,7 +164,7 @@ bool stg_send_headers_make(char **headers, const send_options *o);
 /* A message or a batch, retried by the policy until the hub has answered for
  * good. */
 
-enum { SEND_ID_TEXT = 64, SEND_DETAIL_MAX = 512 };
+enum { SEND_ID_TEXT = STG_MESSAGE_ID_MAX, SEND_DETAIL_MAX = 512 };
 
 /* What all posts of a run share; kept. */
 typedef struct send_line {

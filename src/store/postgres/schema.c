@@ -28,6 +28,11 @@
  * stagger: the version. Texts that came by the wire may be of any bytes, and so
  * are bytea: headers, content_type, key, and bodies.
  *
+ * published: idempotency keys of records that hubs write (published.h): SHA-256,
+ * the first half, of the key and of the message with its topic; the id that its
+ * records have; and the first place where one of them is, NULL: none is known. at
+ * in ns since 1970.
+ *
  * claims: a row a number and shard. Who writes reads it FOR SHARE first, who
  * takes it updates it: so one waits for the other.
  *
@@ -73,6 +78,16 @@ static const char tables[] =
     " code_kind INTEGER NOT NULL,"
     " code BIGINT NOT NULL);"
     "CREATE INDEX receipts_message ON receipts (partition, position);"
+
+    "CREATE TABLE published ("
+    " key BYTEA PRIMARY KEY,"
+    " body BYTEA NOT NULL,"
+    " id BYTEA NOT NULL UNIQUE,"
+    " at BIGINT NOT NULL,"
+    " topic TEXT NOT NULL,"
+    " partition INTEGER,"
+    " position BIGINT) WITH (fillfactor = 80);"
+    "CREATE INDEX published_at ON published (at);"
 
     "CREATE TABLE partitions ("
     " number INTEGER PRIMARY KEY,"
