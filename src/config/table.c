@@ -233,7 +233,7 @@ static const stg_setting hub_rows[] = {
 {HUB("receipts.copy", letters, receipts.copy), .example = "file:receipts.jsonl",
  .is_fixed = true,
  .says = "A copy of each receipt, also where the store keeps none: `file:FILE`, as "
-         "JSON lines."},
+         "JSON lines, or with Kafka `kafka:TOPIC`, a record each."},
 {SECTION(STG_IN_HUB, "secrets"),
  .says = "Secrets of targets that are added by API, in the store: docs/api.md."},
 {HUB("secrets.key", file, secrets_key), .example = "secrets.key",

@@ -65,6 +65,16 @@ static void check_source(stg_loading *l)
                      "expected one at least");
 }
 
+static void check_copy_without_kafka(stg_loading *l, const char *path,
+                                     const stg_letters_settings *copy)
+{
+    if (copy->topic != NULL)
+        stg_complain(l->c, stg_load_hub_place(l, path),
+                     "`%s` is a topic, and messages do not come from Kafka; "
+                     "expected file:FILE, or `source: kafka`",
+                     path);
+}
+
 /* What only Kafka makes sense of. */
 static void check_other(stg_loading *l)
 {
@@ -76,11 +86,8 @@ static void check_other(stg_loading *l)
         stg_complain(l->c, stg_load_hub_place(l, "store.path"),
                      "`store.path` is a database, which hubs that read from "
                      "Kafka share; expected a file, or `source: kafka`");
-    if (l->s->letters.topic != NULL)
-        stg_complain(
-            l->c, stg_load_hub_place(l, "dead-letters.copy"),
-            "`dead-letters.copy` is a topic, and messages do not come from "
-            "Kafka; expected file:FILE, or `source: kafka`");
+    check_copy_without_kafka(l, "dead-letters.copy", &l->s->letters);
+    check_copy_without_kafka(l, "receipts.copy", &l->s->receipts.copy);
     if (l->s->shard.mode == STG_SHARD_TARGETS)
         stg_complain(l->c, stg_load_hub_place(l, "shard.mode"),
                      "`shard.mode` is targets, and messages do not come from "
@@ -143,16 +150,15 @@ static void check_patterns(stg_loading *l)
                          err.text);
 }
 
-static void check_letters(stg_loading *l)
+/* what: "dead letter" */
+static void check_copy(stg_loading *l, const char *path,
+                       const stg_letters_settings *copy, const char *what)
 {
-    const char *topic = l->s->letters.topic;
-
-    if (topic != NULL && has_topic(&l->s->kafka.topics, topic))
-        stg_complain(
-            l->c, stg_load_hub_place(l, "dead-letters.copy"),
-            "`dead-letters.copy`: messages come from the topic %.60s, and "
-            "each dead letter would be one; expected another topic",
-            topic);
+    if (copy->topic != NULL && has_topic(&l->s->kafka.topics, copy->topic))
+        stg_complain(l->c, stg_load_hub_place(l, path),
+                     "`%s`: messages come from the topic %.60s, and each %s "
+                     "would be one; expected another topic",
+                     path, copy->topic, what);
 }
 
 /* A number of `kafka.options`, or what librdkafka has without it. */
@@ -191,7 +197,8 @@ void stg_validate_kafka(stg_loading *l)
     }
     check_source(l);
     check_patterns(l);
-    check_letters(l);
+    check_copy(l, "dead-letters.copy", &l->s->letters, "dead letter");
+    check_copy(l, "receipts.copy", &l->s->receipts.copy, "receipt");
     check_session(l);
     check_shard(l);
 }

@@ -83,24 +83,30 @@ typedef struct stg_attempt_end {
 
 /* -- receipts ---------------------------------------------------------------- */
 
-/* A copy of receipts in a file: receipt_copy.c. */
+/* A copy of receipts in a file, or in a topic: receipt_copy.c. */
 typedef struct stg_receipt_copy {
     stg_hub *hub;
-    const char *path;           /* the settings'; NULL: there is no copy */
-    stg_text gathered, writing; /* lines */
+    const stg_letters_settings *to; /* NULL: there is no copy */
+    stg_text gathered, writing;     /* lines */
     size_t gathered_count, writing_count;
+    stg_append *records; /* of a topic: what is being written */
     uv_work_t work;
-    int error; /* errno of the last batch */
+    size_t failed; /* lines of the last batch */
+    int error;     /* its errno; of a topic: 0 */
     bool is_writing, is_troubled;
     uint64_t copied, dropped;
     void (*closed)(void *ctx);
     void *closed_ctx;
 } stg_receipt_copy;
 
-/* path is kept; NULL: there is none. Returns an error with words if it cannot be
- * appended to; else it is a part that the hub waits for (handles). */
+bool stg_receipt_copy_is_wanted(const stg_letters_settings *to);
+
+/* to is kept; where none is wanted nothing is opened. Returns an error with words
+ * if its file cannot be appended to; else it is a part that the hub waits for
+ * (handles). */
 stg_status stg_receipt_copy_open(stg_receipt_copy *c, stg_hub *hub,
-                                 const char *path, stg_error *err);
+                                 const stg_letters_settings *to,
+                                 stg_error *err);
 void stg_receipt_copy_take(stg_receipt_copy *c, const stg_receipt *rows,
                            size_t count);
 /* closed: when all is written; not called where there is no copy. */
@@ -148,11 +154,11 @@ void stg_hub_receipts_close(stg_hub_receipts *r, void (*closed)(void *ctx),
 
 typedef struct stg_intake {
     stg_hub *hub;
-    stg_ingress *ingress; /* NULL: not open */
-    bool is_stopping;     /* was told to stop and has not */
+    stg_ingress *ingress;  /* NULL: not open */
+    bool is_stopping;      /* was told to stop and has not */
     stg_deadline draining; /* the end of what may still be acknowledged */
-    uint64_t accepted;    /* messages, of what is closed */
-    char address[120];    /* of the ingress; "": none */
+    uint64_t accepted;     /* messages, of what is closed */
+    char address[120];     /* of the ingress; "": none */
     uint16_t port;
 } stg_intake;
 

@@ -1,7 +1,8 @@
 /* A copy of receipts for other programs: a line of JSON each, appended to a file by
- * a thread of the pool, a batch at a time. The file is opened anew for each batch,
- * so that it may be rotated by renaming. What cannot be written is dropped and
- * counted, and told once until it is over: nothing waits for it. */
+ * a thread of the pool, or a record each, for a topic of the source; a batch at a
+ * time. The file is opened anew for each batch, so that it may be rotated by
+ * renaming. What cannot be written is dropped and counted, and told once until it
+ * is over: nothing waits for it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,33 +46,23 @@ static void put_receipt(stg_text *to, const stg_hub *h, const stg_receipt *r)
     stg_text_add(to, line, (size_t)size);
 }
 
-/* -- the file -------------------------------------------------------------- */
-
-static void work(uv_work_t *request)
-{
-    stg_receipt_copy *c = request->data;
-    int fd = stg_lines_open(c->path);
-
-    c->error = 0;
-    if (fd < 0 ||
-        !stg_lines_write(fd, (stg_span){c->writing.at, c->writing.size}))
-        c->error = errno;
-    if (fd >= 0 && close(fd) != 0 && c->error == 0)
-        c->error = errno;
-}
+/* -- what became of a batch ------------------------------------------------ */
 
 static void tell(stg_receipt_copy *c)
 {
     const stg_hub *h = c->hub;
+    const char *to = c->to->path != NULL ? c->to->path : c->to->topic;
 
-    if (c->error != 0 && !c->is_troubled)
+    if (c->failed > 0 && !c->is_troubled)
         STG_LOG(h->log, STG_LOG_ERROR, "receipts-uncopied",
-                stg_field_text("file", c->path),
-                stg_field_text("detail", strerror(c->error)));
-    else if (c->error == 0 && c->is_troubled)
+                stg_field_text("to", to),
+                stg_field_text("detail", c->error != 0
+                                             ? strerror(c->error)
+                                             : "the brokers do not take them"));
+    else if (c->failed == 0 && c->is_troubled)
         STG_LOG(h->log, STG_LOG_INFO, "receipts-copied",
-                stg_field_text("file", c->path));
-    c->is_troubled = c->error != 0;
+                stg_field_text("to", to));
+    c->is_troubled = c->failed > 0;
 }
 
 static void begin(stg_receipt_copy *c);
@@ -86,12 +77,10 @@ static void finish(stg_receipt_copy *c)
     closed(c->closed_ctx);
 }
 
-static void worked(uv_work_t *request, int status)
+static void have_written(stg_receipt_copy *c)
 {
-    stg_receipt_copy *c = request->data;
-
-    (void)status;
-    *(c->error == 0 ? &c->copied : &c->dropped) += c->writing_count;
+    c->copied += c->writing_count - c->failed;
+    c->dropped += c->failed;
     tell(c);
     c->is_writing = false;
     begin(c);
@@ -99,11 +88,70 @@ static void worked(uv_work_t *request, int status)
         finish(c);
 }
 
+/* -- a file ---------------------------------------------------------------- */
+
+static void work(uv_work_t *request)
+{
+    stg_receipt_copy *c = request->data;
+    int fd = stg_lines_open(c->to->path);
+
+    c->error = 0;
+    if (fd < 0 ||
+        !stg_lines_write(fd, (stg_span){c->writing.at, c->writing.size}))
+        c->error = errno;
+    if (fd >= 0 && close(fd) != 0 && c->error == 0)
+        c->error = errno;
+}
+
+static void worked(uv_work_t *request, int status)
+{
+    stg_receipt_copy *c = request->data;
+
+    (void)status;
+    c->failed = c->error == 0 ? 0 : c->writing_count;
+    have_written(c);
+}
+
+/* -- a topic --------------------------------------------------------------- */
+
+static void have_copied(void *ctx, size_t copied)
+{
+    stg_receipt_copy *c = ctx;
+
+    free(c->records);
+    c->records = NULL;
+    c->failed = c->writing_count - copied;
+    have_written(c);
+}
+
+static void write_records(stg_receipt_copy *c)
+{
+    stg_source *source = c->hub->source;
+    const char *at = c->writing.at;
+
+    c->records = calloc(c->writing_count, sizeof *c->records);
+    if (c->records == NULL) {
+        have_copied(c, 0);
+        return;
+    }
+    for (size_t i = 0; i < c->writing_count; i++) {
+        const char *end =
+            memchr(at, '\n', c->writing.size - (size_t)(at - c->writing.at));
+
+        c->records[i].parcel =
+            (stg_parcel){.content_type = {"application/json", 16},
+                         .body = {at, (size_t)(end - at)}};
+        at = end + 1;
+    }
+    source->ops->copy(source, c->to->topic, c->records, c->writing_count,
+                      have_copied, c);
+}
+
 static void begin(stg_receipt_copy *c)
 {
     stg_text written = c->writing;
 
-    if (c->is_writing || c->gathered.size == 0)
+    if (c->is_writing || c->gathered_count == 0)
         return;
     c->writing = c->gathered;
     c->writing_count = c->gathered_count;
@@ -111,27 +159,42 @@ static void begin(stg_receipt_copy *c)
     stg_text_clear(&c->gathered);
     c->gathered_count = 0;
     c->is_writing = true;
+    if (c->to->path == NULL) {
+        write_records(c);
+        return;
+    }
     c->work.data = c;
     (void)uv_queue_work(c->hub->loop, &c->work, work, worked); // cannot fail
 }
 
 /* -- for receipts.c -------------------------------------------------------- */
 
-stg_status stg_receipt_copy_open(stg_receipt_copy *c, stg_hub *hub,
-                                 const char *path, stg_error *err)
+bool stg_receipt_copy_is_wanted(const stg_letters_settings *to)
 {
-    int fd = path == NULL ? -1 : stg_lines_open(path);
-    int error = fd < 0 ? errno : 0;
+    return to->path != NULL || to->topic != NULL;
+}
 
-    *c = (stg_receipt_copy){.hub = hub};
-    if (path == NULL)
-        return STG_OK;
+static stg_status check_file(const char *path, stg_error *err)
+{
+    int fd = stg_lines_open(path), error = fd < 0 ? errno : 0;
+
     if (fd < 0)
         return stg_hub_refuse(err, stg_hub_file_status(error),
                               "receipts.copy=%.120s: %s", path,
                               strerror(error));
     close(fd);
-    c->path = path;
+    return STG_OK;
+}
+
+stg_status stg_receipt_copy_open(stg_receipt_copy *c, stg_hub *hub,
+                                 const stg_letters_settings *to, stg_error *err)
+{
+    stg_status status = to->path == NULL ? STG_OK : check_file(to->path, err);
+
+    *c = (stg_receipt_copy){.hub = hub};
+    if (status != STG_OK || !stg_receipt_copy_is_wanted(to))
+        return status;
+    c->to = to;
     hub->handles++;
     return STG_OK;
 }
@@ -157,7 +220,7 @@ void stg_receipt_copy_take(stg_receipt_copy *c, const stg_receipt *rows,
 void stg_receipt_copy_close(stg_receipt_copy *c, void (*closed)(void *ctx),
                             void *ctx)
 {
-    if (c->path == NULL)
+    if (c->to == NULL)
         return;
     c->closed = closed;
     c->closed_ctx = ctx;

@@ -52,7 +52,7 @@ static void send_batch(stg_hub_receipts *r)
     stg_deadline_clear(&r->hub->deadlines, &r->due);
     r->rows = NULL;
     r->count = r->room = 0;
-    if (r->copy.path != NULL)
+    if (r->copy.to != NULL)
         stg_receipt_copy_take(&r->copy, rows, count);
     if (!r->is_kept) {
         free(rows);
@@ -126,10 +126,10 @@ stg_status stg_hub_receipts_open(stg_hub_receipts *r, stg_hub *hub,
 
     r->hub = hub;
     r->is_kept = o->keep != STG_NEVER;
-    r->is_on = r->is_kept || o->copy.path != NULL;
+    r->is_on = r->is_kept || stg_receipt_copy_is_wanted(&o->copy);
     r->share = o->share >= 100 ? UINT64_MAX : UINT64_MAX / 100 * o->share;
     r->due.passed = batch_due;
-    return stg_receipt_copy_open(&r->copy, hub, o->copy.path, err);
+    return stg_receipt_copy_open(&r->copy, hub, &o->copy, err);
 }
 
 void stg_hub_receipts_close(stg_hub_receipts *r, void (*closed)(void *ctx),

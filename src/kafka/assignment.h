@@ -252,6 +252,9 @@ void stg_kafka_source_end_rereads(stg_kafka_source *s);
 /* -- publish.c ------------------------------------------------------------- */
 
 /* For stg_source_ops. */
+void stg_kafka_source_copy(stg_source *source, const char *topic,
+                           const stg_append *records, size_t count,
+                           stg_copied_fn *done, void *done_ctx);
 void stg_kafka_source_publish(stg_source *source, const char *topic,
                               const stg_append *messages, size_t count,
                               stg_append_fn *done, void *done_ctx);

@@ -221,3 +221,37 @@ void stg_kafka_source_give_up(stg_source *source)
     if (s->kafka != NULL)
         stg_kafka_give_up(s->kafka);
 }
+
+/* -- copies ---------------------------------------------------------------- */
+
+typedef struct copying {
+    stg_copied_fn *done;
+    void *ctx;
+} copying;
+
+static void have_copied(void *ctx, const stg_kafka_published *results,
+                        size_t count)
+{
+    copying *c = ctx;
+    size_t copied = 0;
+
+    for (size_t i = 0; i < count; i++)
+        copied += results[i].how == STG_APPENDED;
+    c->done(c->ctx, copied);
+    free(c);
+}
+
+void stg_kafka_source_copy(stg_source *source, const char *topic,
+                           const stg_append *records, size_t count,
+                           stg_copied_fn *done, void *done_ctx)
+{
+    const stg_kafka_source *s = (const stg_kafka_source *)source;
+    copying *c = s->kafka == NULL ? NULL : malloc(sizeof *c);
+
+    if (c == NULL) {
+        done(done_ctx, 0);
+        return;
+    }
+    *c = (copying){done, done_ctx};
+    stg_kafka_publish(s->kafka, topic, records, NULL, count, have_copied, c);
+}

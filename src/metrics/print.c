@@ -105,7 +105,7 @@ static void print_receipts(const stg_snapshot *p, stg_exposition *page)
                 "Receipts of attempts that the store had no room or time for.",
                 p->receipts.dropped);
     put_counter(page, "stagger_receipts_copied_total",
-                "Receipts of attempts that are in the file of receipts.copy.",
+                "Receipts of attempts that are where receipts.copy says.",
                 p->receipts.copied);
     put_counter(page, "stagger_receipts_uncopied_total",
                 "Receipts of attempts that could not be written there.",

@@ -98,6 +98,8 @@ typedef struct stg_source_fact {
 
 enum { STG_SOURCE_FACTS_MAX = 32 };
 
+typedef void stg_copied_fn(void *ctx, size_t copied);
+
 /* The table. A function that is marked so may be NULL. */
 typedef struct stg_source_ops {
     /* One word of a-z. The metrics of partitions begin with stagger_NAME_, the
@@ -128,6 +130,13 @@ typedef struct stg_source_ops {
     void (*publish)(stg_source *s, const char *topic,
                     const stg_append *messages, size_t count,
                     stg_append_fn *done, void *done_ctx);
+
+    /* Writes records to a topic of the same cluster that is not read, for other
+     * programs; topic and records stay until done, which says how many of them are
+     * there. It may come from within, and comes in any case before the source is
+     * closed. NULL: there is no such thing. */
+    void (*copy)(stg_source *s, const char *topic, const stg_append *records,
+                 size_t count, stg_copied_fn *done, void *done_ctx);
 
     /* The hub stops, and its `drain` is over: what is published and not
      * acknowledged is answered soon. NULL: it is in any case. */

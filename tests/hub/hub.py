@@ -437,7 +437,7 @@ class Hub(case.Case):
         os.unlink(path)
         os.mkdir(path)
         hub.post(b"x")
-        self.assertEqual(hub.event("receipts-uncopied")["file"], path)
+        self.assertEqual(hub.event("receipts-uncopied")["to"], path)
         os.rmdir(path)
         hub.post(b"y")
         hub.event("receipts-copied")

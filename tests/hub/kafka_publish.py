@@ -152,6 +152,21 @@ targets: [{{name: a, url: "{a.url()}"}}]
                          {"refunds.0.0", "eu.a.0.0", "orders.0.0",
                           "orders.0.1"})
 
+    def test_receipts_are_copied_to_a_topic(self):
+        broker = self.mock(t=1, receipts=1)
+        a = self.leaf(lambda r: 503 if r.attempt == 1 else 200)
+        hub = self.hub(broker, "t", f"a={a.url()}",
+                       defaults="policy: fixed base=20ms breaker=none",
+                       more='receipts: {copy: "kafka:receipts"}')
+        id = hub.post(b"x")
+        wait_for(lambda: "\nstagger_receipts_copied_total 2\n"
+                 in self.page(hub), "two receipts")
+        found = [json.loads(value) for _, _, value, _ in
+                 broker.records("receipts")]
+        self.assertEqual([(r["message_id"], r["attempt"], r["http_status"])
+                          for r in found], [(id, 1, 503), (id, 2, 200)])
+        self.assertEqual(hub.stop(), 0)
+
     def test_the_only_topic_may_be_said_too(self):
         broker = self.mock(t=1)
         hub = self.hub(broker, "t", f"a={self.leaf().url()}")
