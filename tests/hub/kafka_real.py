@@ -221,7 +221,7 @@ class Group(Case):
     def settle(self, watcher, count):
         """Until all of it is committed, and nothing waits."""
         ends = self.ends_seen = self.ends()
-        self.assertEqual(sum(ends.values()), count)
+        self.check_ends(ends, count)
         until = time.monotonic() + SLOW
 
         def behind():
@@ -238,6 +238,9 @@ class Group(Case):
         while waiting() and time.monotonic() < until:
             time.sleep(0.2)
         self.assertEqual(waiting(), {}, f"in {SLOW} s")
+
+    def check_ends(self, ends, count):
+        self.assertEqual(sum(ends.values()), count)
 
     def be_calm(self, watcher):
         """I16: without faults, exactly one."""
@@ -335,6 +338,9 @@ them again: {copies}
             self.assertGreaterEqual(position, last[key], f"I18: {r}")
             last[key] = position
 
+    def is_message(self, partition, position):
+        return True
+
     def ids(self):
         return (f"t.{p}.{i}" for p, end in self.ends_seen.items()
                 for i in range(end))
@@ -365,6 +371,8 @@ them again: {copies}
                                     f"partition {partition} went back")
             last[partition] = max(last[partition], offset)
             for position in range(below[partition], max(offset, 0)):
+                if not self.is_message(partition, position):
+                    continue
                 for name, seen in first.items():
                     when = seen.get(f"t.{partition}.{position}")
                     self.assertIsNotNone(when)
@@ -554,6 +562,79 @@ class Nodes(Chaos):
     DEEDS = (Chaos.restart_broker, Chaos.restart_broker, Chaos.kill_hub,
              Chaos.stall_leaf)
     count = MESSAGES // 2
+
+
+class Posts(Chaos):
+    """The same, and what is sent comes by HTTP, as through a load balancer: who
+    gets another answer than 202, or none, goes to the next hub with the same
+    key. Each key has one id, whoever answers, and one message."""
+    PRODUCERS = 8
+    count = MESSAGES // 4
+
+    def produce(self, first, end):
+        self.lock = threading.Lock()
+        self.accepted = getattr(self, "accepted", {})
+        numbers = iter(range(first, end))
+        threads = [threading.Thread(target=self.post_all, args=(numbers, n))
+                   for n in range(self.PRODUCERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(self.accepted), end)
+        self.produced_at.append(time.time())
+
+    def post_all(self, numbers, seed):
+        chance = random.Random(f"{SEED} {seed}")
+        while True:
+            with self.lock:
+                n = next(numbers, None)
+            if n is None:
+                return
+            # An answer may be lost on its way, and the message comes again.
+            for _ in range(1 + (chance.random() < 0.1)):
+                while not self.post(n, chance):
+                    time.sleep(0.05 * chance.random())
+            time.sleep(self.PRODUCERS / self.RATE)
+
+    def post(self, n, chance):
+        hubs = list(self.hubs)
+        if not hubs:
+            return False
+        hub = chance.choice(hubs)
+        c = http.client.HTTPConnection("127.0.0.1", hub.port, timeout=10)
+        try:
+            c.request("POST", "/v1/messages", str(n),
+                      {"Idempotency-Key": f"post-{n}",
+                       "Stagger-Key": f"k{n % self.KEYS}"})
+            answer = c.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            c.close()
+        if answer.status != 202:
+            self.assertIn(answer.status, (429, 503), text)
+            return False
+        id = json.loads(text)["id"]
+        self.assertEqual(self.accepted.setdefault(n, id), id, f"I10: {n}")
+        return True
+
+    def check_ends(self, ends, count):
+        """Some messages have a second record."""
+        self.assertGreaterEqual(sum(ends.values()), count)
+
+    def ids(self):
+        return iter(self.accepted.values())
+
+    def is_message(self, partition, position):
+        return f"t.{partition}.{position}" in self.ids_seen
+
+    def judge(self, watcher):
+        self.ids_seen = set(self.accepted.values())
+        super().judge(watcher)
+        case.note(self, f"{sum(self.ends_seen.values()) - len(self.accepted)} "
+                        "second records")
 
 
 class Foreign(Case):
