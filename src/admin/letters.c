@@ -240,9 +240,9 @@ static json_t *print_kept(const stg_hub *h, const stg_message_status *m)
                    stg_hub_receipts_has(h, m->partition, m->position);
 
     return json_pack("{s:s,s:o}", "state",
-                     is_kept              ? "kept"
+                     is_kept                ? "kept"
                      : !h->receipts.is_kept ? "off"
-                                          : "not-sampled",
+                                            : "not-sampled",
                      "since", stg_json_time(m->receipts_since));
 }
 

@@ -95,9 +95,9 @@ static const char *find_elsewhere(const char *name)
         {"list", "dead list"},      {"publish", "send"},
         {"replay", "dead replay"},  {"restore", "store restore"},
         {"retry", "run"},           {"rewind", "targets rewind"},
-        {"show", "dead show"},
-        {"simulate", "sim"},        {"start", "hub"},
-        {"validate", "check"},      {"verify", "store verify"},
+        {"show", "dead show"},      {"simulate", "sim"},
+        {"start", "hub"},           {"validate", "check"},
+        {"verify", "store verify"},
     };
 
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)

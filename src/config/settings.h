@@ -250,8 +250,8 @@ typedef struct stg_letters_settings {
 /* Receipts of attempts: see store/receipts.h. */
 typedef struct stg_receipt_settings {
     stg_ns keep; /* 1 m to 365 d; STG_NEVER, which is `off`: there are none */
-    uint32_t share; /* percent of messages, 1 to 100 */
-    uint64_t quota; /* bytes, from 1 MiB */
+    uint32_t share;            /* percent of messages, 1 to 100 */
+    uint64_t quota;            /* bytes, from 1 MiB */
     stg_letters_settings copy; /* of them; the store may have none */
 } stg_receipt_settings;
 

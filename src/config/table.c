@@ -430,14 +430,15 @@ enum {
 
 const stg_setting *stg_setting_at(size_t i)
 {
-    const stg_setting_rows targets = stg_setting_target_rows();
+    size_t target_count;
+    const stg_setting *targets = stg_setting_target_rows(&target_count);
 
     if (i < HUBS)
         return &hub_rows[i];
     i -= HUBS;
-    if (i < targets.count)
-        return &targets.rows[i];
-    i -= targets.count;
+    if (i < target_count)
+        return &targets[i];
+    i -= target_count;
     return i < ALERTS ? &alert_rows[i] : NULL;
 }
 
@@ -452,13 +453,13 @@ static bool is_in(const stg_setting *s, const stg_setting *rows, size_t count,
 
 size_t stg_setting_number(const stg_setting *s)
 {
-    const stg_setting_rows targets = stg_setting_target_rows();
-    size_t number;
+    size_t target_count, number;
+    const stg_setting *targets = stg_setting_target_rows(&target_count);
 
     if (is_in(s, hub_rows, HUBS, &number))
         return number;
-    if (is_in(s, targets.rows, targets.count, &number))
+    if (is_in(s, targets, target_count, &number))
         return HUBS + number;
-    return is_in(s, alert_rows, ALERTS, &number) ? HUBS + targets.count + number
+    return is_in(s, alert_rows, ALERTS, &number) ? HUBS + target_count + number
                                                  : stg_setting_count();
 }

@@ -36,12 +36,7 @@
     .path = (name), .in = (where), .kind = &stg_kind_section
 #define RANGE(a, b) .least = (a), .most = (b)
 
-typedef struct stg_setting_rows {
-    const stg_setting *rows;
-    size_t count;
-} stg_setting_rows;
-
 /* Those of a target; they stand between those of the hub and of its alerts. */
-stg_setting_rows stg_setting_target_rows(void);
+const stg_setting *stg_setting_target_rows(size_t *count);
 
 #endif

@@ -185,7 +185,8 @@ static const stg_setting rows[] = {
 };
 /* clang-format on */
 
-stg_setting_rows stg_setting_target_rows(void)
+const stg_setting *stg_setting_target_rows(size_t *count)
 {
-    return (stg_setting_rows){rows, sizeof rows / sizeof *rows};
+    *count = sizeof rows / sizeof *rows;
+    return rows;
 }

@@ -68,15 +68,14 @@ void stg_rewind_advance(stg_replay_job *r)
 
     if (r->at > 0 || is_forgotten(r)) {
         stg_replay_job_finish(r, STG_LETTERS_DONE);
-    } else if (!stg_replay_job_is_ours(r, l)) {
+    } else if (!stg_replay_job_is_ours(r, l) ||
+               stg_replay_job_is_unread(r, l)) {
         stg_replay_job_finish(r, STG_LETTERS_AWAY);
     } else if (!may_go_on(r, l)) {
         if (r->again->is_stored)
             stg_replay_job_rest(r, STG_REPLAY_JOB_PAUSE);
         else
             stg_replay_job_finish(r, STG_LETTERS_HELD);
-    } else if (stg_replay_job_is_unread(r, l)) {
-        stg_replay_job_finish(r, STG_LETTERS_AWAY);
     } else if (!r->again->has_begun) {
         begin(r);
     } else {

@@ -43,10 +43,10 @@ static int find_young(stg_store_writer *w, uint64_t now, stg_ns age,
         return rc;
     *position = stg_ns_max(*position, first);
     left = stg_ns_sub(stg_ns_add(there.created_at * STG_MS, age), wall);
-    *at = there.position == w->queue.next
-              ? UINT64_MAX
-              : now +
-                    stg_ns_max(age_pause_min, stg_ns_min(left, age_pause_max));
+    *at =
+        there.position == w->queue.next
+            ? UINT64_MAX
+            : now + stg_ns_max(age_pause_min, stg_ns_min(left, age_pause_max));
     return SQLITE_OK;
 }
 

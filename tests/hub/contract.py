@@ -1051,7 +1051,9 @@ class Changing(Api):
         self.until(lambda: self.good(hub, "getTarget", name="a")["state"]
                    == "circuit-open", "an open circuit")
         hub.post(b"x")  # the others are dead
-        self.good(hub, "probeTarget", name="a")
+        # It is accepted before it is read.
+        self.until(lambda: self.ask(hub, "probeTarget", name="a").status == 200,
+                   "a probe")
         leaf.wait(4)
         self.until(lambda: self.good(hub, "getTarget", name="a")["breaker"]
                    == "closed", "a closed one")

@@ -97,7 +97,7 @@ class StoreCopy(case.Case):
 
     def test_a_backup_refuses_what_it_cannot_do(self):
         self.run_store("backup", "-s", self.store, self.copy, code=2,
-                       said="No such file")
+                       said="there is no such file; name a store with --store")
         self.fill()
         self.run_store("backup", "-s", self.store, self.store, code=2,
                        said="is the store itself")

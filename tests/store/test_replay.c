@@ -15,6 +15,7 @@ typedef struct told {
     shelf shelf; /* first: the store's ctx is a shelf */
     uint64_t replayed[4];
     uint64_t room;
+    unsigned times_asked; /* for it */
     bool is_unknown;      /* target b */
     bool is_paused;       /* likewise */
     const char *unwanted; /* key of messages that targets do not want */
@@ -33,8 +34,10 @@ static void on_replayed(void *ctx, uint32_t lane, uint32_t partition,
 
 static uint64_t room(void *ctx, uint32_t lane)
 {
-    const told *t = ctx;
+    told *t = ctx;
     uint64_t used = lane < 4 ? t->replayed[lane] : 0;
+
+    t->times_asked++;
 
     return t->room > used ? t->room - used : 0;
 }
@@ -763,12 +766,11 @@ TEST(store_replay, puts_right_the_books_of_a_group_that_knows_nothing_of_it)
     make(&t);
     die(s, 0, 5);
     stg_store_replay(s->store, &any, false, on_sum, &done);
-    // Committed, and the loop, which does not turn, has not heard of it.
-    for (int i = 0; i < 1000 && shelf_ask(s, parked)[0] == '\0'; i++) {
-        if (i % 25 == 0)
-            uv_run(&s->loop, UV_RUN_NOWAIT);
-        usleep(10000);
-    }
+    // Once it is on its way to the writer the loop does not turn: it has not heard
+    // of what is committed.
+    SHELF_UNTIL(s, t.times_asked > 0);
+    while (shelf_ask(s, parked)[0] == '\0')
+        usleep(1000);
     CHECK_U64(t.replayed[0], 0);
     stg_store_group(s->store, &g, on_stored, &stored);
     SHELF_UNTIL(s, stored.is_done);

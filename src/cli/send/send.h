@@ -41,7 +41,7 @@ typedef struct send_header {
 
 typedef struct send_options {
     send_form form;
-    const char *file; /* NULL: standard input */
+    const char *file;  /* NULL: standard input */
     const char *topic; /* NULL: the hub's only one, or its queue */
     const char *key, *type;
     stg_remote_options remote; /* its URL: the paths of the API stand behind */
