@@ -59,7 +59,8 @@ static const refusal refusals[] = {
     [STG_APPEND_KEYED] = {400, true, false,
                           "a hub whose source is Kafka keeps idempotency keys "
                           "in PostgreSQL only, and this one has a file: leave "
-                          "the key out, or see store.path"},
+                          "the key out (stagger send: --no-id), or see "
+                          "store.path"},
     [STG_APPEND_NO_TOPIC] = {404, false, false,
                              "there is no such topic: expected one that the "
                              "hub reads, in ?topic="},

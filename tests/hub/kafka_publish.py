@@ -4,13 +4,14 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 
 import case
 import kafka_case
 from case import Refused, wait_for
-from leaf import PATIENCE
+from leaf import PATIENCE, STAGGER
 
 PRODUCE = 0  # of Kafka's protocol
 TOO_LARGE, NOT_ALLOWED, INVALID_RECORD = 10, 29, 87
@@ -151,6 +152,25 @@ targets: [{{name: a, url: "{a.url()}"}}]
         self.assertEqual({r.id for r in a.wait(4)},
                          {"refunds.0.0", "eu.a.0.0", "orders.0.0",
                           "orders.0.1"})
+
+    def test_lines_are_sent_without_keys_to_a_hub_with_a_file(self):
+        broker = self.mock(t=1)
+        a = self.leaf()
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        for form, line in (("--lines", "one"), ("--ndjson", '{"body": "one"}'),
+                           ("--ndjson", '{"json": {}}'), ("-q", "one")):
+            done = subprocess.run(
+                [STAGGER, "send", form, "--no-id", "--hub",
+                 f"http://127.0.0.1:{hub.port}"], input=line + "\n", text=True,
+                capture_output=True, timeout=PATIENCE)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), form)
+        self.assertEqual(sorted(r.body for r in a.wait(4)),
+                         [b"one", b"one", b"one\n", b"{}"])
+        done = subprocess.run([STAGGER, "send", "--no-id", "--id", "x"],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("only one of them", done.stderr)
+        self.assertEqual(hub.stop(), 0)
 
     def test_receipts_are_copied_to_a_topic(self):
         broker = self.mock(t=1, receipts=1)

@@ -103,24 +103,28 @@ bool stg_send_batch_fields(char **fields, const send_options *o)
     return false;
 }
 
-/* Opens the object; every line begins with its key. */
-static bool put_key(send_batch *b, const send_options *o, uint64_t number)
+/* Opens the object; every line begins with its key, if there are keys. */
+static bool put_key(send_batch *b, const send_options *o, uint64_t number,
+                    bool is_followed)
 {
     char key[SEND_ID_MAX + 24];
 
+    if (o->has_no_id)
+        return put_text(b, "{");
     snprintf(key, sizeof key, "%s-%" PRIu64, o->id, number);
-    return put_text(b, "{\"idempotency_key\":") && put_string(b, span_of(key));
+    return put_text(b, "{\"idempotency_key\":") &&
+           put_string(b, span_of(key)) && put_text(b, is_followed ? "," : "");
 }
 
 static bool put_line(send_batch *b, const send_options *o, const char *fields,
                      stg_span line, uint64_t number)
 {
-    if (!put_key(b, o, number))
+    if (!put_key(b, o, number, true))
         return false;
     if (stg_utf8_is_text(line.at, line.size))
-        return put_text(b, ",\"body\":") && put_string(b, line) &&
+        return put_text(b, "\"body\":") && put_string(b, line) &&
                put_text(b, fields) && put_text(b, "}\n");
-    return put_text(b, ",\"body_base64\":") && put_base64(b, line) &&
+    return put_text(b, "\"body_base64\":") && put_base64(b, line) &&
            put_text(b, fields) && put_text(b, "}\n");
 }
 
@@ -156,7 +160,7 @@ static bool put_object(send_batch *b, const send_options *o, stg_span line,
         return true;
     if (has_key)
         return put(b, line.at, line.size) && put_text(b, "\n");
-    return put_key(b, o, number) && (!has_any || put_text(b, ",")) &&
+    return put_key(b, o, number, has_any) &&
            put(b, line.at + 1, line.size - 1) && put_text(b, "\n");
 }
 

@@ -116,7 +116,7 @@ static void write_keep(stg_writer *w, const send_options *o)
 /* Called twice, first to measure: it must write the same both times. */
 static void write_headers(stg_writer *w, const send_options *o)
 {
-    write_own(w, "Idempotency-Key", o->id);
+    write_own(w, "Idempotency-Key", o->has_no_id ? NULL : o->id);
     write_own(w, "Stagger-Key", o->key);
     write_own(w, "Content-Type", o->type);
     for (size_t i = 0; i < o->header_count; i++)

@@ -162,8 +162,10 @@ static void on_done(stg_uv *op, const stg_report *report)
 stg_status stg_send_post_start(send_post *p, const send_line *to,
                                send_post_fn *done)
 {
-    stg_with with = {
-        .peer = to->peer, .hook = to->hook, .method = "POST", .has_key = true};
+    stg_with with = {.peer = to->peer,
+                     .hook = to->hook,
+                     .method = "POST",
+                     .has_key = to->has_keys};
     stg_status status;
 
     p->to = to;

@@ -362,7 +362,8 @@ static void prepare(publisher *p)
                           .endpoint = p->endpoint,
                           .policy = &p->o->policy,
                           .peer = &p->peer,
-                          .hook = &p->hook};
+                          .hook = &p->hook,
+                          .has_keys = !p->o->has_no_id};
     for (uint32_t i = count; i > 0; i--) {
         p->posts[i - 1].ctx = p;
         p->free[p->free_count++] = &p->posts[i - 1];

@@ -43,6 +43,7 @@ enum {
     NDJSON,
     TOPIC,
     ID,
+    NO_ID,
     IN_FLIGHT,
     EXIT_REFUSED = 1
 };
@@ -67,6 +68,10 @@ static const stg_option options[] = {
      "the idempotency key; with --lines and --ndjson each line has KEY-NUMBER "
      "(default: random)",
      ID, NULL},
+    {"--no-id",
+     "no idempotency keys, which a hub with Kafka and a file as its store does "
+     "not take: a retry may publish a message twice",
+     NO_ID, NULL},
     {"--in-flight N",
      "batches under way at once, 1 to 64 (4, or 1 with --key and --ndjson: 1 "
      "keeps the order)",
@@ -219,6 +224,9 @@ static int read_option(void *ctx, int option)
         return read_header(o, optarg);
     case ID:
         return read_id(o, optarg);
+    case NO_ID:
+        o->has_no_id = true;
+        return 0;
     case IN_FLIGHT:
         return stg_options_read_int(optarg, 1, SEND_IN_FLIGHT_MAX,
                                     &o->in_flight)
@@ -245,6 +253,8 @@ static int check_settings(settings *s)
         (o->key != NULL || o->type != NULL || o->header_count > 0))
         return refuse("--key, --type and --header", "",
                       "with --ndjson they stand in the lines");
+    if (o->has_no_id && o->has_own_id)
+        return refuse("--id and --no-id", "", "only one of them");
     if (o->in_flight == 0)
         o->in_flight = o->key != NULL || o->form == SEND_NDJSON ? 1 : 4;
     if (s->policy_text == NULL)
@@ -291,7 +301,7 @@ static void advise(const settings *s, const send_result *r)
     const char *token =
         stg_token_advice(r->refused, s->o.remote.token_file != NULL);
 
-    if (!r->has_failed && r->stopped_by == 0)
+    if ((!r->has_failed && r->stopped_by == 0) || s->o.has_no_id)
         return;
     if (token[0] != '\0')
         stg_options_complain(who, "%s", token);
@@ -339,7 +349,7 @@ static int run(settings *s)
     send_input in;
     int error, code;
 
-    if (!s->o.has_own_id)
+    if (!s->o.has_own_id && !s->o.has_no_id)
         (void)stg_key_new(s->o.id);
     error = stg_send_input_open(&in, s->o.file);
     if (error != 0)

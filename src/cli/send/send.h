@@ -47,6 +47,7 @@ typedef struct send_options {
     stg_remote_options remote; /* its URL: the paths of the API stand behind */
     char id[SEND_ID_MAX + 1]; /* the key, or with lines the beginning of keys */
     bool has_own_id;          /* it was given */
+    bool has_no_id;           /* there are no keys, and id is "" */
     send_header headers[SEND_HEADERS_MAX];
     size_t header_count;
     uint32_t in_flight;
@@ -173,6 +174,7 @@ typedef struct send_line {
     const stg_policy *policy;
     stg_peer *peer;
     const stg_hook *hook;
+    bool has_keys; /* what may have been accepted is sent again */
 } send_line;
 
 typedef struct send_post send_post;
