@@ -35,6 +35,8 @@ else: a load average that says otherwise is told.
   ingress    Messages a second that are durable, in batches and one by one,
              with idempotency keys and without, from wrk on core 1. The one
              target refuses connections, so that nothing is delivered.
+  page       Deliveries a second to 1,000 targets while nobody looks, and while
+             the console's page is open, which follows GET /v1/live; in turn.
   idle       Memory with 10,000 targets and no message.
 """
 import argparse
@@ -248,7 +250,7 @@ class Bench:
 
     # -- rate
 
-    def drain(self, shape, messages, sink=None, options=()):
+    def drain(self, shape, messages, sink=None, options=(), is_watched=False):
         """Deliveries a second; CPU us each of all threads, the loop and the
         store's; KB. Of a hub alone. sink: starts one that ends with so many
         requests."""
@@ -263,6 +265,9 @@ class Bench:
                                     *options)
             sink.send_signal(signal.SIGSTOP)
             self.publish(ingress, messages)
+            if is_watched:
+                self.start(1, "curl", "-sN", f"{ingress}/v1/live",
+                           stdout=subprocess.DEVNULL)
             self.watch(hub, True)
             began, cpu = time.monotonic(), cpu_by_thread(hub.pid)
             sink.send_signal(signal.SIGCONT)
@@ -351,6 +356,25 @@ class Bench:
             for i in range(3))
         print(f"{'to beside':>19}  {rate:12.3f}  {cpu:11.3f}  {loop:5.3f}",
               flush=True)
+
+    # -- the page
+
+    def page(self):
+        shape = Shape("1000")
+        messages = 40 if self.is_quick else 400
+        rows = {False: [], True: []}
+        print("page        targets  page   deliveries/s  us CPU each   loop")
+        for _ in range(self.pairs):
+            for is_open, of in rows.items():
+                of.append(self.drain(shape, messages, is_watched=is_open)[:3])
+        for is_open, of in rows.items():
+            print("      {:>13}  {:5}  {:12,.0f}  {:11.1f}  {:5.1f}".format(
+                str(shape), "open" if is_open else "none",
+                *(statistics.median(c) for c in zip(*of))), flush=True)
+        print("      {:>20}  {:12.3f}  {:11.3f}  {:5.3f}".format(
+            "open to none", *(statistics.median(b[i] / a[i] for a, b in
+                                                zip(rows[False], rows[True]))
+                              for i in range(3))), flush=True)
 
     # -- cache lines
 
@@ -614,7 +638,8 @@ def warn_of_others():
         sys.exit("hub.py: two cores are the least")
 
 
-PARTS = ("rate", "tls", "latency", "isolation", "flight", "ingress", "idle")
+PARTS = ("rate", "tls", "latency", "isolation", "flight", "ingress", "page",
+         "idle")
 
 
 def main():
