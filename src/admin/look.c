@@ -138,6 +138,21 @@ static json_t *print_uplink(const stg_flow_view *v)
                      "waiting_targets", stg_json_count(v->uplink_lanes));
 }
 
+/* What holds now, by its name. Where there is no receiver nothing is known. */
+static json_t *print_alerts(const stg_hub *h)
+{
+    json_t *firing = json_object();
+    stg_alerts_view v;
+
+    stg_alerts_look(h->watch.alerts, &v);
+    for (int i = 0; i < STG_ALERT_COUNT; i++)
+        if (v.firing[i] > 0)
+            json_object_set_new(firing, stg_alert_name((stg_alert)i),
+                                stg_json_count(v.firing[i]));
+    return json_pack("{s:o,s:o}", "receivers", stg_json_count(v.receivers),
+                     "firing", firing);
+}
+
 json_t *stg_admin_print_status(const stg_admin *a)
 {
     const stg_hub *h = a->hub;
@@ -151,7 +166,7 @@ json_t *stg_admin_print_status(const stg_admin *a)
     snprintf(epoch, sizeof epoch, "%016" PRIx64, h->attempts.epoch);
     return json_pack(
         "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
-        "s:i,s:o}",
+        "s:i,s:o,s:o}",
         "version", STG_VERSION, "epoch", epoch, "started_at",
         stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
         "state", state, "missing", stg_json_text(stg_intake_missing(h)),
@@ -162,7 +177,8 @@ json_t *stg_admin_print_status(const stg_admin *a)
         stg_json_count(h->settings->memory_max), "targets",
         print_target_counts(h), "store", print_store(h), "ingress",
         print_ingress(h), "source", print_source(h), "replays_running",
-        (int)a->replays_running, "uplink", print_uplink(&v.flow));
+        (int)a->replays_running, "uplink", print_uplink(&v.flow), "alerts",
+        print_alerts(h));
 }
 
 void stg_admin_status(void *admin, stg_ask *ask)

@@ -69,6 +69,7 @@ STATUS = {
          "refused_5xx", "cut", "waiting", "pending_bytes"], 0),
     "source": {"kind": "queue", "is_away": False, "partitions": None},
     "replays_running": 0,
+    "alerts": {"receivers": 0, "firing": {}},
     "uplink": {"is_down": False, "down_since": None, "waiting_targets": 0},
 }
 

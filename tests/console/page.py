@@ -291,6 +291,22 @@ class Console(case.Case):
         self.assertIn("ff fe 00", "|".join(self.texts(page, "main pre")))
         self.look(page, "letter-hex")
 
+    def test_the_overview_says_which_alerts_hold(self):
+        owner = self.leaf()
+        down = self.leaf(lambda r: 503)
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store}, "listen": {"address": "127.0.0.1:0"},
+                       "alerts": {"receivers": [{"name": "ops", "type": "webhook", "url": owner.url()}]},
+                       "targets": [{"name": "down", "url": down.url(), "policy": "none breaker=2:1h-1h"}]}, file)
+        hub = self.hub(settings=settings)
+        page = self.open(hub)
+        page.wait("document.querySelector('.facts')?.textContent.includes('Alertsnone')")
+        for _ in range(2):
+            hub.post(b"x")
+        page.wait("document.querySelector('.facts').textContent.includes('Alertsbreaker 1')")
+        self.look(page, "alerts")
+
     def test_the_overview_is_live(self):
         hub, well, _ = self.begin()
         producer = self.kept(hub.producer())

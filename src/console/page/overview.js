@@ -6,6 +6,15 @@ import {backlog, booksBalance, kindOfState, sortTargets, trouble} from "./state.
 
 const PAGE = 50; /* rows */
 
+/* "breaker 2, lag 1": of how many targets. Without receivers nothing is known. */
+function alertsOf({receivers, firing}) {
+  const all = Object.entries(firing).map(([name, n]) => `${name} ${count(n)}`);
+
+  if (receivers === 0)
+    return null;
+  return all.length === 0 ? "none" : make("span", {class: "trouble"}, all.join(", "));
+}
+
 function factsOf(status, targets, isSettled) {
   const unbalanced = targets.filter((t) => !booksBalance(t)).length;
   const sum = (pick) => targets.reduce((all, t) => all + pick(t), 0);
@@ -19,6 +28,7 @@ function factsOf(status, targets, isSettled) {
     ["Delivered", count(sum((t) => t.delivered))],
     ["Dead", count(sum((t) => t.dead))],
     ["Books", unbalanced === 0 ? "balance" : !isSettled ? null : make("span", {class: "trouble"}, `${unbalanced} targets do not balance`)],
+    ["Alerts", alertsOf(status.alerts)],
     ["Store", store === null ? null : `${bytes(store.used_bytes)} of ${bytes(store.quota_bytes)}`],
     ["Network", status.uplink.is_down ? make("span", {class: "trouble"}, "down: no target can be reached") : null],
   ]);
