@@ -36,8 +36,9 @@ static const stg_option options[] = {
      "\npublish  hand messages to the hub"
      "\nview     see targets, dead letters and metrics"
      "\noperate  view, and all changes: add, change, remove,"
-     "\n         forget, pause, resume and rewind targets, replay"
-     "\n         and drop dead letters, reload, test alerts",
+     "\n         forget, pause, resume and rewind targets,"
+     "\n         replay and drop dead letters, reload, test"
+     "\n         alerts",
      0, NULL},
     {"-n, --name NAME",
      "whose it is, for the audit log: up to 64 letters, digits and . _ @ -", 0,
