@@ -621,8 +621,8 @@ TEST(store, keeps_what_is_settled_for_as_long_as_it_is_told_to)
     shelf_put(&s, NULL, "a");
     CHECK(keeps_from(&s, 1));
     stg_store_commit(s.store, 6);
-    SHELF_POLL(&s, rows(&s) == 3);
-    CHECK(keeps_from(&s, 4));
+    SHELF_POLL(&s, keeps_from(&s, 4));
+    CHECK_INT(rows(&s), 3);
     CHECK_INT(s.times_retaining, 0);
     shelf_end(&s);
 }

@@ -351,5 +351,5 @@ const char *status_fault(const status_row *row, bool is_roomy,
         when_text(row, is_roomy, when);
     snprintf(text, STATUS_FAULT_MAX, "%s%s%s", cause,
              cause[0] != '\0' && when[0] != '\0' ? " " : "", when);
-    return text[0] != '\0' ? text : strcpy(text, "-");
+    return text[0] != '\0' ? text : memcpy(text, "-", sizeof "-");
 }
