@@ -163,7 +163,7 @@ class Run(unittest.TestCase):
         show = 'echo $STAGGER_ATTEMPT of $STAGGER_ATTEMPTS_MAX; exit 1'
         r = run("-p", QUICK, "--", "sh", "-c", show)
         self.assertEqual(r.stdout, "1 of 3\n2 of 3\n3 of 3\n")
-        r = run("-p", "attempts=unlimited fixed base=1h deadline=1m", "--",
+        r = run("-p", "attempts=unlimited fixed base=1h jitter=none deadline=1m", "--",
                 "sh", "-c", show)
         self.assertEqual(r.stdout, "1 of 4294967295\n")
 
