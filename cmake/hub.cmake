@@ -257,6 +257,7 @@ add_library(stagger_hub STATIC
     store/replay_write.c
     store/rewind_job.c
     store/rewind_rows.c
+    store/rewinds.c
     store/requests.c
     store/rows.c
     store/schema.c

@@ -227,7 +227,7 @@ void stg_admin_remove_target(void *admin, stg_ask *a);
 /* ?dry-run=true. False: it is something else, and answered. */
 bool stg_admin_read_dry_run(stg_ask *a, bool *is_dry);
 
-/* What the removal of a target cancels; NULL: no memory. */
+/* The deliveries that a target's removal cancels; NULL: no memory. */
 json_t *stg_admin_print_removal(const char *name, bool is_dry,
                                 const stg_lane_view *v);
 

@@ -138,7 +138,7 @@ static json_t *print_uplink(const stg_flow_view *v)
                      "waiting_targets", stg_json_count(v->uplink_lanes));
 }
 
-/* What holds now, by its name. Where there is no receiver nothing is known. */
+/* The alerts that hold now, by name. Where there is no receiver nothing is known. */
 static json_t *print_alerts(const stg_hub *h)
 {
     json_t *firing = json_object();

@@ -266,7 +266,7 @@ static void write_circuit_open(stg_writer *w, const stg_digest_item *i)
     }
 }
 
-/* What waits goes out when the circuit closes, and dead letters do not. */
+/* Waiting messages go out when the circuit closes, and dead letters do not. */
 static void write_dead_end(stg_writer *w, const stg_digest_item *i)
 {
     bool is_open =

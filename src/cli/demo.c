@@ -460,7 +460,7 @@ static void stay(demo *d)
 
 /* -- beginning and end ----------------------------------------------------- */
 
-/* What is shown is to be typed again, and the binary need not be on PATH. main()
+/* The commands that are shown are to be typed again, and the binary need not be on PATH. main()
  * has put the command's title in place of argv[0]. */
 static void find_program(demo *d)
 {

@@ -222,8 +222,8 @@ static bool is_said(const char *detail, const json_t *errors)
                    strlen(detail)) == 0;
 }
 
-/* What a problem document says, and the errors behind it, a line each; one that
- * it says itself stands in its place. */
+/* The detail of a problem document, and the errors behind it, a line each; an
+ * error that the detail says itself stands in its place. */
 static void explain_problem(stg_remote *r, const json_t *problem)
 {
     const char *detail = stg_json_text_of(problem, "detail");

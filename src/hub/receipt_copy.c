@@ -26,7 +26,8 @@ static void put_receipt(stg_text *to, const stg_hub *h, const stg_receipt *r)
     const stg_outcome outcome = {
         .fault = r->fault, .code_kind = r->code_kind, .code = r->code};
     char id[STG_MESSAGE_ID_MAX], at[STG_UTC_TEXT_MAX], cause[STG_CAUSE_MAX];
-    char line[STG_MESSAGE_ID_MAX + 300], status[16] = "null";
+    char line[STG_MESSAGE_ID_MAX + STG_TARGET_NAME_MAX + STG_CAUSE_MAX + 200];
+    char status[16] = "null";
     bool is_good = r->fault == STG_FAULT_NONE;
     int size;
 

@@ -3,7 +3,8 @@
  *   replay_job    the letters of a filter, step by step
  *   replay_range  bulk rows: their messages are in the queue, or in another log
  *   rewind_job    a range of the log in the place of a bulk row, or one message
- *   rewind_rows   rewinds in the table
+ *   rewind_rows   rewinds in the table, as the job goes through them
+ *   rewinds       rewinds as they are asked for
  *   remote_replay letters of partitions that other hubs have */
 #ifndef STAGGER_STORE_REPLAY_JOB_H
 #define STAGGER_STORE_REPLAY_JOB_H
@@ -133,8 +134,12 @@ bool stg_replay_job_is_unread(const stg_replay_job *r, const stg_letter *l);
 void stg_rewind_advance(stg_replay_job *r);
 void stg_rewind_have_piece(stg_replay_job *r, stg_replay_job_step *s);
 
-/* rewind_rows.c: begins the rewind of s->r at position, or where its time is; and
- * does a piece of it, or of the one message. The writer's. */
+/* rewind_rows.c: the next number of the lane's rewinds; 0: the lane is forgotten,
+ * or has none left. */
+int stg_rewind_take_number(stg_db *db, uint32_t lane, uint64_t *number);
+
+/* Begins the rewind of s->r at position, or where its time is; and does a piece of
+ * it, or of the one message. The writer's. */
 int stg_rewind_begin(stg_store_writer *w, stg_replay_job_step *s);
 int stg_rewind_write(stg_store_writer *w, stg_replay_job_step *s);
 

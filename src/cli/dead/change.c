@@ -141,7 +141,7 @@ static void put_sample(const json_t *answer, uint64_t letters)
         printf("and %" PRIu64 " more\n", letters - count);
 }
 
-/* What is not sent again, or not yet, a line each. */
+/* The dead letters that are not sent again, or not yet, a line each. */
 static void put_exceptions(const json_t *answer)
 {
     uint64_t expired = stg_json_count_of(answer, "expired");

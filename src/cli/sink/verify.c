@@ -30,7 +30,7 @@ static stg_status read_file(const char *path, char **secret, stg_error *err)
     return *secret != NULL ? STG_OK : stg_hub_refuse(err, STG_IO, "no memory");
 }
 
-/* What says itself that it is one: all else is the name of a file, so that one
+/* A secret says itself that it is one: all else is the name of a file, so that one
  * that is misspelt is not taken for a secret. */
 static bool is_secret(const char *text)
 {

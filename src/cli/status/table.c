@@ -346,7 +346,7 @@ static void put_targets(sheet *s, const status_look *look)
 
 enum { REST_MAX = 300 };
 
-/* What is said of the rows from `shown` on. Returns text. */
+/* Tells of the rows from `shown` on. Returns text. */
 static const char *rest_text(const status_look *look, size_t shown,
                              char text[REST_MAX])
 {

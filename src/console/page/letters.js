@@ -9,7 +9,7 @@ function wait(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/* What is not sent again, or not yet. */
+/* The dead letters that are not sent again, or not yet. */
 function exceptionsOf(sum) {
   const all = [[sum.paused, "message", "until the target is resumed: it is paused", "waits", "wait"],
                [sum.expired, "message", "be sent: the bodies are gone", "cannot", "cannot"],
