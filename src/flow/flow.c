@@ -372,6 +372,7 @@ static bool remove_next(stg_flow *f, stg_action *action)
         return false;
     *action = (stg_action){.kind = STG_ACTION_REMOVED, .lane = l->number};
     stg_lane_free(f, l);
+    stg_watermark_raise_all(f);
     return true;
 }
 

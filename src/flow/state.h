@@ -502,6 +502,9 @@ void stg_checkpoint_free(stg_flow *f); /* what the group is made of */
  * lowest durable cursor, and drops the messages of the window that all lanes
  * have passed. */
 void stg_watermark_raise(stg_flow *f);
+/* The same of all partitions: a lane is no more, which may have been the lowest
+ * one. */
+void stg_watermark_raise_all(stg_flow *f);
 /* The next STG_ACTION_COMMIT that was raised, and not given out yet. False:
  * none. */
 bool stg_watermark_next(stg_flow *f, stg_action *action);

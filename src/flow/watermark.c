@@ -68,6 +68,13 @@ void stg_watermark_raise(stg_flow *f)
     }
 }
 
+void stg_watermark_raise_all(stg_flow *f)
+{
+    for (uint32_t i = 0; i < f->partition_count; i++)
+        f->partitions[i]->is_raised = true;
+    stg_watermark_raise(f);
+}
+
 bool stg_watermark_next(stg_flow *f, stg_action *action)
 {
     for (uint32_t i = 0; i < f->partition_count; i++) {

@@ -72,16 +72,27 @@ static uint64_t deliver(uint64_t seed, stg_world_target *leaf)
     return delivered;
 }
 
-/* I27 A share q costs q / (1 - q) more attempts, and a tenth besides. */
+/* I27 A share q costs q / (1 - q) more attempts, and a tenth besides: of the rate,
+ * which is a mean. In one run of 25 a fall without cause, from which the limit
+ * takes seconds to come back, costs more of these 15. */
 TEST(load, chance_costs_the_retries_and_a_tenth)
 {
+    uint64_t all = 0, all_1 = 0, all_5 = 0;
+
     for (uint64_t seed = 0; seed < seeds(3); seed++) {
         uint64_t without = deliver(seed, by_chance_0);
+        uint64_t with_1 = deliver(seed, by_chance_1);
+        uint64_t with_5 = deliver(seed, by_chance_5);
 
         CHECK_FROM(seed, without > 8000);
-        CHECK_FROM(seed, deliver(seed, by_chance_1) * 1100 > without * 990);
-        CHECK_FROM(seed, deliver(seed, by_chance_5) * 1100 > without * 950);
+        CHECK_FROM(seed, with_1 * 1100 > without * 990);
+        CHECK_FROM(seed, with_5 * 2 > without);
+        all += without;
+        all_1 += with_1;
+        all_5 += with_5;
     }
+    CHECK(all_1 * 1100 > all * 990);
+    CHECK(all_5 * 1100 > all * 950);
 }
 
 /* -- load ------------------------------------------------------------------ */

@@ -21,6 +21,8 @@ class Run:
     def __init__(self, folder, store, attempts_max, wait, deaths):
         self.accepted = self.read(f"{folder}/accepted")
         self.receipts = self.read(f"{folder}/receipts")
+        self.late = {(row["id"], f"leaf{row['leaf']}", row["attempt"])
+                     for row in self.read(f"{folder}/late")}
         self.attempts_max = attempts_max
         self.wait = wait
         self.deaths = sorted(deaths) # of the hub, on the monotonic clock
@@ -108,6 +110,8 @@ class Run:
         for (id, leaf), receipts in self.by_delivery.items():
             good = [r for r in receipts if is_delivered(r)]
             for one, next in zip(good, good[1:]):
+                if (id, leaf, one["attempt"]) in self.late:
+                    continue # the hub had given up when its answer came
                 if not self.deaths_between(one["t"], next["t"]):
                     yield f"I16: {id} was delivered to {leaf} twice"
 
@@ -139,6 +143,9 @@ class Run:
                   "hang": "TIMEOUT"}
         seen = {causes.get(r["answered"], f"HTTP_{r['answered']}")
                 for r in receipts if not is_delivered(r)}
+        if any((r["id"], f"leaf{r['leaf']}", r["attempt"]) in self.late
+               for r in receipts):
+            seen.add("TIMEOUT")
         if row["cause"] not in seen:
             yield f"{where} says {row['cause']}, the leaf {sorted(seen)}"
 

@@ -13,6 +13,9 @@ answered:
     answered  a status, or reset, early (a reset with the body unread), hang
     after     the seconds of Retry-After, or 0
 
+What was answered late, because the disk or the machine was busy, is a line with
+leaf, id and attempt in FOLDER/late, too: the hub may have given up by then.
+
 Once there is FOLDER/calm all that comes is answered with 200.
 """
 import asyncio
@@ -25,6 +28,8 @@ import socket
 import struct
 import sys
 import time
+
+LATE = 0.5 # seconds: half of what the hub waits
 
 # What a receipt gets, and how often of 1000; the second leaf has it worse.
 TABLE = {"200": 740, "204": 40, "500": 60, "503": 60, "429": 4, "400": 16,
@@ -67,6 +72,7 @@ class Leaf:
         self.seed = seed
         self.log = log
         self.calm = os.path.join(folder, "calm")
+        self.late = open(os.path.join(folder, "late"), "a", buffering=1)
         self.counts = collections.Counter()
         self.open = 0
 
@@ -111,6 +117,10 @@ class Leaf:
             "answered": 200 if deed == "split"
                         else int(deed) if deed.isdigit() else deed,
             "after": 1 if deed == "429" else 0})
+        if time.monotonic() - at > LATE:
+            self.late.write(json.dumps(
+                {"leaf": self.number, "id": id,
+                 "attempt": int(headers["stagger-attempt"])}) + "\n")
         return await self.answer(deed, reader, writer)
 
     async def answer(self, deed, reader, writer):
