@@ -37,6 +37,8 @@ else: a load average that says otherwise is told.
              target refuses connections, so that nothing is delivered.
   page       Deliveries a second to 1,000 targets while nobody looks, and while
              the console's page is open, which follows GET /v1/live; in turn.
+  batch      Deliveries a second of messages of 100 bytes to one target, by
+             themselves and in batches of 100; in turn.
   idle       Memory with 10,000 targets and no message.
 """
 import argparse
@@ -376,6 +378,59 @@ class Bench:
                                                 zip(rows[False], rows[True]))
                               for i in range(3))), flush=True)
 
+    # -- batches
+
+    def drain_small(self, messages, most):
+        """Deliveries a second, and CPU us each of all threads and of the loop."""
+        with self.world():
+            sink, url = self.sink()
+            port, settings = free_port(), os.path.join(self.folder, "hub.yaml")
+            pathlib.Path(settings).write_text(json.dumps({
+                "store": {"path": os.path.join(self.folder, "hub.db")},
+                "listen": {"address": f"127.0.0.1:{port}"},
+                "targets": [{"name": "a", "url": url, "batch": {"max": most}}]}))
+            hub = self.start(0, self.stagger, "hub", "--quiet", "-c", settings,
+                             stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+            while not self.is_ready(port):
+                time.sleep(0.02)
+            sink.send_signal(signal.SIGSTOP)
+            text = (json.dumps({"text": "x" * 89}) + "\n") * messages
+            subprocess.run(on_core(1, self.stagger, "send", "--quiet", "--lines",
+                                   "--hub", f"http://127.0.0.1:{port}"),
+                           input=text.encode(), check=True)
+            began, cpu = time.monotonic(), cpu_by_thread(hub.pid)
+            sink.send_signal(signal.SIGCONT)
+            self.await_delivered(port, messages)
+            took = time.monotonic() - began
+            return messages / took, *(
+                (after - before) / messages * 1e6 for after, before in
+                zip(cpu_by_thread(hub.pid)[:2], cpu))
+
+    def await_delivered(self, port, count):
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        delivered = 0
+        while delivered < count:
+            time.sleep(0.02)
+            c.request("GET", "/v1/targets/a")
+            delivered = json.loads(c.getresponse().read())["delivered"]
+        c.close()
+
+    def batch(self):
+        messages = 50000 if self.is_quick else 300000
+        rows = {1: [], 100: []}
+        print("batch       messages a request  deliveries/s  us CPU each   loop")
+        for _ in range(self.pairs):
+            for most, of in rows.items():
+                of.append(self.drain_small(messages, most))
+        for most, of in rows.items():
+            print("            {:18}  {:12,.0f}  {:11.1f}  {:5.1f}".format(
+                most, *(statistics.median(c) for c in zip(*of))), flush=True)
+        print("            {:>18}  {:12.2f}  {:11.3f}  {:5.3f}".format(
+            "100 to 1", *(statistics.median(b[i] / a[i] for a, b in
+                                            zip(rows[1], rows[100]))
+                          for i in range(3))), flush=True)
+
     # -- cache lines
 
     def watch(self, hub, is_on):
@@ -639,7 +694,7 @@ def warn_of_others():
 
 
 PARTS = ("rate", "tls", "latency", "isolation", "flight", "ingress", "page",
-         "idle")
+         "batch", "idle")
 
 
 def main():

@@ -102,6 +102,7 @@ add_library(stagger_hub STATIC
     base/hash.c
     base/histogram.c
     base/refuse.c
+    base/scan.c
     base/text.c
     config/diagnostics.c
     config/diff.c
@@ -167,6 +168,8 @@ add_library(stagger_hub STATIC
     http/verify.c
     http/wire.c
     hub/attempt.c
+    hub/batch.c
+    hub/batch_text.c
     hub/history.c
     hub/hub.c
     hub/intake.c
@@ -199,7 +202,6 @@ add_library(stagger_hub STATIC
     ingress/publish.c
     ingress/request.c
     ingress/route.c
-    ingress/scan.c
     ingress/stream.c
     ingress/token.c
     kafka/assignment.c

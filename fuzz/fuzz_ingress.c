@@ -14,10 +14,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/scan.h"
 #include "fuzz/fuzz.h"
 #include "http/header.h"
 #include "ingress/internal.h"
-#include "ingress/scan.h"
 #include "store/message_id.h"
 
 /* A copy of its own size, for the sanitizer to see, and with a '\0' for what

@@ -98,6 +98,7 @@ static stg_target_settings default_target(void)
         .method = e.method,
         .order = l.order,
         .in_flight_max = l.in_flight_max,
+        .batch = {.max = 1, .bytes_max = 1 << 20, .linger = 50 * STG_MS},
         .parked_max = l.parked_max,
         .shed_after = l.shed_after,
         .disable_after = STG_NEVER,
@@ -206,7 +207,8 @@ stg_lane_options stg_settings_lane(const stg_target_settings *t)
     stg_lane_options l = stg_lane_options_default(t->policy);
 
     l.order = t->order;
-    l.in_flight_max = t->in_flight_max;
+    l.in_flight_max = stg_target_in_flight_max(t);
+    l.is_limit_fixed = t->batch.max > 1;
     l.burst = t->burst;
     l.parked_max = t->parked_max;
     l.shed_after = t->shed_after;

@@ -87,6 +87,20 @@ typedef enum stg_target_replay {
     STG_REPLAY_ON_RECOVERY,
 } stg_target_replay;
 
+typedef enum stg_batch_format {
+    STG_BATCH_ARRAY, /* a JSON array of bodies */
+    STG_BATCH_LINES, /* a line of JSON each */
+} stg_batch_format;
+
+/* Several deliveries in one request. */
+typedef struct stg_batch_settings {
+    uint32_t max;     /* deliveries, 1 to 10000; 1: there are no batches */
+    size_t bytes_max; /* of its body, unless one delivery has more */
+    stg_ns linger;    /* that the first one waits for others, 0 to 1 m */
+    stg_batch_format format;
+    bool has_results; /* an answer may have one for each */
+} stg_batch_settings;
+
 /* A target: its endpoint and its lane. */
 typedef struct stg_target_settings {
     const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -; NULL: made from the URL,
@@ -108,7 +122,8 @@ typedef struct stg_target_settings {
                                  see targets.h */
     const stg_policy *policy; /* what it says; by stg_settings_complete() */
     stg_order order;
-    uint32_t in_flight_max; /* 1 to 10000 */
+    uint32_t in_flight_max; /* requests, 1 to 10000 */
+    stg_batch_settings batch;
     uint32_t rate;          /* thousandths a second; 0: no limit */
     uint32_t burst;         /* 1 to 1000000; 0: a tenth of a second's rate */
     uint32_t parked_max;    /* 1 to 1000000 */

@@ -8,6 +8,7 @@ static const char *const schemes[] = {
 static const char *const algorithms[] = {"sha256", "sha512", NULL};
 static const char *const encodings[] = {"hex", "base64", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
+static const char *const batches[] = {"json-array", "ndjson", NULL};
 static const char *const replays[] = {"off", "on-recovery", NULL};
 static const char *const starts[] = {"latest", "earliest", NULL};
 
@@ -71,6 +72,27 @@ static const stg_setting rows[] = {
  .example = "8", .flag = "--in-flight N",
  .says = "Maximum of requests in flight, to one target. The hub begins with one, "
          "and finds out how many the target can take."},
+{SECTION(STG_IN_TARGET, "batch"),
+ .says = "Several messages in one request: docs/batches.md."},
+{TARGET("batch.max", count, batch.max), RANGE(1, 10000), .standard = "1",
+ .example = "100",
+ .says = "Maximum of messages in a request. 1: each has a request of its own, "
+         "with its own headers."},
+{TARGET("batch.bytes", size, batch.bytes_max), RANGE(1024, 64 * MIB),
+ .standard = "1MiB", .example = "256KiB",
+ .says = "Maximum of a request's body; a message that is larger is sent by itself."},
+{TARGET("batch.linger", time, batch.linger), RANGE(0, STG_MIN),
+ .standard = "50ms", .example = "1s",
+ .says = "How long the first message waits for others. While as many requests are "
+         "in flight as the target can take, it waits longer."},
+{TARGET("batch.format", word, batch.format), .words = batches,
+ .standard = "json-array", .example = "ndjson",
+ .says = "The body of such a request: `json-array`, an array of the messages' "
+         "bodies, or `ndjson`, a line each. Bodies have to be JSON."},
+{TARGET("batch.results", flag, batch.has_results), .standard = "false",
+ .example = "true",
+ .says = "Whether an answer may have a result for each message: "
+         "{\"results\": [{\"status\": 200}, ...]}, in their order."},
 {TARGET("rate", rate, rate), RANGE(1, 1000000000), .example = "100/s",
  .flag = "--rate N/s",
  .says = "Maximum of requests a second, to one target. Without it, `rate=` of "

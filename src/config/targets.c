@@ -40,6 +40,14 @@ bool stg_target_is_name(const char *name)
            strcmp(name, "..") != 0;
 }
 
+uint32_t stg_target_in_flight_max(const stg_target_settings *t)
+{
+    enum { DELIVERIES_MAX = 10000 };
+    uint64_t all = (uint64_t)t->in_flight_max * t->batch.max;
+
+    return all < DELIVERIES_MAX ? (uint32_t)all : DELIVERIES_MAX;
+}
+
 /* FNV-1a, folded. */
 static uint32_t hash_of(stg_span text)
 {

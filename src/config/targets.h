@@ -28,6 +28,10 @@ bool stg_target_is_name(const char *name);
 enum { STG_TARGET_ORPHANED = STG_LANE_REMOVING + 1, STG_TARGET_STATES };
 const char *stg_target_state_name(unsigned state);
 
+/* Deliveries that may be under way: as many as its requests in flight have, 10000
+ * at most. */
+uint32_t stg_target_in_flight_max(const stg_target_settings *t);
+
 /* -- shards ----------------------------------------------------------------- */
 
 /* The shard of a target's name, 1 to `of`. */

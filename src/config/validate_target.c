@@ -378,6 +378,27 @@ static void check_owner(stg_loading *l, size_t target)
                  "the owner is told of");
 }
 
+static const char *const batch_settings[] = {"batch.bytes", "batch.linger",
+                                             "batch.format", "batch.results"};
+
+static void check_batch(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+
+    if (t->batch.max > 1 && t->order == STG_ORDER_STRICT)
+        stg_complain(l->c, place_of(l, target, "batch.max"),
+                     "`batch.max` with `order: strict`, where one message is "
+                     "under way at a time; expected `order: key` or none");
+    for (size_t i = 0; t->batch.max == 1 &&
+                       i < sizeof batch_settings / sizeof *batch_settings;
+         i++)
+        if (is_written(l, target, batch_settings[i]))
+            stg_warn(l->c, place_of(l, target, batch_settings[i]),
+                     "`%s` has no effect without `batch.max`, which is 1: a "
+                     "request for each message",
+                     batch_settings[i]);
+}
+
 /* Valid in HTTP, so it is only a warning. */
 static void check_method(stg_loading *l, size_t target)
 {
@@ -426,6 +447,7 @@ void stg_validate_target(stg_loading *l, size_t target)
     check_rate(l, target);
     check_shed(l, target);
     check_owner(l, target);
+    check_batch(l, target);
     check_method(l, target);
     check_timeouts(l, target);
     stg_validate_sign(l, target);

@@ -81,6 +81,9 @@ typedef struct stg_lane_options {
     stg_order order;
     uint32_t in_flight_max; /* 1 to 10000: the most that its adaptive limit
                                grows to */
+    bool is_limit_fixed;    /* it does not adapt, and is in_flight_max from the
+                               first: the shell limits the requests that several
+                               attempts share */
     uint32_t burst;         /* with a rate in the policy: 1 to 1000000; 0: a
                                tenth of a second's */
     uint32_t parked_max;    /* 1 to 1000000 rows; at it the lane is

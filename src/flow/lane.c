@@ -70,6 +70,13 @@ uint32_t stg_lane_limit(const stg_lane *l)
     return l->peer == NULL ? 1 : l->peer->limit.value;
 }
 
+void stg_lane_start_limit(stg_lane *l, stg_ns now)
+{
+    stg_limit_start(&l->peer->limit, l->o.in_flight_max, now);
+    if (l->o.is_limit_fixed)
+        l->peer->limit.value = l->o.in_flight_max;
+}
+
 uint32_t stg_lane_replays_max(const stg_lane *l)
 {
     uint32_t limit = stg_lane_limit(l);
@@ -230,8 +237,8 @@ bool stg_lane_make_peer(stg_flow *f, stg_lane *l, stg_ns now)
     if (peer == NULL)
         return false;
     (void)init_peer(peer, &l->o, NULL); // the options were tried by it
-    stg_limit_start(&peer->limit, l->o.in_flight_max, now);
     l->peer = peer;
+    stg_lane_start_limit(l, now);
     return true;
 }
 
@@ -321,7 +328,7 @@ static void keep_levels(stg_lane_peer *peer, const stg_lane *l, stg_ns now)
 
     peer->limit = old->limit;
     peer->limit.max = l->o.in_flight_max;
-    if (peer->limit.value > peer->limit.max)
+    if (peer->limit.value > peer->limit.max || l->o.is_limit_fixed)
         peer->limit.value = peer->limit.max;
     if (stg_budget_options_equal(&peer->budget.options, &old->budget.options))
         peer->budget = old->budget;

@@ -5,6 +5,8 @@
  * of 2^UNIT_BITS ns, about a microsecond. */
 #include "flow/limit.h"
 
+#include <stagger/fault.h>
+
 enum {
     UNIT_BITS = 10,
     WHOLE = 1 << 16, /* of a share */
@@ -43,6 +45,33 @@ static uint32_t share_of(uint64_t part, uint64_t all)
 static uint32_t usual_share(uint64_t share)
 {
     return (uint32_t)within(share, USUAL_MIN, USUAL_MAX);
+}
+
+/* The connection was not made, and not for want of time. */
+static bool is_unreached(const stg_outcome *o)
+{
+    return stg_fault_about(o->fault)->category == STG_CATEGORY_CONNECT &&
+           o->fault != STG_FAULT_CONNECT_TIMEOUT &&
+           o->fault != STG_FAULT_TLS_TIMEOUT;
+}
+
+/* The faults that ask for fewer attempts at once. A connection that is refused
+ * does not: where nobody listens there is no load, and behind a balancer that
+ * is one backend of several. (A queue of connections that is full drops them,
+ * which ends in a timeout.) The breaker sees to a target that is away, if it
+ * counts connects. */
+stg_load stg_load_of(const stg_outcome *o, bool counts_connects)
+{
+    stg_category category = stg_fault_about(o->fault)->category;
+
+    if (o->fault == STG_FAULT_NONE)
+        return STG_LOAD_SERVED;
+    if (is_unreached(o) && counts_connects)
+        return STG_LOAD_OTHER;
+    if (category == STG_CATEGORY_CONNECT || o->fault == STG_FAULT_TIMEOUT ||
+        o->code == 429 || o->code == 503)
+        return STG_LOAD_TOO_MUCH;
+    return STG_LOAD_OTHER;
 }
 
 void stg_limit_start(stg_limit *l, uint32_t max, stg_ns now)

@@ -42,6 +42,7 @@
 #include <stdbool.h>
 
 #include <stagger/ns.h>
+#include <stagger/outcome.h>
 
 /* The target's load, as the end of an attempt shows it. */
 typedef enum stg_load {
@@ -77,6 +78,10 @@ typedef struct stg_limit {
     uint64_t old_time;
     bool is_trial;
 } stg_limit;
+
+/* What the end of an attempt tells. counts_connects: a breaker does, too, and so
+ * sees to a target that is away. */
+stg_load stg_load_of(const stg_outcome *o, bool counts_connects);
 
 /* The slow start of a lane that is new, or whose target has come back. */
 void stg_limit_start(stg_limit *l, uint32_t max, stg_ns now);

@@ -149,35 +149,8 @@ void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now)
         stg_parking_release(f, l);
         stg_flow_tell(f, l->number, 0, STG_TELL_CLOSED, 0, 0);
         stg_shed_end(f, l);
-        stg_limit_start(&l->peer->limit, l->o.in_flight_max, now);
+        stg_lane_start_limit(l, now);
     }
-}
-
-/* The connection was not made, and not for want of time. */
-static bool is_unreached(const stg_outcome *o)
-{
-    return stg_fault_about(o->fault)->category == STG_CATEGORY_CONNECT &&
-           o->fault != STG_FAULT_CONNECT_TIMEOUT &&
-           o->fault != STG_FAULT_TLS_TIMEOUT;
-}
-
-/* The faults that ask for fewer attempts at once. A connection that is refused
- * does not: where nobody listens there is no load, and behind a balancer that
- * is one backend of several. (A queue of connections that is full drops them,
- * which ends in a timeout.) The breaker sees to a target that is away, if it
- * counts connects. */
-static stg_load classify_load(const stg_lane *l, const stg_outcome *o)
-{
-    stg_category category = stg_fault_about(o->fault)->category;
-
-    if (o->fault == STG_FAULT_NONE)
-        return STG_LOAD_SERVED;
-    if (is_unreached(o) && l->o.policy->breaker.connects > 0)
-        return STG_LOAD_OTHER;
-    if (category == STG_CATEGORY_CONNECT || o->fault == STG_FAULT_TIMEOUT ||
-        o->code == 429 || o->code == 503)
-        return STG_LOAD_TOO_MUCH;
-    return STG_LOAD_OTHER;
 }
 
 /* A target that had failed for a timeout's length is back: it has its slow
@@ -185,16 +158,17 @@ static stg_load classify_load(const stg_lane *l, const stg_outcome *o)
 static void report_load(stg_lane *l, const stg_delivery *d,
                         const stg_outcome *o, bool is_used, stg_ns now)
 {
-    stg_load load = classify_load(l, o);
+    stg_load load = stg_load_of(o, l->o.policy->breaker.connects > 0);
 
     if (o->fault == STG_FAULT_CANCELLED)
         return;
     if (load == STG_LOAD_SERVED) {
         if (l->is_failing && stg_lane_is_unresponsive(l, now))
-            stg_limit_start(&l->peer->limit, l->o.in_flight_max, now);
+            stg_lane_start_limit(l, now);
         l->trying_at = now;
     }
-    stg_limit_end(&l->peer->limit, load, is_used, d->attempt_at, now);
+    if (!l->o.is_limit_fixed)
+        stg_limit_end(&l->peer->limit, load, is_used, d->attempt_at, now);
 }
 
 static void report(stg_flow *f, stg_lane *l, stg_delivery *d,

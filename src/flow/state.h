@@ -310,8 +310,10 @@ uint32_t stg_lane_ahead(const stg_lane *l); /* entries of a ring */
 bool stg_lane_is_unresponsive(const stg_lane *l, stg_ns now);
 /* The peer, which its first start needs; false: no memory. */
 bool stg_lane_make_peer(stg_flow *f, stg_lane *l, stg_ns now);
-/* Attempts that may be under way, as adapted. */
+/* Attempts that may be under way, as adapted; and those of a lane that is new,
+ * or whose target has come back. */
 uint32_t stg_lane_limit(const stg_lane *l);
+void stg_lane_start_limit(stg_lane *l, stg_ns now);
 /* Replays that may be under way: they leave three quarters to live traffic,
  * which so need not wait for one of them to end. */
 uint32_t stg_lane_replays_max(const stg_lane *l);

@@ -5,7 +5,7 @@
  * borrows it: flow hears of the end exactly once by stg_flow_ended(), or never
  * again after stg_attempts_drop(), which sets the delivery to NULL. Called by
  * hub/shell.c for flow's actions. */
-#include "hub/parts.h"
+#include "hub/attempt.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -20,19 +20,6 @@
 /* The hub's own headers: bytes, without what is given and without ids, and lines
  * that have the message's id. */
 enum { OWN_MAX = 260, OWN_IDS = 2 };
-
-struct stg_attempt {
-    stg_link link;
-    stg_hub *hub;
-    stg_target *target;
-    stg_delivery *delivery; /* NULL: flow is not told any more */
-    stg_exchange *exchange;
-    uint32_t partition;
-    unsigned hops; /* hubs that the message came through before this one */
-    uint64_t position, number, number_max;
-    stg_ns accepted_at; /* the message, wall clock; 0: unknown */
-    stg_trace trace;
-};
 
 /* Parent ids need not be secret, only others than those of the last run. */
 static stg_rng make_rng(uint64_t epoch)
@@ -50,6 +37,7 @@ void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
     *a = (stg_attempts){
         .hub = hub, .epoch = epoch, .trace = trace, .rng = make_rng(epoch)};
     stg_list_init(&a->under_way);
+    stg_list_init(&a->batches);
     stg_id_print(epoch, 0, a->prefix);
     a->prefix_size = strlen(a->prefix) - 1; // without the position
 }
@@ -89,8 +77,8 @@ static bool is_plain(const stg_attempts *all, const stg_attempt *a)
 
 /* The id of a plain message is printed here, from a prefix made once: it is
  * done for every attempt. */
-static stg_span id_of(const stg_attempts *all, const stg_attempt *a,
-                      char text[STG_MESSAGE_ID_MAX])
+stg_span stg_attempt_id(const stg_attempts *all, const stg_attempt *a,
+                        char text[STG_MESSAGE_ID_MAX])
 {
     if (is_plain(all, a)) {
         char *end = stg_digits_put(put(text, all->prefix, all->prefix_size),
@@ -114,9 +102,7 @@ static bool is_targets(const stg_target *t, stg_span name)
     return false;
 }
 
-/* Drops the lines between from and to that the target's settings say
- * otherwise, and those that its signature has. Returns the new end. */
-static char *drop_targets(const stg_target *t, char *from, char *to)
+char *stg_attempt_drop_targets(const stg_target *t, char *from, char *to)
 {
     stg_span lines = {from, (size_t)(to - from)}, line;
 
@@ -153,9 +139,8 @@ static char *put_given(char *to, const stg_parcel *p)
     return to;
 }
 
-/* Signed for each attempt, with its time. NULL: no memory. */
-static char *put_signature(char *to, const stg_signer *s, stg_span id,
-                           stg_span body)
+char *stg_attempt_put_signature(char *to, const stg_signer *s, stg_span id,
+                                stg_span body)
 {
     return s == NULL ? to
                      : stg_signer_put(s, to, id, stg_wall_now() / STG_S, body);
@@ -175,12 +160,13 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
     if (a->number_max != STG_UNLIMITED)
         to = stg_digits_put(PUT(to, "\r\nStagger-Attempts-Max: "),
                             a->number_max);
-    kept = put_signature(put_given(PUT(to, "\r\n"), p), s->signer, id, p->body);
+    kept = stg_attempt_put_signature(put_given(PUT(to, "\r\n"), p), s->signer,
+                                     id, p->body);
     if (kept == NULL)
         return NULL;
     to = put_kept(kept, all, a, id, p);
     return s->header_count > 0 || s->signer != NULL
-               ? drop_targets(a->target, kept, to)
+               ? stg_attempt_drop_targets(a->target, kept, to)
                : to;
 }
 
@@ -192,7 +178,7 @@ static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
 {
     char text[STG_MESSAGE_ID_MAX] STG_UNINITIALIZED, *to = all->headers, *end;
     const stg_signer *signer = a->target->settings->signer;
-    stg_span id = id_of(all, a, text);
+    stg_span id = stg_attempt_id(all, a, text);
     size_t room = OWN_MAX + OWN_IDS * id.size + p->key.size +
                   p->content_type.size + p->headers.size;
 
@@ -247,9 +233,8 @@ static void note_gone(stg_hub *h, stg_target *t, const stg_outcome *outcome,
         stg_watch_back(&h->watch, t, now);
 }
 
-/* Tells flow, and then people. */
-static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
-                int status, stg_ns took)
+void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
+                        int status, stg_ns took)
 {
     stg_ns now = stg_deadlines_now();
     stg_verdict v = stg_flow_ended(h->flow, a->delivery, how, now);
@@ -278,9 +263,8 @@ static void end(stg_hub *h, const stg_attempt *a, const stg_end *how,
     stg_shell_note(h);
 }
 
-/* Nothing is told of the target: nothing was asked of it. */
-static void put_back(stg_hub *h, const stg_attempt *a, const stg_end *how,
-                     stg_ns took)
+void stg_attempt_put_back(stg_hub *h, const stg_attempt *a, const stg_end *how,
+                          stg_ns took)
 {
     stg_verdict v =
         stg_flow_ended(h->flow, a->delivery, how, stg_deadlines_now());
@@ -302,9 +286,9 @@ static void answered(void *ctx, const stg_reply *reply)
                    .dialed_at = reply->dialed_at};
 
     if (a->delivery != NULL && reply->is_put_back)
-        put_back(h, a, &how, reply->took);
+        stg_attempt_put_back(h, a, &how, reply->took);
     else if (a->delivery != NULL)
-        end(h, a, &how, reply->status, reply->took);
+        stg_attempt_end_by(h, a, &how, reply->status, reply->took);
     give_back(&h->attempts, a);
     if (h->is_broken)
         stg_hub_finish(h);
@@ -312,21 +296,18 @@ static void answered(void *ctx, const stg_reply *reply)
         stg_shell_ended(h);
 }
 
-/* Nothing was sent. For want of memory it waits, uncounted: with less going on
- * there will be some. */
-static void end_unsent(stg_hub *h, const stg_attempt *a, stg_fault fault,
-                       const char *detail)
+void stg_attempt_end_unsent(stg_hub *h, const stg_attempt *a, stg_fault fault,
+                            const char *detail)
 {
     stg_end how = {.outcome = stg_failed(fault), .detail = detail};
 
     how.outcome.unsent = true;
-    end(h, a, &how, 0, 0);
+    stg_attempt_end_by(h, a, &how, 0, 0);
 }
 
 /* -- the start ------------------------------------------------------------- */
 
-/* A delivery waits, and its time does not run: only the log shows why. */
-static void tell_waiting(stg_hub *h)
+void stg_attempt_tell_waiting(stg_hub *h)
 {
     if (stg_client_has_waited(h->client))
         STG_LOG_REPEAT(
@@ -352,18 +333,19 @@ static void send_out(stg_attempts *all, stg_attempt *a,
                                         action->start.timeout, answered, a);
     free(more);
     if (a->exchange == NULL) {
-        end_unsent(all->hub, a, STG_FAULT_NO_BUFFERS,
-                   "there was no memory for the request");
+        stg_attempt_end_unsent(all->hub, a, STG_FAULT_NO_BUFFERS,
+                               "there was no memory for the request");
         give_back(all, a);
         return;
     }
     stg_delivery_attach(a->delivery, a);
-    tell_waiting(all->hub);
+    stg_attempt_tell_waiting(all->hub);
 }
 
 /* Fills in all fields, for a piece of the pool has the values of the attempt
  * that used it before. */
-static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
+void stg_attempt_begin(stg_attempts *all, stg_attempt *a,
+                       const stg_action *action)
 {
     a->link = (stg_link){.next = NULL};
     a->hub = all->hub;
@@ -379,42 +361,55 @@ static void begin(stg_attempts *all, stg_attempt *a, const stg_action *action)
     stg_metrics_start(&a->target->meter, action->start.is_retry);
 }
 
-/* Reports an attempt for which there was no memory: one on the stack stands in
- * for it. */
-STG_NOINLINE static void end_unmade(stg_attempts *all, const stg_action *action)
+/* One on the stack stands in for it. */
+STG_NOINLINE void stg_attempt_end_unmade(stg_attempts *all,
+                                         const stg_action *action)
 {
     stg_attempt spare;
 
-    begin(all, &spare, action);
-    end_unsent(all->hub, &spare, STG_FAULT_NO_BUFFERS,
-               "there was no memory for the attempt");
+    stg_attempt_begin(all, &spare, action);
+    stg_attempt_end_unsent(all->hub, &spare, STG_FAULT_NO_BUFFERS,
+                           "there was no memory for the attempt");
 }
 
-void stg_attempt_start(stg_attempts *all, const stg_action *action)
+static void start_alone(stg_attempts *all, const stg_action *action)
 {
     const stg_message *m = action->start.message;
     stg_attempt *a = take(all);
     stg_parcel p STG_UNINITIALIZED;
 
     if (a == NULL) {
-        end_unmade(all, action);
+        stg_attempt_end_unmade(all, action);
         return;
     }
-    begin(all, a, action);
+    stg_attempt_begin(all, a, action);
     stg_list_push(&all->under_way, &a->link);
     if (stg_parcel_unpack(&p, m->bytes, m->size)) {
         a->hops = stg_header_take_hops(&p.headers);
         send_out(all, a, action, &p);
         return;
     }
-    end_unsent(all->hub, a, STG_FAULT_INVALID,
-               "the message in the log is none of the hub's");
+    stg_attempt_end_unsent(all->hub, a, STG_FAULT_INVALID,
+                           "the message in the log is none of the hub's");
     give_back(all, a);
+}
+
+void stg_attempt_start(stg_attempts *all, const stg_action *action)
+{
+    const stg_target *t = stg_targets_at(&all->hub->targets, action->lane);
+
+    if (t->settings->batch.max > 1)
+        stg_batch_start(all, action);
+    else
+        start_alone(all, action);
 }
 
 void stg_attempt_cancel(stg_attempt *a)
 {
-    stg_exchange_cancel(a->exchange);
+    if (a->exchange == NULL)
+        stg_batch_cancel(a);
+    else
+        stg_exchange_cancel(a->exchange);
 }
 
 /* Sets the deliveries to NULL first, so that answered() only gives the memory
@@ -428,6 +423,13 @@ void stg_attempts_drop(stg_attempts *all)
         a->delivery = NULL;
         stg_exchange_cancel(a->exchange);
     }
+    stg_batches_drop(all);
+}
+
+bool stg_attempts_are_over(const stg_attempts *all)
+{
+    return stg_list_is_empty(&all->under_way) &&
+           stg_list_is_empty(&all->batches);
 }
 
 void stg_attempts_close(stg_attempts *all)

@@ -320,7 +320,7 @@ static void close_all(void *hub)
  * only once, and only when nothing is under way. */
 void stg_hub_finish(stg_hub *h)
 {
-    bool is_idle = stg_list_is_empty(&h->attempts.under_way);
+    bool is_idle = stg_attempts_are_over(&h->attempts);
     bool is_over = h->phase == STG_HUB_STOPPED && !h->intake.is_stopping;
 
     if (h->phase >= STG_HUB_ALERTING || !is_idle || !(is_over || h->is_broken))

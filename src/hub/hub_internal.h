@@ -4,6 +4,7 @@
  *     shell.c     the loop and the switch: events to flow, its actions out
  *     attempt.c   one delivery on its way
  *     target.c    names, lanes, endpoints
+ *     batch.c     many of them in one request
  *     intake.c    the ingress
  *     source.c    opens the source that the settings name
  *     reload.c    other settings

@@ -37,14 +37,21 @@
  *     traceparent                        with a parent id of the attempt's own:
  *                                        see trace.h
  *
- * and the headers that the intake has kept of the message. */
+ * and the headers that the intake has kept of the message. A batch has
+ *
+ *     Idempotency-Key    the batch's id, see batch_text.h
+ *     Stagger-Batch      how many messages it has
+ *     Stagger-Messages   their ids, "ID, ID", as long as these have 4 KiB
+ *     Stagger-Hops       the most of any of them
+ *     Content-Type       of its format */
 
 typedef struct stg_attempt stg_attempt;
 
 typedef struct stg_attempts {
     stg_hub *hub;
     stg_pool free;
-    stg_list under_way;
+    stg_list under_way; /* those that are a request each */
+    stg_list batches;   /* of the others */
     stg_trace_mode trace;
     stg_rng rng; /* of parent ids */
     uint64_t epoch;
@@ -65,6 +72,9 @@ void stg_attempt_cancel(stg_attempt *a);
 
 /* Ends all, unasked: flow is not told any more. */
 void stg_attempts_drop(stg_attempts *all);
+
+/* Whether nothing is under way, nor a request of what was dropped. */
+bool stg_attempts_are_over(const stg_attempts *all);
 
 /* Frees what is free; nothing is under way. */
 void stg_attempts_close(stg_attempts *all);

@@ -113,6 +113,7 @@ void stg_added_free(stg_added *a)
 void stg_target_free(stg_target *t)
 {
     stg_added_free(&t->added);
+    stg_batcher_free(t->batcher);
     free(t->name);
     free(t->url);
     free(t->latency);
@@ -199,7 +200,8 @@ static stg_endpoint_options endpoint_options(const stg_target_settings *s,
     e.age_max = s->age_max;
     e.idle_count_max = s->idle_count_max;
     e.answer_max = s->answer_max;
-    e.excerpt_max = s->excerpt_max;
+    // Results are read whole; see stg_batch_results().
+    e.excerpt_max = s->batch.has_results ? s->answer_max : s->excerpt_max;
     return e;
 }
 

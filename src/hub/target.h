@@ -81,6 +81,7 @@ typedef struct stg_target {
     uint8_t *topics_known; /* by partition: whether its topic is the target's */
     uint32_t known_count;
     stg_endpoint *endpoint; /* NULL: only the store knows it */
+    struct stg_batcher *batcher; /* NULL: no attempt was in a batch so far */
     uint64_t attempts;      /* that have ended */
     uint64_t failures;
     stg_latency
@@ -129,6 +130,9 @@ stg_status stg_target_endpoint(stg_endpoint **endpoint, stg_client *client,
 /* Whether its endpoint is what the settings say, too. */
 bool stg_target_keeps_endpoint(const stg_target *t,
                                const stg_target_settings *s);
+
+/* Nothing is in it: batch.c. */
+void stg_batcher_free(struct stg_batcher *b);
 
 /* One without lane and endpoint; texts are copied. NULL: no memory. */
 stg_target *stg_target_new(const char *name, const char *url);

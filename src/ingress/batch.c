@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scan.h"
 #include "base/text.h"
 #include "http/header.h"
-#include "ingress/scan.h"
 
 /* The members of a line. */
 typedef enum field {

@@ -94,6 +94,7 @@ static void choose_options(stg_lane_options *o, stg_rng *rng)
         stg_rng_upto(rng, 1) == 0 ? stg_rng_upto(rng, 3) * STG_S : STG_MIN;
     o->parked_max = 5 + (uint32_t)stg_rng_upto(rng, 200);
     o->burst = (uint32_t)stg_rng_upto(rng, 5);
+    o->is_limit_fixed = o->in_flight_max % 4 == 0;
 }
 
 /* Half of the lanes follow some of the partitions only. */

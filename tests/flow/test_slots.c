@@ -37,6 +37,22 @@ TEST(slots, every_lane_has_one)
     world_end(w);
 }
 
+TEST(slots, of_a_fixed_limit_are_there_from_the_first)
+{
+    stg_world *w = world_new(3);
+    stg_lane_options *o = world_lane(w, PATIENT);
+
+    o->is_limit_fixed = true;
+    o->in_flight_max = 300;
+    stg_world_set_target(w, 0, answer_in_50);
+    stg_world_publish(w, 0, 1000);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 20 * STG_MS));
+    CHECK_U64(world_look_all(w).in_flight, 300);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
+}
+
 TEST(slots, are_shared_by_those_who_want_more)
 {
     stg_world *w = world_new(2);

@@ -6,10 +6,10 @@
 
 #include <stagger/rng.h>
 
+#include "base/scan.h"
 #include "http/header.h"
 #include "ingress/address.h"
 #include "ingress/batch.h"
-#include "ingress/scan.h"
 #include "ingress/token.h"
 #include "store/message_id.h"
 #include "tests/harness.h"

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/scan.h"
 #include "base/text.h"
 #include "base/visible.h"
-#include "ingress/scan.h"
 
 /* -- texts ------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  *
  * Nesting is kept in an array of STG_SCAN_DEPTH brackets, not by recursion, so
  * that input cannot exhaust the stack. Pure; any thread. */
-#include "ingress/scan.h"
+#include "base/scan.h"
 
 #include <assert.h>
 #include <stdint.h>

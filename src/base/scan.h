@@ -5,8 +5,8 @@
  * Strict: UTF-8, no lone surrogates, STG_SCAN_DEPTH levels at most. Names that
  * are double inside a value are not looked for. A function that returns false
  * has set `wrong`, and the scan is over. */
-#ifndef STAGGER_INGRESS_SCAN_H
-#define STAGGER_INGRESS_SCAN_H
+#ifndef STAGGER_BASE_SCAN_H
+#define STAGGER_BASE_SCAN_H
 
 #include <stdbool.h>
 

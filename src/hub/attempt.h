@@ -1,0 +1,70 @@
+/* attempt.h - what an attempt has, and how it ends: for attempt.c, where it is a
+ * request, and for batch.c, where many are one. Private to them.
+ *
+ * All on the loop's thread. */
+#ifndef STAGGER_HUB_ATTEMPT_H
+#define STAGGER_HUB_ATTEMPT_H
+
+#include "hub/hub_internal.h"
+
+struct stg_attempt {
+    stg_link link;
+    stg_hub *hub;
+    stg_target *target;
+    stg_delivery *delivery; /* NULL: flow is not told any more */
+    stg_exchange *exchange; /* NULL: it is one of a batch */
+    uint32_t partition;
+    unsigned hops; /* hubs that the message came through before this one */
+    uint64_t position, number, number_max;
+    stg_ns accepted_at; /* the message, wall clock; 0: unknown */
+    stg_trace trace;
+};
+
+/* -- the start ------------------------------------------------------------- */
+
+/* Fills it in, and counts it. */
+void stg_attempt_begin(stg_attempts *all, stg_attempt *a,
+                       const stg_action *action);
+
+/* The message's id, in text. */
+stg_span stg_attempt_id(const stg_attempts *all, const stg_attempt *a,
+                        char text[STG_MESSAGE_ID_MAX]);
+
+/* Drops the lines between from and to that the target's settings say
+ * otherwise, and those that its signature has. Returns the new end. */
+char *stg_attempt_drop_targets(const stg_target *t, char *from, char *to);
+
+/* Signed for each attempt, with its time; s may be NULL. NULL: no memory. */
+char *stg_attempt_put_signature(char *to, const stg_signer *s, stg_span id,
+                                stg_span body);
+
+/* A delivery waits, and its time does not run: only the log shows why. */
+void stg_attempt_tell_waiting(stg_hub *h);
+
+/* -- the end --------------------------------------------------------------- */
+
+/* Tells flow, and then people. */
+void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
+                        int status, stg_ns took);
+
+/* Tells flow alone: nothing was asked of the target. */
+void stg_attempt_put_back(stg_hub *h, const stg_attempt *a, const stg_end *how,
+                          stg_ns took);
+
+/* Nothing was sent. For want of memory it waits, uncounted: with less going on
+ * there will be some. */
+void stg_attempt_end_unsent(stg_hub *h, const stg_attempt *a, stg_fault fault,
+                            const char *detail);
+
+/* Reports an attempt for which there was no memory. */
+void stg_attempt_end_unmade(stg_attempts *all, const stg_action *action);
+
+/* -- batches --------------------------------------------------------------- */
+
+/* STG_ACTION_START, STG_ACTION_CANCEL and stg_attempts_drop() of a target that
+ * gets batches. */
+void stg_batch_start(stg_attempts *all, const stg_action *action);
+void stg_batch_cancel(stg_attempt *a);
+void stg_batches_drop(stg_attempts *all);
+
+#endif
