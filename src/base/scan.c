@@ -6,6 +6,7 @@
 #include "base/scan.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -96,11 +97,36 @@ static bool skip_escape(stg_scan *s)
            fail(s, "an unknown escape in a string");
 }
 
+/* Marks the highest bit of each byte of a word that is below `least`, which is 128
+ * at most; above the first one that is, of others, too. Source: Warren, "Hacker's
+ * Delight", 2nd edition, section 6-1. */
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define BYTES_BELOW(word, least) (((word)-EACH(least)) & ~(word)&EACH(0x80))
+
+/* To the first byte that is not ASCII, a control character, a quote or the
+ * beginning of an escape, eight bytes at a time; or near to the end. */
+static void skip_ascii(stg_scan *s)
+{
+    uint64_t word, found = 0;
+
+    for (; s->end - s->at >= (ptrdiff_t)sizeof word; s->at += sizeof word) {
+        memcpy(&word, s->at, sizeof word);
+        word = le64toh(word);
+        found = (word & EACH(0x80)) | BYTES_BELOW(word, ' ') |
+                BYTES_BELOW(word ^ EACH('"'), 1) |
+                BYTES_BELOW(word ^ EACH('\\'), 1);
+        if (found != 0) {
+            s->at += __builtin_ctzll(found) / 8;
+            return;
+        }
+    }
+}
+
 static bool skip_string(stg_scan *s)
 {
     if (!take(s, '"'))
         return fail(s, "expected a string");
-    while (s->at < s->end) {
+    while (skip_ascii(s), s->at < s->end) {
         unsigned char c = (unsigned char)*s->at;
         size_t length;
 
