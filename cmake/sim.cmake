@@ -98,7 +98,9 @@ set(sim_commands
     cli/sim/contention_show.c
     cli/sim/overload.c
     cli/sim/overload_show.c
+    cli/sim/edge.c
     cli/sim/output.c
+    cli/sim/range.c
     cli/sim/study.c
     cli/sim/sweep.c
     cli/sim/trials.c

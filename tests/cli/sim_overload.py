@@ -55,6 +55,60 @@ class Overload(unittest.TestCase):
         self.assertRegex(found.stdout, r"(?m)^jittered +not within 60 s ")
         self.assertEqual(found.stderr, "")
 
+    def test_sweeps_ranges(self):
+        for given, names in (
+                ("rate=100..300/100", ["rate=100", "rate=200", "rate=300"]),
+                ("to=2.5s..3s/250ms", ["to=2.5s", "to=2.75s", "to=3s"]),
+                ("errors=5%..15%/10%", ["errors=5%", "errors=15%"]),
+                ("queue=5,10..20/10", ["queue=5", "queue=10", "queue=20"])):
+            found = results(*SMALL, "-p", "client", "--sweep", given)
+            self.assertEqual([r["policy"] for r in found["results"]], names)
+
+    def test_finds_where_recovery_ends(self):
+        found = results("--reps", "2", "--edge", "to=21s..80s")
+        plain, jittered, budgeted = found["results"]
+        self.assertEqual(found["results"][0]["key"], "to")
+        for each in plain, jittered:
+            self.assertFalse(each["recovers_everywhere"])
+            self.assertLess(each["recovers_at"], 30000)
+            self.assertGreater(each["fails_at"], each["recovers_at"])
+            self.assertLess(each["fails_at"] - each["recovers_at"], 600)
+        self.assertTrue(budgeted["recovers_everywhere"])
+        self.assertIsNone(budgeted["fails_at"])
+        # What it says is so.
+        for at, recovered in ((plain["recovers_at"], 2),
+                              (plain["fails_at"], None)):
+            again = results("--reps", "2", "--duration",
+                            f"{-(-at // 1000) + 60:.0f}s", "--to", f"{at}ms",
+                            "-p", plain["policy"] + "=exponential base=500ms "
+                            "cap=5s attempts=6 jitter=none")["results"][0]
+            if recovered is None:
+                self.assertLess(again["recovered"], 2)
+            else:
+                self.assertEqual(again["recovered"], recovered)
+
+    def test_an_edge_may_be_from_a_value_on(self):
+        found = results(*SMALL, "-p", "attempts=6 base=500ms budget=none",
+                        "--rate", "380", "--to", "6s", "--duration", "30s",
+                        "--edge", "workers=4..12")["results"][0]
+        self.assertGreater(found["recovers_at"], found["fails_at"])
+        self.assertRegex(found["words"], r"^from [0-9]+ on, not with [0-9]+$")
+
+    def test_refuses_edges_that_are_none(self):
+        for edge, words in (
+                ("to", "expected a setting and a range"),
+                ("to=5s", "expected a setting and a range"),
+                ("to=80s..21s", "expected a setting and a range"),
+                ("to=21s..80s/1s", "expected a setting and a range"),
+                ("two=1..2", "--edge=two: no option of the model"),
+                ("to=1s..60s", "--edge: with to=1s: "),
+                ("rate=1..2%", "rate=1%: expected")):
+            found = run("--reps", "1", "--edge", edge)
+            self.assertEqual(found.returncode, 2, found.stdout)
+            self.assertIn(words, found.stderr)
+        found = run("--trigger", "none", "--edge", "rate=1..900")
+        self.assertIn("without trouble", found.stderr)
+
     def test_gives_the_same_bytes_for_the_same_seed(self):
         first = run(*SMALL, "--json", "--threads", "1")
         second = run(*SMALL, "--json", "--threads", "3")

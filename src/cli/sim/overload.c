@@ -16,7 +16,7 @@
 
 static const char who[] = "stagger sim overload";
 
-enum { SWEEP = 256, REPS };
+enum { SWEEP = 256, EDGE, REPS };
 
 /* Rows with a value are ours; the others are settings of the model, which are
  * named as theirs is. */
@@ -29,8 +29,13 @@ static const stg_option options[] = {
      "repeat the simulation with each of these values, such as "
      "budget=none,ratio:0.1 or queue=10,1000: a setting of a "
      "policy (backoff= is its kind), or an option below but reps, "
-     "seed and threads; may be repeated",
+     "seed and threads; or a range, such as rate=100..900/100; may be "
+     "repeated",
      SWEEP, NULL},
+    {"--edge KEY=FROM..TO",
+     "find the value at which recovery ends, such as to=21s..80s or "
+     "rate=500..950, of each policy",
+     EDGE, NULL},
     {NULL, "The load:", 0, NULL},
     {"--rate N", "open load: operations that begin a second (700)", 0, NULL},
     {"--arrivals HOW", "poisson or regular (poisson)", 0, NULL},
@@ -98,6 +103,7 @@ const stg_usage stg_sim_overload_usage = {
         "  stagger sim overload\n"
         "  stagger sim overload -p client --sweep budget=none,tokens:100:10/s,ratio:0.1\n"
         "  stagger sim overload -p backend --trigger slow:3 --sweep order=fifo,lifo\n"
+        "  stagger sim overload --edge to=21s..80s\n"
         "  stagger sim overload --clients 5000 --think 5s --html overload.html\n"
         "\n"
         "Exit code: 0; 2 for bad options, and for what does not fit memory; 130 when\n"
@@ -146,6 +152,8 @@ static int read_option(void *ctx, int option)
         return stg_sim_policies_add(&s->policies, who, optarg);
     case SWEEP:
         return read_sweep(s);
+    case EDGE:
+        return stg_edge_read(&s->edge, who, optarg);
     case REPS:
         return stg_sim_number(who, "--reps", 1, 10000, &s->reps);
     default:
@@ -244,7 +252,8 @@ static int prepare_and_run(stg_overload_ask *s)
     if (code == 0)
         code = stg_sim_output_check(&s->output, who);
     if (code == 0)
-        code = run(s, trials, count);
+        code = s->edge.key[0] != '\0' ? stg_edge_find(s, who, trials, count)
+                                      : run(s, trials, count);
     free(trials);
     return code;
 }

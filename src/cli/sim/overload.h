@@ -8,6 +8,7 @@
 #define STAGGER_CLI_SIM_OVERLOAD_H
 
 #include "cli/sim/output.h"
+#include "cli/sim/range.h"
 #include "cli/sim/sim.h"
 #include "sim/overload_report.h"
 #include "sim/overload_summary.h"
@@ -55,12 +56,14 @@ enum {
 
 typedef struct stg_sweep {
     char text[STG_SWEEP_TEXT_MAX]; /* what was given, cut into pieces */
+    char made[STG_SWEEP_VALUES_MAX][STG_RANGE_TEXT_MAX]; /* of ranges */
     const char *key;
     const char *values[STG_SWEEP_VALUES_MAX];
     size_t count;
 } stg_sweep;
 
-/* Reads KEY=VALUE,VALUE,... (or with ; between values that have a comma).
+/* Reads KEY=VALUE,VALUE,... (or with ; between values that have a comma), where a
+ * value may be a range with a step: 100..900/100.
  * Returns 0, or complains in the name of who and returns an exit code. */
 int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text);
 
@@ -68,6 +71,11 @@ int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text);
  * with words in err. */
 stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
                                 const char *value, stg_error *err);
+
+/* Changes a setting of the model, or one of the policy. Returns 0, or complains in
+ * the name of who, of `option`, and returns an exit code. */
+int stg_sweep_set(stg_overload_options *o, const char *key, const char *value,
+                  const char *who, const char *option);
 
 /* Makes the trials of all combinations: the policies, on options, with what the
  * sweeps change. They are the caller's, from calloc(). Returns 0, or complains
@@ -77,12 +85,26 @@ int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
                       const stg_overload_options *options, const char *who,
                       stg_trial **trials, size_t *count);
 
+/* -- edges ------------------------------------------------------------------ */
+
+/* Where recovery ends: a setting, and the values between which it is looked
+ * for. */
+typedef struct stg_edge {
+    char key[64]; /* "": no edge is asked for */
+    stg_range range;
+} stg_edge;
+
+/* Reads KEY=FROM..TO. Returns 0, or complains in the name of who and returns an
+ * exit code. */
+int stg_edge_read(stg_edge *edge, const char *who, const char *text);
+
 /* -- the command ------------------------------------------------------------ */
 
 typedef struct stg_overload_ask {
     stg_sim_policies policies;
     stg_sweep sweeps[STG_SWEEPS_MAX];
     size_t sweep_count;
+    stg_edge edge;
     stg_overload_options options; /* but the policy */
     uint32_t reps;
     stg_sim_run run;
@@ -95,6 +117,11 @@ typedef struct stg_overload_ask {
  * code. */
 int stg_overload_show(const stg_overload_ask *ask, const char *who,
                       const stg_trials *t);
+
+/* Finds the edge of each trial, by runs of its own, and shows it. Returns an exit
+ * code. */
+int stg_edge_find(const stg_overload_ask *ask, const char *who,
+                  const stg_trial *trials, size_t count);
 
 /* Those that have a run, in order; cases has room for all. Returns how many. */
 size_t stg_trials_cases(const stg_trials *t, stg_overload_case *cases);

@@ -14,6 +14,29 @@
 
 enum { TRIALS_MAX = 32 };
 
+static bool add_value(stg_sweep *sweep, const char *value)
+{
+    if (sweep->count == STG_SWEEP_VALUES_MAX)
+        return false;
+    sweep->values[sweep->count++] = value;
+    return true;
+}
+
+/* A value, or those of a range. False: there are too many. */
+static bool add_values(stg_sweep *sweep, const char *text)
+{
+    stg_range r;
+    bool has_room = true;
+
+    if (!stg_range_read(&r, text) || r.step == 0)
+        return add_value(sweep, text);
+    for (uint64_t value = r.from; value <= r.to && has_room; value += r.step)
+        has_room = sweep->count < STG_SWEEP_VALUES_MAX &&
+                   add_value(sweep, stg_range_print(&r, value,
+                                                    sweep->made[sweep->count]));
+    return has_room;
+}
+
 /* Semicolons are for values that have commas themselves, such as lists of
  * waits. */
 int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
@@ -32,11 +55,9 @@ int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
     at = strchr(sweep->text, '=');
     *at++ = '\0';
     for (at = strtok_r(at, between, &rest); at != NULL;
-         at = strtok_r(NULL, between, &rest)) {
-        if (sweep->count == STG_SWEEP_VALUES_MAX)
+         at = strtok_r(NULL, between, &rest))
+        if (!add_values(sweep, at))
             break;
-        sweep->values[sweep->count++] = at;
-    }
     if (at == NULL && sweep->count > 0)
         return 0;
     stg_options_complain(who, "--sweep=%.60s: expected 1 to %d values", text,
@@ -94,7 +115,7 @@ static bool is_policy_key(const char *key)
 }
 
 /* A setting of the model, or of a policy. Those of a policy end in '='. */
-static int refuse_key(const char *key, const char *who)
+static int refuse_key(const char *key, const char *who, const char *option)
 {
     char word[STG_SWEEP_TEXT_MAX + 1];
     stg_suggestion s = stg_suggestion_begin(key, strlen(key));
@@ -113,33 +134,33 @@ static int refuse_key(const char *key, const char *who)
     known = of_policy.name != NULL ? of_policy.name : s.name;
     if (known == NULL)
         stg_options_complain(who,
-                             "--sweep=%s: no option of the model, and no "
+                             "%s=%s: no option of the model, and no "
                              "setting of a policy; see stagger sim overload "
                              "--help and stagger plan --help",
-                             key);
+                             option, key);
     else
         stg_options_complain(who,
-                             "--sweep=%s: no option of the model, and no "
+                             "%s=%s: no option of the model, and no "
                              "setting of a policy, did you mean %.*s?",
-                             key, (int)strcspn(known, "="), known);
+                             option, key, (int)strcspn(known, "="), known);
     return STG_EXIT_USAGE;
 }
 
 /* The model goes first: `queue` and the like are its own, and no setting of a
  * policy is called so. */
-static int set(stg_trial *trial, const char *key, const char *value,
-               const char *who)
+int stg_sweep_set(stg_overload_options *o, const char *key, const char *value,
+                  const char *who, const char *option)
 {
     stg_error err;
-    stg_status status = stg_overload_set(&trial->options, key, value, &err);
+    stg_status status = stg_overload_set(o, key, value, &err);
 
     if (status == STG_NOT_FOUND && !is_policy_key(key))
-        return refuse_key(key, who);
+        return refuse_key(key, who, option);
     if (status == STG_NOT_FOUND)
-        status = stg_sweep_set_policy(&trial->options.policy, key, value, &err);
+        status = stg_sweep_set_policy(&o->policy, key, value, &err);
     if (status == STG_OK)
         return 0;
-    stg_options_complain(who, "--sweep=%s=%s: %s", key, value, err.text);
+    stg_options_complain(who, "%s=%s=%s: %s", option, key, value, err.text);
     return STG_EXIT_USAGE;
 }
 
@@ -158,7 +179,8 @@ static int fill(stg_trial *trial, size_t i, const stg_sweep *sweeps,
 {
     for (size_t k = sweep_count; k-- > 0;) {
         const stg_sweep *s = &sweeps[k];
-        int code = set(trial, s->key, s->values[i % s->count], who);
+        int code = stg_sweep_set(&trial->options, s->key,
+                                 s->values[i % s->count], who, "--sweep");
 
         if (code != 0)
             return code;
