@@ -99,6 +99,7 @@ set(sim_commands
     cli/sim/overload.c
     cli/sim/overload_show.c
     cli/sim/edge.c
+    cli/sim/map.c
     cli/sim/output.c
     cli/sim/range.c
     cli/sim/study.c

@@ -32,12 +32,14 @@ typedef enum stg_chart_mark {
     STG_MARK_DOTS,  /* many, unconnected */
     STG_MARK_SPOT,  /* few, each large */
     STG_MARK_RANGE, /* a bar from low to high, and y marked in it */
+    STG_MARK_CELL, /* a rectangle about x and y, the fuller the nearer `high` is
+                       to 1: a heat map */
 } stg_chart_mark;
 
 typedef struct stg_chart_point {
     double x, y;
     double x_se, y_se; /* standard errors; 0: none is known */
-    double low, high;  /* of a range */
+    double low, high;  /* of a range; high of a cell: 0 to 1 */
 } stg_chart_point;
 
 typedef struct stg_chart_series {
@@ -46,6 +48,7 @@ typedef struct stg_chart_series {
     unsigned colour; /* 0 to 7, repeated from 8 on: one a policy, the same on
                         all charts of a page */
     unsigned panel;  /* whose it is, from 0 */
+    double cell_width, cell_height; /* of cells */
     const stg_chart_point *points;
     size_t count;
 } stg_chart_series;

@@ -41,7 +41,7 @@ void stg_svg_say(const stg_chart *chart, const stg_plot *plot,
 static bool is_listed(const stg_plot *plot, const stg_chart_series *s)
 {
     return s->panel == plot->index && s->mark != STG_MARK_SPOT &&
-           s->mark != STG_MARK_RANGE;
+           s->mark != STG_MARK_RANGE && s->mark != STG_MARK_CELL;
 }
 
 /* The first point of a series with x of at least that; its count: none. */

@@ -433,6 +433,35 @@ static void draw_ranges(const brush *pen)
     }
 }
 
+/* "700, 41 s: 0.5"; an empty cell has its outline. */
+static void draw_cells(const brush *pen)
+{
+    const stg_chart_series *s = pen->s;
+
+    for (size_t i = 0; i < s->count; i++) {
+        const stg_chart_point *p = &s->points[i];
+        double left, right, top, bottom;
+
+        if (!has(pen, i))
+            continue;
+        left = x_of(pen, p->x - s->cell_width / 2);
+        right = x_of(pen, p->x + s->cell_width / 2);
+        top = y_of(pen, p->y + s->cell_height / 2);
+        bottom = y_of(pen, p->y - s->cell_height / 2);
+        stg_text_buffer_form(pen->buffer, "<g><title>%e\n", s->name);
+        stg_axis_put(&pen->pic->chart->x, p->x, pen->buffer);
+        stg_text_buffer_put(pen->buffer, ", ");
+        stg_axis_put(&pen->plot->panel->y, p->y, pen->buffer);
+        stg_text_buffer_form(pen->buffer, ": %f</title>", p->high);
+        stg_text_buffer_form(
+            pen->buffer,
+            "<rect class=\"f c%d o\" fill-opacity=\"%f\" x=\"%f\" y=\"%f\" ",
+            (int)(s->colour % 8), 0.06 + 0.84 * p->high, left, top);
+        stg_text_buffer_form(pen->buffer, "width=\"%f\" height=\"%f\"/></g>\n",
+                             right - left, bottom - top);
+    }
+}
+
 void stg_svg_marks(const stg_picture *pic, const stg_plot *plot,
                    const stg_chart_series *s)
 {
@@ -456,6 +485,9 @@ void stg_svg_marks(const stg_picture *pic, const stg_plot *plot,
         break;
     case STG_MARK_RANGE:
         draw_ranges(&pen);
+        break;
+    case STG_MARK_CELL:
+        draw_cells(&pen);
         break;
     }
 }

@@ -94,14 +94,53 @@ class Overload(unittest.TestCase):
         self.assertGreater(found["recovers_at"], found["fails_at"])
         self.assertRegex(found["words"], r"^from [0-9]+ on, not with [0-9]+$")
 
+    def test_maps_two_settings(self):
+        options = [*SMALL, "-p", "storm=attempts=6 base=500ms budget=none",
+                   "-p", "calm=attempts=1", "--duration", "20s"]
+        with tempfile.TemporaryDirectory() as folder:
+            at = pathlib.Path(folder)
+            found = run(*options, "--map", "rate=200..390/95,to=3s..5s/1s",
+                        f"--json={at}/m.json", "--svg", at / "svg")
+            self.assertEqual(found.returncode, 0, found.stderr)
+            whole = json.loads((at / "m.json").read_text())["results"]
+            picture = (at / "svg" / "map.svg").read_text()
+        self.assertEqual([(r["policy"], r["to"]) for r in whole],
+                         [(p, t) for p in ("storm", "calm")
+                          for t in (5000, 4000, 3000)])
+        for each in whole:
+            self.assertEqual(list(each["recovered"]), ["200", "295", "390"])
+        # The signs say the same, and each place is what a run of its own is.
+        lines = [line.split() for line in found.stdout.splitlines()[4:]]
+        self.assertEqual(
+            [line[2] for line in lines],
+            ["".join("#" if n == 2 else "+" if n else "."
+                     for n in r["recovered"].values()) for r in whole])
+        alone = results(*options, "--rate", "390", "--to", "4s",
+                        "--duration", "21s")["results"]
+        self.assertEqual([whole[1]["recovered"]["390"],
+                          whole[4]["recovered"]["390"]],
+                         [r["recovered"] for r in alone])
+        self.assertEqual(picture.count("<rect class=\"f c2"), 18)
+        self.assertGreater(whole[4]["recovered"]["390"],
+                           whole[0]["recovered"]["390"])
+
+    def test_refuses_maps_that_are_none(self):
+        for given, words in (
+                ("rate=1..9", "expected two settings with a range each"),
+                ("rate=1..9,to", "--map=to: expected a setting and a range"),
+                ("rate=1..90/1,to=21s..22s", "more than 32 values"),
+                ("rate=1..9,two=1..2", "--map=two: no option of the model")):
+            found = run("--reps", "1", "--map", given)
+            self.assertEqual(found.returncode, 2, found.stdout)
+            self.assertIn(words, found.stderr)
+
     def test_refuses_edges_that_are_none(self):
         for edge, words in (
                 ("to", "expected a setting and a range"),
                 ("to=5s", "expected a setting and a range"),
                 ("to=80s..21s", "expected a setting and a range"),
-                ("to=21s..80s/1s", "expected a setting and a range"),
                 ("two=1..2", "--edge=two: no option of the model"),
-                ("to=1s..60s", "--edge: with to=1s: "),
+                ("to=1s..60s", "--edge: the trigger's start=20s is out of range"),
                 ("rate=1..2%", "rate=1%: expected")):
             found = run("--reps", "1", "--edge", edge)
             self.assertEqual(found.returncode, 2, found.stdout)

@@ -15,21 +15,22 @@
 
 enum { PARTS = 5, STEPS_MIN = 200, COLUMNS = 7 };
 
-int stg_edge_read(stg_edge *edge, const char *who, const char *text)
+int stg_edge_read(stg_edge *edge, const char *who, const char *option,
+                  const char *text)
 {
     const char *between = strchr(text, '=');
     size_t length = between == NULL ? 0 : (size_t)(between - text);
 
     if (length > 0 && length < sizeof edge->key &&
-        stg_range_read(&edge->range, between + 1) && edge->range.step == 0) {
+        stg_range_read(&edge->range, between + 1)) {
         memcpy(edge->key, text, length);
         edge->key[length] = '\0';
         return 0;
     }
     stg_options_complain(who,
-                         "--edge=%.60s: expected a setting and a range, such "
+                         "%s=%.60s: expected a setting and a range, such "
                          "as to=21s..80s or rate=500..950",
-                         text);
+                         option, text);
     return STG_EXIT_USAGE;
 }
 
@@ -60,38 +61,17 @@ static uint64_t value_of(const search *s, uint64_t step)
     return value < r->to ? value : r->to;
 }
 
-/* What goes on behind the trouble stays as long as it was. */
-static void move_end(stg_overload_options *o, stg_ns until_at)
-{
-    stg_ns rest = stg_ns_sub(o->end_at, until_at);
-    stg_ns end_at = stg_ns_add(o->trigger.until_at, rest);
-
-    o->end_at = (end_at + STG_S - 1) / STG_S * STG_S;
-}
-
 static int make(const search *s, const stg_trial *from, uint64_t step,
                 stg_trial *trial)
 {
     const stg_edge *edge = &s->ask->edge;
-    stg_ns until_at = from->options.trigger.until_at;
     char text[STG_RANGE_TEXT_MAX];
-    stg_error err;
     int code;
 
     *trial = *from;
-    trial->options.bin = 0;
     stg_range_print(&edge->range, value_of(s, step), text);
-    code = stg_sweep_set(&trial->options, edge->key, text, s->who, "--edge");
-    if (code != 0)
-        return code;
-    if (trial->options.trigger.until_at != until_at)
-        move_end(&trial->options, until_at);
-    stg_overload_settle(&trial->options);
-    if (stg_overload_check(&trial->options, &err) == STG_OK)
-        return 0;
-    stg_options_complain(s->who, "--edge: with %s=%s: %s", edge->key, text,
-                         err.text);
-    return STG_EXIT_USAGE;
+    code = stg_trial_vary(trial, edge->key, text, s->who, "--edge");
+    return code != 0 ? code : stg_trial_settle(trial, s->who, "--edge");
 }
 
 static bool holds(const stg_trial *t)

@@ -16,7 +16,7 @@
 
 static const char who[] = "stagger sim overload";
 
-enum { SWEEP = 256, EDGE, REPS };
+enum { SWEEP = 256, EDGE, MAP, REPS };
 
 /* Rows with a value are ours; the others are settings of the model, which are
  * named as theirs is. */
@@ -36,6 +36,10 @@ static const stg_option options[] = {
      "find the value at which recovery ends, such as to=21s..80s or "
      "rate=500..950, of each policy",
      EDGE, NULL},
+    {"--map KEY=RANGE,KEY=RANGE",
+     "whether it recovers, over two settings, such as "
+     "rate=500..950/50,to=21s..40s/1s, as a heat map of each policy",
+     MAP, NULL},
     {NULL, "The load:", 0, NULL},
     {"--rate N", "open load: operations that begin a second (700)", 0, NULL},
     {"--arrivals HOW", "poisson or regular (poisson)", 0, NULL},
@@ -153,7 +157,9 @@ static int read_option(void *ctx, int option)
     case SWEEP:
         return read_sweep(s);
     case EDGE:
-        return stg_edge_read(&s->edge, who, optarg);
+        return stg_edge_read(&s->edge, who, "--edge", optarg);
+    case MAP:
+        return stg_map_read(&s->map, who, optarg);
     case REPS:
         return stg_sim_number(who, "--reps", 1, 10000, &s->reps);
     default:
@@ -252,8 +258,9 @@ static int prepare_and_run(stg_overload_ask *s)
     if (code == 0)
         code = stg_sim_output_check(&s->output, who);
     if (code == 0)
-        code = s->edge.key[0] != '\0' ? stg_edge_find(s, who, trials, count)
-                                      : run(s, trials, count);
+        code = s->edge.key[0] != '\0'    ? stg_edge_find(s, who, trials, count)
+               : s->map.x.key[0] != '\0' ? stg_map_draw(s, who, trials, count)
+                                         : run(s, trials, count);
     free(trials);
     return code;
 }

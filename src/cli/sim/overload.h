@@ -77,6 +77,12 @@ stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
 int stg_sweep_set(stg_overload_options *o, const char *key, const char *value,
                   const char *who, const char *option);
 
+/* The same of a trial, which then goes on for as long after its trouble as before;
+ * and what that leaves open. The same. */
+int stg_trial_vary(stg_trial *trial, const char *key, const char *value,
+                   const char *who, const char *option);
+int stg_trial_settle(stg_trial *trial, const char *who, const char *option);
+
 /* Makes the trials of all combinations: the policies, on options, with what the
  * sweeps change. They are the caller's, from calloc(). Returns 0, or complains
  * in the name of who and returns an exit code. */
@@ -94,9 +100,19 @@ typedef struct stg_edge {
     stg_range range;
 } stg_edge;
 
-/* Reads KEY=FROM..TO. Returns 0, or complains in the name of who and returns an
+/* A setting and its values on each of two axes. */
+typedef struct stg_map {
+    stg_edge x, y;
+} stg_map;
+
+/* Reads KEY=FROM..TO, of option. Returns 0, or complains in the name of who and returns an
  * exit code. */
-int stg_edge_read(stg_edge *edge, const char *who, const char *text);
+int stg_edge_read(stg_edge *edge, const char *who, const char *option,
+                  const char *text);
+
+/* Reads KEY=FROM..TO/STEP,KEY=FROM..TO/STEP; a step that is left out is a tenth
+ * about. The same. */
+int stg_map_read(stg_map *map, const char *who, const char *text);
 
 /* -- the command ------------------------------------------------------------ */
 
@@ -105,6 +121,7 @@ typedef struct stg_overload_ask {
     stg_sweep sweeps[STG_SWEEPS_MAX];
     size_t sweep_count;
     stg_edge edge;
+    stg_map map;
     stg_overload_options options; /* but the policy */
     uint32_t reps;
     stg_sim_run run;
@@ -122,6 +139,10 @@ int stg_overload_show(const stg_overload_ask *ask, const char *who,
  * code. */
 int stg_edge_find(const stg_overload_ask *ask, const char *who,
                   const stg_trial *trials, size_t count);
+
+/* Runs each trial at each place of the map, and shows it. The same. */
+int stg_map_draw(const stg_overload_ask *ask, const char *who,
+                 const stg_trial *trials, size_t count);
 
 /* Those that have a run, in order; cases has room for all. Returns how many. */
 size_t stg_trials_cases(const stg_trials *t, stg_overload_case *cases);

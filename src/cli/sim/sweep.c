@@ -164,6 +164,38 @@ int stg_sweep_set(stg_overload_options *o, const char *key, const char *value,
     return STG_EXIT_USAGE;
 }
 
+/* What goes on behind the trouble stays as long as it was. */
+static void move_end(stg_overload_options *o, stg_ns until_at)
+{
+    stg_ns rest = stg_ns_sub(o->end_at, until_at);
+    stg_ns end_at = stg_ns_add(o->trigger.until_at, rest);
+
+    o->end_at = (end_at + STG_S - 1) / STG_S * STG_S;
+}
+
+int stg_trial_vary(stg_trial *trial, const char *key, const char *value,
+                   const char *who, const char *option)
+{
+    stg_ns until_at = trial->options.trigger.until_at;
+    int code = stg_sweep_set(&trial->options, key, value, who, option);
+
+    if (code == 0 && trial->options.trigger.until_at != until_at)
+        move_end(&trial->options, until_at);
+    return code;
+}
+
+int stg_trial_settle(stg_trial *trial, const char *who, const char *option)
+{
+    stg_error err;
+
+    trial->options.bin = 0;
+    stg_overload_settle(&trial->options);
+    if (stg_overload_check(&trial->options, &err) == STG_OK)
+        return 0;
+    stg_options_complain(who, "%s: %s", option, err.text);
+    return STG_EXIT_USAGE;
+}
+
 static void add_name(stg_trial *trial, const char *between, const char *key,
                      const char *value)
 {
