@@ -48,9 +48,9 @@ typedef struct stg_chart_series {
     unsigned colour; /* 0 to 7, repeated from 8 on: one a policy, the same on
                         all charts of a page */
     unsigned panel;  /* whose it is, from 0 */
-    double cell_width, cell_height; /* of cells */
     const stg_chart_point *points;
     size_t count;
+    double cell_width, cell_height; /* of cells */
 } stg_chart_series;
 
 typedef struct stg_chart_axis {
