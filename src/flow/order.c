@@ -261,6 +261,14 @@ static void block_anew(stg_flow *f, stg_lane *l, const stg_partition *p)
     }
 }
 
+/* Rows of a partition that is revoked have left memory, and stand in the store as
+ * they did: its cursor goes on saying so. */
+static bool has_left_rows(const stg_partition *p, const stg_lane_cursor *cursor)
+{
+    return p->phase == STG_PHASE_REVOKING && !p->keeps_rows &&
+           cursor->rows > cursor->replays;
+}
+
 void stg_order_change(stg_flow *f, stg_lane *l)
 {
     if (l->o.order == l->order_requested || !may_change(f, l))
@@ -274,7 +282,10 @@ void stg_order_change(stg_flow *f, stg_lane *l)
     if (l->o.order != STG_ORDER_NONE)
         return;
     release_rows(f, l);
-    for (uint32_t i = 0; i < f->partition_count; i++)
-        stg_lane_cursor_in(l, f->partitions[i])->is_draining = false;
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        stg_lane_cursor *cursor = stg_lane_cursor_in(l, f->partitions[i]);
+
+        cursor->is_draining = has_left_rows(f->partitions[i], cursor);
+    }
     stg_parking_trim(f, &l->caches[STG_PARKED_RETRIES]);
 }
