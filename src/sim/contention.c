@@ -37,7 +37,7 @@ struct stg_contention {
     stg_server server;
     stg_sim_max_rate peak;
     stg_distribution_ahead network;
-    stg_rng backoff;
+    stg_rng backoff, starts;
     bool has_timeout;   /* an attempt may be given up before its answer */
     bool is_optimistic; /* the call comes after a read */
     void *block;        /* of the retries, which begin at a line */
@@ -327,20 +327,30 @@ static void take_call(stg_contention *c, uint32_t id)
 
 /* -- a repetition */
 
-/* All begin at 0. A peer is made anew: what it learned was of another run. */
+static stg_ns draw_start(stg_contention *c)
+{
+    stg_ns spread = c->options.start_spread;
+
+    return spread == 0
+               ? 0
+               : (stg_ns)(stg_random_uniform(&c->starts) * (double)spread);
+}
+
+/* A peer is made anew: what it learned was of another run. */
 static void start_clients(stg_contention *c)
 {
     for (uint32_t id = 0; id < c->options.clients; id++) {
         const stg_policy *policy = c->options.policy;
         stg_with *with = NULL;
+        stg_ns at = draw_start(c);
 
         if (c->programs != NULL) {
             with = &c->programs[id].with;
             *with = (stg_with){.peer = &c->programs[id].peer};
             (void)stg_peer_init(with->peer, policy);
         }
-        (void)stg_retry_start(&c->retries[id], policy, with, 0);
-        begin_attempt(c, id, 0);
+        (void)stg_retry_start(&c->retries[id], policy, with, at);
+        begin_attempt(c, id, at);
     }
 }
 
@@ -357,6 +367,7 @@ static void clear(stg_contention *c, uint64_t repetition,
         &c->network, &c->options.network,
         stg_random_stream(seed, repetition, STG_CONCERN_NETWORK));
     c->backoff = stg_random_stream(seed, repetition, STG_CONCERN_BACKOFF);
+    c->starts = stg_random_stream(seed, repetition, STG_CONCERN_ARRIVALS);
     c->run = (stg_contention_run){0};
     c->totals = totals;
     c->is_lost = false;

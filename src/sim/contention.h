@@ -88,7 +88,8 @@ bool stg_contention_totals_merge(stg_contention_totals *b,
 
 /* N clients with one policy compete for one resource.
  *
- * All clients begin at 0, each wants one success, and stops there or where its
+ * All clients begin at 0, or each at a time of its own between 0 and the spread of
+ * starts. Each wants one success, and stops there or where its
  * policy gives up. A message takes a time by the network's distribution, drawn
  * anew. An attempt is a call that arrives at the resource, and the answer that
  * arrives at the client; of an optimistic resource it is two such: a read, and
@@ -118,6 +119,7 @@ typedef struct stg_contention_options {
     const stg_policy *policy; /* kept; checked */
     stg_resource resource;
     stg_distribution network; /* of each message */
+    stg_ns start_spread; /* clients begin at any time below it; 0: at once */
     uint64_t seed;            /* of all repetitions */
     stg_ns until_at;    /* no call is made then or later; STG_NEVER: no limit */
     uint64_t calls_max; /* UINT64_MAX: no limit */

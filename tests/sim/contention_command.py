@@ -52,6 +52,25 @@ class Contention(unittest.TestCase):
         texts = {sim(*arguments, "--threads", n).stdout for n in "123"}
         self.assertEqual(len(texts), 1)
 
+    def test_spreads_the_starts(self):
+        options = ["-n", "1000", "-r", "workers=10 service=10ms queue=20",
+                   "-p", "client attempts=20 deadline=none", "--reps", "4"]
+        once, spread = (results(*options, *more)[0]
+                        for more in ([], ["--start", "10s"]))
+        # A thousand jobs are a second's work; over ten they hardly meet.
+        self.assertGreater(once["wasted"]["mean"], 500)
+        self.assertLess(spread["wasted"]["mean"],
+                        once["wasted"]["mean"] / 20)
+        self.assertLess(spread["peak_100ms"]["mean"], 60)
+        self.assertAlmostEqual(spread["completion_ms"]["mean"], 10000,
+                               delta=500)
+        self.assertEqual(results(*options, "--start", "0"),
+                         results(*options))
+        for wrong in ("x", "-1s", "400d"):
+            found = sim("contention", "--start", wrong)
+            self.assertEqual(found.returncode, 2)
+            self.assertIn("--start", found.stderr)
+
     def test_gives_another_answer_with_another_seed(self):
         one, two = (results("-n", "20", "-p", "client", "--seed", seed)
                     for seed in ("1", "2"))

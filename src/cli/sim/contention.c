@@ -14,7 +14,7 @@
 
 static const char who[] = "stagger sim contention";
 
-enum { NETWORK = 256, REPS, UNTIL, CALLS_MAX };
+enum { NETWORK = 256, START, REPS, UNTIL, CALLS_MAX };
 
 static const stg_option options[] = {
     {"-n, --clients LIST", "how many, as 100, 10,100,1000 or 10..190/10", 0,
@@ -34,6 +34,10 @@ static const stg_option options[] = {
      "of each message (normal:10ms:2ms); also 10ms, uniform:5ms:15ms "
      "or exponential:10ms",
      NETWORK, NULL},
+    {"--start TIME",
+     "spread the starts of the clients over so long, as jitter of scheduled jobs "
+     "does (0: all at once)",
+     START, NULL},
     {"--reps N", "repetitions, 1 to 1000000 (100)", REPS, NULL},
     {"--until TIME", "end a repetition that takes longer (365d)", UNTIL, NULL},
     {"--calls-max N", "end a repetition with more than N million calls (1000)",
@@ -46,7 +50,7 @@ const stg_usage stg_sim_contention_usage = {
     .head =
         "usage: stagger sim contention [OPTIONS]\n"
         "\n"
-        "N clients begin at once, and each needs one success from one resource. What do\n"
+        "N clients begin together, and each needs one success from one resource. What do\n"
         "their retries cost, and how long does it take? Without options: the experiment\n"
         "that made jitter known, five policies with 10 to 190 clients.\n"
         "\n",
@@ -56,6 +60,7 @@ const stg_usage stg_sim_contention_usage = {
         "  stagger sim contention\n"
         "  stagger sim contention -n 1000 -p backend -p 'client attempts=9'\n"
         "  stagger sim contention -r 'workers=4 service=50ms queue=20' -p client\n"
+        "  stagger sim contention -n 10000 -r 'workers=50 service=100ms' --start 60s\n"
         "\n"
         "Exit code: 0; 2 for bad options, and for what does not fit memory; 130 when\n"
         "it was interrupted: what it printed then is a part.\n",
@@ -149,6 +154,16 @@ static int read_until(stg_study_options *s, const char *text)
     return 0;
 }
 
+static int read_start(stg_study_options *s, const char *text)
+{
+    stg_reader r = {text, text + strlen(text)};
+
+    if (!stg_read_duration(&r, &s->each.start_spread) ||
+        !stg_reader_is_empty(&r))
+        return refuse("--start", text, "a time, up to 365d");
+    return 0;
+}
+
 static int read_calls_max(stg_contention_settings *s)
 {
     uint32_t millions = 0;
@@ -192,6 +207,8 @@ static int read_option(void *ctx, int option)
                        STG_OK
                    ? 0
                    : fail("--network", &err);
+    case START:
+        return read_start(&s->study, optarg);
     case REPS:
         return stg_sim_number(who, "--reps", 1, STG_STUDY_REPS_MAX,
                               &s->study.reps);

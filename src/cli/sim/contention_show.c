@@ -10,6 +10,7 @@
 #include "cli/sim/contention.h"
 #include "cli/sim/output.h"
 #include "cli/sim/sim.h"
+#include "core/writer.h"
 #include "sim/contention_report.h"
 
 /* -- charts ----------------------------------------------------------------- */
@@ -184,7 +185,8 @@ static bool fill_table(stg_chart_set *charts, const stg_study *study,
 int stg_contention_show(const stg_contention_settings *s,
                         const stg_study *study)
 {
-    char resource[STG_RESOURCE_TEXT_MAX], lead[STG_RESOURCE_TEXT_MAX + 80];
+    char resource[STG_RESOURCE_TEXT_MAX], lead[STG_RESOURCE_TEXT_MAX + 128];
+    char starts[STG_DURATION_TEXT_MAX + 20] = "", spread[STG_DURATION_TEXT_MAX];
     stg_memory memory = stg_sim_memory();
     stg_chart_set charts = stg_chart_set_on(&memory);
     stg_table table;
@@ -197,10 +199,13 @@ int stg_contention_show(const stg_contention_settings *s,
     };
     int code;
 
+    if (study->options.each.start_spread > 0)
+        snprintf(starts, sizeof starts, "starts within %s; ",
+                 stg_duration_text(study->options.each.start_spread, spread));
     snprintf(lead, sizeof lead,
-             "Resource: %s; %" PRIu32 " repetition%s, seed %ju.",
+             "Resource: %s; %s%" PRIu32 " repetition%s, seed %ju.",
              stg_resource_print(&study->options.each.resource, resource),
-             study->options.reps, stg_plural(study->options.reps),
+             starts, study->options.reps, stg_plural(study->options.reps),
              (uintmax_t)study->options.each.seed);
     if (fill_table(&charts, study, &table) &&
         (!stg_sim_output_has_pictures(&s->output) ||
