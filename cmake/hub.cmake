@@ -132,6 +132,7 @@ add_library(stagger_hub STATIC
     config/validate_sign.c
     config/validate_target.c
     config/yaml.c
+    config/yaml_environment.c
     config/yaml_tree.c
     host/deadlines.c
     host/files.c

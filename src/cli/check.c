@@ -113,11 +113,11 @@ static void fill(cell row[URL], const stg_settings *s,
 /* Without its query, which may be a secret. */
 static void print_url(char *text, size_t size, const stg_target_settings *t)
 {
-    size_t shown = strcspn(t->url, "?");
+    const char *url = stg_target_url_shown(t);
+    size_t shown = strcspn(url, "?");
 
-    snprintf(text, size, "%.*s%s%s%s%s", (int)shown, t->url,
-             t->url[shown] != '\0' ? "?..." : "",
-             t->is_paused ? "  paused" : "",
+    snprintf(text, size, "%.*s%s%s%s%s", (int)shown, url,
+             url[shown] != '\0' ? "?..." : "", t->is_paused ? "  paused" : "",
              t->match_count > 0 ? "  filtered" : "",
              t->start == STG_TARGET_START_EARLIEST ? "  start earliest" : "");
 }
@@ -241,6 +241,38 @@ static size_t print_policies(const stg_settings *s, FILE *to)
     return warnings;
 }
 
+static const char *show(stg_settings *s, const stg_diagnostics *c,
+                        const char *text)
+{
+    char *shown = text != NULL ? stg_diagnostics_show(c, text) : NULL,
+         *kept = shown != NULL ? stg_settings_keep_text(s, shown, strlen(shown))
+                               : NULL;
+
+    free(shown);
+    return text == NULL || kept != NULL ? kept : "";
+}
+
+/* The names and addresses of a summary: what came from the environment is shown
+ * by its name. */
+static void hide_texts(stg_settings *s, const stg_diagnostics *c)
+{
+    size_t count = s->kafka.topics.count;
+    const char **topics = stg_settings_keep(s, (count + 1) * sizeof *topics);
+
+    s->store.path = show(s, c, s->store.path);
+    s->listen.address = show(s, c, s->listen.address);
+    s->kafka.group = show(s, c, s->kafka.group);
+    for (size_t i = 0; topics != NULL && i < count; i++)
+        topics[i] = show(s, c, s->kafka.topics.at[i]);
+    s->kafka.topics = (stg_texts){topics, topics != NULL ? count : 0};
+    for (size_t i = 0; i < s->target_count; i++) {
+        stg_target_settings *t = &s->targets[i];
+
+        t->name = show(s, c, t->name);
+        t->policy_text = show(s, c, t->policy_text);
+    }
+}
+
 /* Returns how many warnings it has of policies. */
 static size_t print_summary(const stg_settings *s, FILE *to)
 {
@@ -267,12 +299,14 @@ static int read_option(void *ctx, int option)
 }
 
 /* --strict counts the warnings of policies, too, not only those of the file. */
-static int report(const check_options *o, stg_status status,
-                  const stg_settings *s, const stg_diagnostics *c)
+static int report(const check_options *o, stg_status status, stg_settings *s,
+                  const stg_diagnostics *c)
 {
     size_t warnings = c->warnings;
 
     stg_diagnostics_print(c, o->file, stdout);
+    if (status == STG_OK && c->hidden != NULL)
+        hide_texts(s, c);
     if (status == STG_OK)
         warnings += print_summary(s, stdout);
     else if (c->mistakes > 1)

@@ -8,7 +8,91 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/visible.h"
+
+/* -- what is hidden -------------------------------------------------------- */
+
+enum {
+    ANYWHERE_MIN = 6, /* bytes of a value that is hidden inside of words, too */
+    PART_MIN = 12     /* and of a part of one, as of a text that was cut */
+};
+
+struct stg_hidden {
+    stg_hidden *next;
+    size_t size;
+    char *value, *shown; /* behind it, in one piece of memory */
+};
+
+bool stg_diagnostics_hide(stg_diagnostics *c, const char *name,
+                          const char *value)
+{
+    size_t size = strlen(value), shown = strlen(name) + sizeof "${}";
+    stg_hidden *h;
+
+    for (h = c->hidden; h != NULL; h = h->next)
+        if (strcmp(h->value, value) == 0)
+            return true;
+    h = *value != '\0' ? malloc(sizeof *h + size + 1 + shown) : NULL;
+    if (h == NULL)
+        return *value == '\0';
+    *h =
+        (stg_hidden){.next = c->hidden, .size = size, .value = (char *)(h + 1)};
+    h->shown = memcpy(h->value, value, size + 1);
+    h->shown += size + 1;
+    snprintf(h->shown, shown, "${%s}", name);
+    c->hidden = h;
+    return true;
+}
+
+/* How much of text at `at` is the value, or a part of it; 0: nothing. */
+static size_t match(const stg_hidden *h, const char *text, const char *at)
+{
+    char part[PART_MIN + 1] = "";
+    const char *found;
+    size_t size = PART_MIN;
+    bool is_first = at == text || at[-1] == '`';
+
+    if (strncmp(at, h->value, h->size) == 0 &&
+        (h->size >= ANYWHERE_MIN ||
+         (is_first && (at[h->size] == '`' || at[h->size] == '\0'))))
+        return h->size;
+    strncat(part, at, PART_MIN);
+    found = strlen(part) == PART_MIN ? strstr(h->value, part) : NULL;
+    if (found == NULL)
+        return 0;
+    while (at[size] != '\0' && at[size] == found[size])
+        size++;
+    return size;
+}
+
+char *stg_diagnostics_show(const stg_diagnostics *c, const char *text)
+{
+    stg_text to = {.at = NULL};
+
+    for (const char *at = text; *at != '\0';) {
+        const stg_hidden *longest = NULL;
+        size_t size = 0;
+
+        for (const stg_hidden *h = c->hidden; h != NULL; h = h->next)
+            if (match(h, text, at) > size) {
+                longest = h;
+                size = match(h, text, at);
+            }
+        if (longest != NULL)
+            stg_text_put(&to, longest->shown);
+        else
+            stg_text_add(&to, at, size = 1);
+        at += size;
+    }
+    stg_text_add(&to, "", 1);
+    if (!to.is_short)
+        return to.at;
+    stg_text_free(&to);
+    return NULL;
+}
+
+/* -- mistakes and warnings ------------------------------------------------- */
 
 /* Linear: there are STG_DIAGNOSTICS_MAX at most. */
 static bool is_known(const stg_diagnostics *c, stg_file_place place,
@@ -60,17 +144,16 @@ static void add(stg_diagnostics *c, const stg_diagnostic *diagnostic)
     }
 }
 
-__attribute__((format(printf, 1, 0))) static char *print(const char *format,
-                                                         va_list args)
+__attribute__((format(printf, 2, 0))) static char *
+print(const stg_diagnostics *c, const char *format, va_list args)
 {
-    enum { LONGEST = 600 };
-    char *text = malloc(LONGEST);
+    char text[600], *shown;
 
-    if (text == NULL)
-        return NULL;
-    (void)vsnprintf(text, LONGEST, format, args);
+    (void)vsnprintf(text, sizeof text, format, args);
+    shown = stg_diagnostics_show(c, text);
     // A line, whatever was found in the file.
-    return stg_visible_string(text, STG_VISIBLE_IN_LINE);
+    return shown != NULL ? stg_visible_string(shown, STG_VISIBLE_IN_LINE)
+                         : NULL;
 }
 
 void stg_complain(stg_diagnostics *c, stg_file_place place, const char *format,
@@ -80,7 +163,7 @@ void stg_complain(stg_diagnostics *c, stg_file_place place, const char *format,
     stg_diagnostic made = {.place = place};
 
     va_start(args, format);
-    made.text = print(format, args);
+    made.text = print(c, format, args);
     va_end(args);
     add(c, &made);
 }
@@ -91,7 +174,7 @@ void stg_warn(stg_diagnostics *c, stg_file_place place, const char *format, ...)
     stg_diagnostic made = {.place = place, .is_warning = true};
 
     va_start(args, format);
-    made.text = print(format, args);
+    made.text = print(c, format, args);
     va_end(args);
     add(c, &made);
 }
@@ -167,5 +250,9 @@ void stg_diagnostics_free(stg_diagnostics *c)
         free(c->all[i].pointer);
     }
     free(c->all);
+    for (stg_hidden *h = c->hidden, *next; h != NULL; h = next) {
+        next = h->next;
+        free(h);
+    }
     *c = (stg_diagnostics){.all = NULL};
 }

@@ -18,6 +18,9 @@ typedef struct stg_diagnostic {
 
 enum { STG_DIAGNOSTICS_MAX = 500 };
 
+/* A value that is shown by the name that it came by. */
+typedef struct stg_hidden stg_hidden;
+
 /* Zeroed before use, and freed after it. */
 typedef struct stg_diagnostics {
     stg_diagnostic *all;
@@ -25,6 +28,7 @@ typedef struct stg_diagnostics {
     size_t mistakes, warnings; /* the same one at one place counts once */
     size_t cut;                /* more than STG_DIAGNOSTICS_MAX: not kept */
     bool is_memory_short;      /* there was none for a text: a mistake, too */
+    stg_hidden *hidden;
 } stg_diagnostics;
 
 __attribute__((format(printf, 3, 4))) void
@@ -33,6 +37,16 @@ stg_complain(stg_diagnostics *c, stg_file_place place, const char *format, ...);
 /* Legal but unwise. */
 __attribute__((format(printf, 3, 4))) void
 stg_warn(stg_diagnostics *c, stg_file_place place, const char *format, ...);
+
+/* From now on `value`, which came from the environment, is shown as ${NAME}. One
+ * of fewer than six bytes only where it is all that is quoted or shown: it is no
+ * secret, and may be a part of any word. False: no memory. */
+bool stg_diagnostics_hide(stg_diagnostics *c, const char *name,
+                          const char *value);
+
+/* The text without what is hidden, and without parts of that; to be freed. NULL:
+ * no memory. */
+char *stg_diagnostics_show(const stg_diagnostics *c, const char *text);
 
 /* By place; those of no place first. */
 void stg_diagnostics_sort(stg_diagnostics *c);

@@ -247,6 +247,10 @@ static stg_status load_tree(stg_yaml *yaml, const stg_yaml_node *top,
                             const char *path, stg_settings **s,
                             stg_diagnostics *c, stg_status status)
 {
+    if (top != NULL && !stg_yaml_expand(yaml, top)) {
+        status = STG_INVALID;
+        top = NULL;
+    }
     if (top != NULL)
         status = load(top, path, s, c);
     else

@@ -135,20 +135,21 @@ void stg_load_refuse_kind(stg_loading *l, const stg_setting *s,
 static void refuse_value(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n, const stg_value_flaw *flaw)
 {
-    bool has_suggestion = flaw->suggestion[0] != '\0';
+    // Made of the value, which is hidden if it came from the environment.
+    bool has_suggestion = flaw->suggestion[0] != '\0' && n->written == NULL;
 
-    stg_complain(l->c, n->place, "`%s`: %s; expected %s%s%s%s", s->path,
-                 flaw->what, flaw->expected,
-                 has_suggestion ? "; did you mean " : "", flaw->suggestion,
-                 has_suggestion ? "?" : "");
+    stg_complain(
+        l->c, n->place, "`%s`: %s; expected %s%s%s%s", s->path, flaw->what,
+        flaw->expected, has_suggestion ? "; did you mean " : "",
+        has_suggestion ? flaw->suggestion : "", has_suggestion ? "?" : "");
 }
 
-/* Numbers, true and false take no quotes: in YAML a text in quotes is a
- * text. */
+/* Numbers, true and false take no quotes: in YAML a text in quotes is a text.
+ * `"${NAME}"` needs them inside of { } and [ ]. */
 static bool read_scalar(const stg_setting *s, const stg_yaml_node *n,
                         const char *text, void *base, stg_value_flaw *flaw)
 {
-    if (n->is_plain || !s->kind->is_bare)
+    if (n->is_plain || n->written != NULL || !s->kind->is_bare)
         return stg_value_read(s, text, base, flaw);
     *flaw = (stg_value_flaw){.what = "a text in quotes"};
     snprintf(flaw->suggestion, sizeof flaw->suggestion, "%.60s", n->text);

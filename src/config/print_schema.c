@@ -96,6 +96,16 @@ static json_t *standard_of(const stg_setting *s)
                                      : json_string(s->standard);
 }
 
+/* `${NAME}` may stand where a number, a word or a text of a form is wanted. */
+static json_t *or_variable(const stg_setting *s, json_t *value)
+{
+    bool is_any = json_object_get(value, "minLength") != NULL;
+
+    return stg_setting_is_scalar(s) && !is_any
+               ? stg_schema_either(value, stg_schema_reference("variable"))
+               : value;
+}
+
 /* An editor shows the sentence of the table as the help of the key. */
 static json_t *property_of(const stg_setting *s)
 {
@@ -104,6 +114,7 @@ static json_t *property_of(const stg_setting *s)
                            ? s->kind->schema(s)
                            : stg_schema_text(s->kind->pattern);
 
+    property = or_variable(s, property);
     json_object_set_new(property, "description", json_string(s->says));
     if (standard != NULL)
         json_object_set_new(property, "default", standard);
@@ -146,8 +157,10 @@ void stg_settings_print_schema(FILE *to)
                         json_string("Settings of the stagger hub"));
     json_object_set_new(
         schema, "$defs",
-        json_pack("{so so so}", "target", object_of(STG_IN_TARGET, "", false),
-                  "defaults", object_of(STG_IN_TARGET, "", true), "receiver",
+        json_pack("{so so so so}", "variable",
+                  stg_schema_text("\\$\\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\\}"),
+                  "target", object_of(STG_IN_TARGET, "", false), "defaults",
+                  object_of(STG_IN_TARGET, "", true), "receiver",
                   object_of(STG_IN_RECEIVER, "", false)));
     (void)json_dumpf(schema, to, JSON_INDENT(2));
     fputc('\n', to);

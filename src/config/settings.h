@@ -106,6 +106,7 @@ typedef struct stg_target_settings {
     const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -; NULL: made from the URL,
                          see stg_target_name() */
     const char *url;
+    const char *url_written; /* with its ${NAME}; NULL: as url */
 
     /* -- requests */
     const char *method;
@@ -339,6 +340,12 @@ stg_target_settings *stg_settings_add_target(stg_settings *s);
  * policy or name, or two of one name; STG_IO when there is no memory. A second
  * call does nothing. */
 stg_status stg_settings_complete(stg_settings *s, stg_error *err);
+
+/* The URL that people are shown, without what came from the environment. */
+static inline const char *stg_target_url_shown(const stg_target_settings *t)
+{
+    return t->url_written != NULL ? t->url_written : t->url;
+}
 
 /* Refuses a URL at which the hub itself listens, with words: all that it sends
  * there it would get back, as new messages. */

@@ -162,8 +162,8 @@ stg_file_place stg_yaml_place(const yaml_mark_t *mark)
                             (uint32_t)mark->column + 1};
 }
 
-/* Marks count lines and characters, not bytes. */
-static bool is_tab_at(const stg_yaml *y, const yaml_mark_t *mark)
+/* Where a mark is in the text. Marks count lines and characters, not bytes. */
+static const char *find_mark(const stg_yaml *y, const yaml_mark_t *mark)
 {
     const char *at = y->text, *end = y->text + y->size;
 
@@ -174,7 +174,23 @@ static bool is_tab_at(const stg_yaml *y, const yaml_mark_t *mark)
     }
     for (size_t column = 0; column < mark->column && at < end; column++)
         at += stg_utf8_length(at, (size_t)(end - at));
-    return at < end && *at == '\t';
+    return at;
+}
+
+static bool is_tab_at(const stg_yaml *y, const yaml_mark_t *mark)
+{
+    const char *at = find_mark(y, mark);
+
+    return at < y->text + y->size && *at == '\t';
+}
+
+/* A bare ${NAME} in { } or [ ], where a brace begins a map. */
+static bool is_variable_at(const stg_yaml *y, const yaml_mark_t *mark)
+{
+    const char *at = find_mark(y, mark);
+
+    return at > y->text && at < y->text + y->size && *at == '{' &&
+           at[-1] == '$';
 }
 
 /* What libyaml says, and what is behind it most of the time. */
@@ -189,6 +205,10 @@ static void complain_of_form(stg_yaml *y)
     } else if (is_tab_at(y, &p->problem_mark)) {
         stg_complain(y->diagnostics, stg_yaml_place(&p->problem_mark),
                      "a tab; expected blanks to indent with");
+    } else if (is_variable_at(y, &p->problem_mark)) {
+        stg_complain(y->diagnostics, stg_yaml_place(&p->problem_mark),
+                     "${NAME} without quotes inside of { } or [ ]; expected "
+                     "\"${NAME}\"");
     } else if (strstr(problem, "mapping values are not allowed") != NULL) {
         stg_complain(y->diagnostics, stg_yaml_place(&p->problem_mark),
                      "a second `: ` in one line; expected one key a line, and "

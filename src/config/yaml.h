@@ -21,8 +21,10 @@ struct stg_yaml_node {
     stg_node_kind kind;
     stg_file_place place;
     /* TEXT */
-    const char *text; /* without zeros inside */
-    bool is_plain;    /* it was written without quotes */
+    const char *text;    /* without zeros inside */
+    const char *written; /* as in the file, where `${NAME}` was replaced in it;
+                            NULL: it is as text */
+    bool is_plain;       /* it was written without quotes */
     bool is_verbatim; /* and is byte for byte as in the file, from text_column
                          on */
     uint32_t text_column;
@@ -50,6 +52,12 @@ const stg_yaml_node *stg_yaml_load(stg_yaml **yaml, const char *path,
 /* The same of a text. */
 const stg_yaml_node *stg_yaml_parse(stg_yaml **yaml, const char *text,
                                     size_t size, stg_diagnostics *c);
+
+/* Replaces ${NAME} and ${NAME:-default} in the values by what the environment
+ * has, and $${ by ${; the diagnostics hide what came from there. The default is
+ * for a variable that is missing or empty; a missing one without a default is a
+ * mistake. False: complained. */
+bool stg_yaml_expand(stg_yaml *y, const stg_yaml_node *top);
 
 void stg_yaml_free(stg_yaml *y); /* NULL is none */
 

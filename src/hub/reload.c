@@ -112,10 +112,10 @@ static bool plan_target(plan *p, renewal *r)
         return false;
     }
     if (r->target == NULL) {
-        r->target = stg_target_new(name, r->next->url);
+        r->target = stg_target_new(name, stg_target_url_shown(r->next));
         r->is_new = true;
     }
-    r->url = strdup(r->next->url);
+    r->url = strdup(stg_target_url_shown(r->next));
     if (r->target == NULL || r->url == NULL) {
         p->diagnostics.is_memory_short = true;
         return false;
@@ -269,7 +269,8 @@ static stg_status begin_lane(plan *p, size_t i, stg_error *err)
 
     if (!r->is_new)
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the plan is good
-        return stg_store_lane(p->hub->store, next->name, next->url, &lane, err);
+        return stg_store_lane(p->hub->store, next->name,
+                              stg_target_url_shown(next), &lane, err);
     r->target->settings = next;
     return stg_hub_begin_lane(p->hub, r->target, err);
 }

@@ -235,7 +235,7 @@ bool stg_target_keeps_endpoint(const stg_target *t,
 static stg_status add_known(stg_targets *t, stg_client *client,
                             const stg_target_settings *s, stg_error *err)
 {
-    stg_target *target = add(t, s->name, s->url);
+    stg_target *target = add(t, s->name, stg_target_url_shown(s));
 
     if (target == NULL)
         return fail_memory(err);

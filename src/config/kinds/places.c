@@ -57,9 +57,22 @@ static bool read_url(const stg_setting *s, const char *text, void *base,
     return true;
 }
 
+/* The hub shows the URLs of its targets. */
+static void check_url(stg_loading *l, const stg_setting *s,
+                      const stg_yaml_node *n, void *base)
+{
+    bool is_targets =
+        s->in == STG_IN_TARGET && s->at == offsetof(stg_target_settings, url);
+    stg_target_settings *t = base;
+
+    if (is_targets && n->written != NULL)
+        t->url_written = stg_load_keep_text(l, n->written);
+}
+
 const stg_kind stg_kind_url = {
     .expected = "http:// or https://, a host, and perhaps a port and a path",
     .read = read_url,
+    .check = check_url,
     .texts = 1,
     .pattern = "^[Hh][Tt][Tt][Pp][Ss]?://",
 };

@@ -52,8 +52,16 @@ static void check_text(stg_loading *l, const char *path, const stg_yaml_node *n)
     stg_policy policy;
     stg_error err;
 
-    if (stg_lane_policy_read(&policy, n->text, l->target_total, 0, 0, &err) !=
+    if (stg_lane_policy_read(&policy, n->text, l->target_total, 0, 0, &err) ==
         STG_OK)
+        return;
+    if (n->written != NULL) // whose words are not repeated
+        stg_complain(l->c, n->place,
+                     "`%s`: `%.60s` is no policy, with what the environment "
+                     "has; expected a name of `policies`, a preset, or a "
+                     "policy's text",
+                     path, n->written);
+    else
         stg_complain(l->c, place_in(n, err.column), "`%s`: %s", path,
                      words_of(&err));
 }
@@ -78,7 +86,7 @@ static void refuse_name(stg_loading *l, const stg_yaml_node *n)
         stg_suggestion_try(&found, s->policies[i].name);
     for (size_t i = 0; (preset = stg_preset_at(i)) != NULL; i++)
         stg_suggestion_try(&found, preset->name);
-    near = found.name;
+    near = n->written == NULL ? found.name : NULL;
     stg_complain(l->c, n->place,
                  "`policy`: there is no policy `%.60s`; expected a name of "
                  "`policies`, a preset, or a policy's text%s%s%s",
