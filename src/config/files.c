@@ -18,6 +18,7 @@
 #include "config/load.h"
 #include "config/loading.h"
 #include "host/process.h"
+#include "host/secret_file.h"
 #include "store/parcel.h"
 
 /* -- secrets --------------------------------------------------------------- */
@@ -40,7 +41,7 @@ static int open_secret(stg_loading *l, stg_file_place place, const char *name,
         stg_complain(l->c, place,
                      "`%s`: %.120s is not a regular file; expected one", name,
                      path);
-    } else if (!stg_file_is_private(&status)) {
+    } else if (!stg_secret_is_private(path, &status)) {
         stg_complain(
             l->c, place,
             "`%s`: others may use the file %.120s (mode %04o); expected "

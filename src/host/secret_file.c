@@ -25,6 +25,11 @@ static bool is_credential(const char *path, mode_t mode)
            (mode & (S_IRWXO | S_IWGRP | S_IXGRP)) == 0;
 }
 
+bool stg_secret_is_private(const char *path, const struct stat *s)
+{
+    return stg_file_is_private(s) || is_credential(path, s->st_mode);
+}
+
 static stg_status check(int fd, const char *path, stg_error *err)
 {
     struct stat s;
@@ -33,7 +38,7 @@ static stg_status check(int fd, const char *path, stg_error *err)
         return stg_hub_refuse(err, STG_IO, "%s", strerror(errno));
     if (S_ISDIR(s.st_mode))
         return stg_hub_refuse(err, STG_INVALID, "it is a directory");
-    if (!stg_file_is_private(&s) && !is_credential(path, s.st_mode))
+    if (!stg_secret_is_private(path, &s))
         return stg_hub_refuse(err, STG_INVALID,
                               "others than the hub may use it (mode %03o); to "
                               "keep it for its owner: chmod 600 %.80s",

@@ -3,7 +3,9 @@
 #ifndef STAGGER_HOST_SECRET_FILE_H
 #define STAGGER_HOST_SECRET_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include <stagger/status.h>
 
@@ -15,6 +17,10 @@ enum { STG_SECRET_FILE_MAX = 1 << 20 };
 stg_status stg_secret_file_read(const char *path, char **text, size_t *size,
                                 stg_error *err);
 void stg_secret_file_free(char *text, size_t size);
+
+/* Whether nobody else may use a file with a secret, by its mode
+ * (stg_file_is_private()), or as it is a credential of the service. */
+bool stg_secret_is_private(const char *path, const struct stat *s);
 
 /* The path of a credential that systemd has given the service
  * ($CREDENTIALS_DIRECTORY/NAME), to be freed; NULL: there is none. */

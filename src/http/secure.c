@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/refuse.h"
-#include "host/process.h"
+#include "host/secret_file.h"
 #include "host/wall.h"
 #include "http/server.h"
 
@@ -57,7 +57,8 @@ static stg_status check_key(const stg_tls_options *o, stg_error *err)
 {
     struct stat status;
 
-    if (stat(o->key_file, &status) != 0 || stg_file_is_private(&status))
+    if (stat(o->key_file, &status) != 0 ||
+        stg_secret_is_private(o->key_file, &status))
         return STG_OK; // that it cannot be read is told when it is
     return stg_hub_refuse(err, STG_INVALID,
                           "%s %.200s: others may use it (mode %04o); "
