@@ -252,6 +252,19 @@ static const char *show(stg_settings *s, const stg_diagnostics *c,
     return text == NULL || kept != NULL ? kept : "";
 }
 
+/* Also a password that is too short to be hidden wherever it stands. */
+static const char *show_store(stg_settings *s, const stg_diagnostics *c)
+{
+    char *masked = stg_from_has_password(s->store.path)
+                       ? stg_url_mask(s->store.path)
+                       : NULL;
+    const char *shown =
+        show(s, c, masked != NULL ? masked : s->store.path);
+
+    free(masked);
+    return shown;
+}
+
 /* The names and addresses of a summary: what came from the environment is shown
  * by its name. */
 static void hide_texts(stg_settings *s, const stg_diagnostics *c)
@@ -259,7 +272,7 @@ static void hide_texts(stg_settings *s, const stg_diagnostics *c)
     size_t count = s->kafka.topics.count;
     const char **topics = stg_settings_keep(s, (count + 1) * sizeof *topics);
 
-    s->store.path = show(s, c, s->store.path);
+    s->store.path = show_store(s, c);
     s->listen.address = show(s, c, s->listen.address);
     s->kafka.group = show(s, c, s->kafka.group);
     for (size_t i = 0; topics != NULL && i < count; i++)

@@ -161,7 +161,8 @@ static const stg_setting hub_rows[] = {
  .says = "The store; created if missing. Without this setting it is "
          "STAGGER_STORE in the environment, else ./stagger.db. With Kafka also "
          "postgres://USER@HOST/DATABASE, without a password: that is in a file "
-         "of libpq's (`?passfile=FILE`, or ~/.pgpass)."},
+         "of libpq's (`?passfile=FILE`, or ~/.pgpass), or comes from the "
+         "environment (`${NAME}` in the URL, or PGPASSWORD)."},
 {HUB("store.quota", size, store.quota), RANGE(16 * MIB, 16 * TIB),
  .standard = "8GiB", .example = "100GiB", .is_fixed = true,
  .flag = "--quota SIZE",

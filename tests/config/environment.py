@@ -150,6 +150,18 @@ class Environment(unittest.TestCase):
         code, out = check("defaults: {in-flight: \"${N}\"}\n" + TARGET, N="3")
         self.assertEqual(code, 0, out)
 
+    def test_may_be_the_password_of_a_store(self):
+        text = ("source: kafka\nkafka: {brokers: 'k:9092', topics: a}\n"
+                "store: {path: 'postgres://hub:%s@db/hub'}\n" + TARGET)
+        for password in "hush-hush", "abc":
+            code, out = check(text % "${PW}", PW=password)
+            self.assertEqual(code, 0, out)
+            self.assertRegex(out, r"keeps    postgres://.*@db/hub")
+            self.assertNotIn(password, out)
+        code, out = check(text % "hush")
+        self.assertEqual(code, 2, out)
+        self.assertNotIn("hush", out)
+
     def test_must_be_utf8(self):
         path = FOLDER / "hub.yaml"
         path.write_text("store:\n  path: ${A}\n" + TARGET)

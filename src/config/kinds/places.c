@@ -153,17 +153,18 @@ static const char *keep_store(stg_loading *l, const char *text)
                : stg_load_keep_path(l, text);
 }
 
-/* A settings file is copied, mailed and committed. */
+/* A settings file is copied, mailed and committed; the environment is not. */
 static void check_store(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *n, void *base)
 {
     char expected[STG_EXPECTED_MAX];
 
     (void)base;
-    if (stg_from_has_password(n->text))
+    if (n->written == NULL && stg_from_has_password(n->text))
         stg_complain(l->c, n->place,
                      "`%s`: it has a password: put that into a file of "
-                     "libpq's, and name that by ?passfile=FILE; expected %s",
+                     "libpq's, and name that by ?passfile=FILE, or take it "
+                     "from the environment; expected %s",
                      s->path, stg_setting_expected(s, expected));
 }
 
