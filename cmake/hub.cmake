@@ -87,6 +87,8 @@ add_library(stagger_hub STATIC
     alerts/alerts.c
     alerts/digest.c
     alerts/engine.c
+    alerts/event.c
+    alerts/event_payload.c
     alerts/key.c
     alerts/mail.c
     alerts/mailer.c
@@ -94,9 +96,11 @@ add_library(stagger_hub STATIC
     alerts/owner.c
     alerts/payload.c
     alerts/receiver.c
+    alerts/receiver_open.c
     alerts/receivers.c
     alerts/secret.c
     alerts/tally.c
+    alerts/template.c
     alerts/text.c
     alerts/trial.c
     base/hash.c

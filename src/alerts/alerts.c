@@ -166,7 +166,7 @@ static void log_digest(const stg_alerts *a, const stg_digest *d,
 }
 
 /* Makes the digest of one receiver: each has its own, for they want different
- * alerts. unkept: events without a key since the digest before this one. */
+ * alerts. One that is told of events gets as many as it takes for all. unkept: events without a key since the digest before this one. */
 static void tell_one(stg_alerts *a, stg_alert_receiver *s, uint64_t unkept,
                      stg_ns now)
 {
@@ -178,12 +178,16 @@ static void tell_one(stg_alerts *a, stg_alert_receiver *s, uint64_t unkept,
                                 .utc = stg_wall_now()};
     stg_digest d;
 
-    if (!stg_digest_make(&d, a->engine, &source))
-        return;
-    memcpy(d.hub, a->hub, sizeof d.hub);
-    d.unkept = unkept;
-    log_digest(a, &d, r.receiver->name);
-    stg_alert_receiver_push(s, &d);
+    source.is_part = stg_receiver_is_of_events(r.receiver->type);
+    do {
+        if (!stg_digest_make(&d, a->engine, &source))
+            return;
+        memcpy(d.hub, a->hub, sizeof d.hub);
+        d.unkept = unkept;
+        log_digest(a, &d, r.receiver->name);
+        stg_alert_receiver_push(s, &d);
+        source.from += d.item_count;
+    } while (source.is_part);
 }
 
 /* Sends what is due, to all receivers at once. It counts as told even where no

@@ -98,6 +98,7 @@ typedef struct picking {
     const stg_digest_source *source;
     stg_alert_news worst[STG_DIGEST_ITEMS];
     size_t count;
+    size_t seen; /* that are wanted */
 } picking;
 
 /* Inserts the news in order. With no room the last one drops out, and is
@@ -109,6 +110,10 @@ static void pick(void *ctx, const stg_alert_news *n)
     size_t i = p->count;
 
     if (!p->source->wants(p->source->ctx, n->alert, n->lane))
+        return;
+    p->seen++;
+    if (p->source->is_part && (p->seen <= p->source->from ||
+                               p->seen > p->source->from + STG_DIGEST_ITEMS))
         return;
     if (n->alert == STG_ALERT_DEAD)
         d->dead += n->fresh;
@@ -222,19 +227,23 @@ uint64_t stg_digest_total(const stg_digest *d)
 
 /* -- two into one ---------------------------------------------------------- */
 
+bool stg_digest_item_is_same(const stg_digest_item *a, const stg_digest_item *b)
+{
+    return a->alert == b->alert && a->trouble == b->trouble &&
+           strcmp(a->target, b->target) == 0;
+}
+
 static stg_digest_item *find(stg_digest *d, const stg_digest_item *like)
 {
     for (size_t i = 0; i < d->item_count; i++)
-        if (d->items[i].alert == like->alert &&
-            d->items[i].trouble == like->trouble &&
-            strcmp(d->items[i].target, like->target) == 0)
+        if (stg_digest_item_is_same(&d->items[i], like))
             return &d->items[i];
     return NULL;
 }
 
-/* older is about the same alert and target. i is newer, so that its state and
- * phase hold; counts of what is still untold are added. */
-static void merge_item(stg_digest_item *i, const stg_digest_item *older)
+/* i is newer, so that its state and phase hold; counts of what is still untold
+ * are added. */
+void stg_digest_merge_item(stg_digest_item *i, const stg_digest_item *older)
 {
     bool was_told = older->phase == STG_ALERT_MORE ||
                     older->phase == STG_ALERT_STILL ||
@@ -279,7 +288,7 @@ void stg_digest_merge(stg_digest *d, const stg_digest *older)
         stg_digest_item *same = find(d, &older->items[i]);
 
         if (same != NULL)
-            merge_item(same, &older->items[i]);
+            stg_digest_merge_item(same, &older->items[i]);
         else
             add_item(d, &older->items[i]);
     }

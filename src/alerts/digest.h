@@ -77,6 +77,9 @@ typedef struct stg_digest_source {
     void *ctx;
     stg_ns now;   /* as the engine's */
     uint64_t utc; /* the same instant */
+    bool is_part; /* a digest of STG_DIGEST_ITEMS behind `from` that are wanted,
+                     in the engine's order, and nothing is left out */
+    size_t from;
 } stg_digest_source;
 
 /* What the engine has gathered. False: nothing of it is wanted. The caller
@@ -86,6 +89,13 @@ bool stg_digest_make(stg_digest *d, const stg_alert_engine *e,
 
 /* A digest to try a receiver with. */
 void stg_digest_make_test(stg_digest *d, uint64_t utc);
+
+/* Whether they are about the same alert of the same target; and what older, one
+ * of these, has into the newer one. */
+bool stg_digest_item_is_same(const stg_digest_item *a,
+                             const stg_digest_item *b);
+void stg_digest_merge_item(stg_digest_item *newer,
+                           const stg_digest_item *older);
 
 /* What `older` has into d, which is the later one: one item for each alert of
  * each target, the worst first. */

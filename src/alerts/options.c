@@ -10,7 +10,9 @@
 #include "alerts/options.h"
 
 #include <string.h>
+#include <strings.h>
 
+#include "alerts/event.h"
 #include "core/reader.h"
 #include "core/writer.h"
 #include "http/url.h"
@@ -280,6 +282,10 @@ static stg_status check_mail(const place *p)
                     "required, or smtps://");
     if (s->header_count > 0)
         return fail(p, "headers", "a mail has none of its own");
+    if (s->key_file != NULL)
+        return fail(p, "key-file", "only pagerduty and opsgenie have it");
+    if (s->body != NULL)
+        return fail(p, "body", "only a template has it");
     return STG_OK;
 }
 
@@ -326,31 +332,113 @@ static stg_status check_no_mail(const place *p)
     return STG_OK;
 }
 
-/* Slack's URL is its only secret, so that it must be in a file. */
+/* What the types by HTTP differ in. */
+typedef struct http_type {
+    const char *url;    /* the service's own; NULL: there is none */
+    bool is_url_secret; /* whoever has it may write there */
+    bool has_headers, has_key, has_body;
+} http_type;
+
+static const http_type http_types[STG_RECEIVER_TYPES] = {
+    [STG_RECEIVER_SLACK] = {.is_url_secret = true},
+    [STG_RECEIVER_WEBHOOK] = {.has_headers = true},
+    [STG_RECEIVER_TEAMS] = {.is_url_secret = true},
+    [STG_RECEIVER_PAGERDUTY] = {.has_key = true,
+                                .url =
+                                    "https://events.pagerduty.com/v2/enqueue"},
+    [STG_RECEIVER_OPSGENIE] = {.has_key = true,
+                               .url = "https://api.opsgenie.com"},
+    [STG_RECEIVER_TEMPLATE] = {.has_headers = true, .has_body = true},
+};
+
+const char *stg_receiver_url(const stg_alert_receiver_options *o)
+{
+    return o->url != NULL ? o->url : http_types[o->type].url;
+}
+
+const stg_alert_header *stg_receiver_header(const stg_alert_receiver_options *o,
+                                            const char *name)
+{
+    for (size_t i = 0; i < o->header_count; i++)
+        if (strcasecmp(o->headers[i].name, name) == 0)
+            return &o->headers[i];
+    return NULL;
+}
+
+bool stg_receiver_is_json(const stg_alert_receiver_options *o)
+{
+    const stg_alert_header *h = stg_receiver_header(o, "Content-Type");
+
+    return h == NULL || h->value == NULL || strstr(h->value, "json") != NULL;
+}
+
+/* A URL that is a secret must be in a file. */
+static stg_status check_url(const place *p)
+{
+    const stg_alert_receiver_options *s = p->receiver;
+    const http_type *type = &http_types[s->type];
+
+    if (type->is_url_secret && s->url != NULL)
+        return fail(p, "url",
+                    "whoever has it can write to the channel: "
+                    "expected url-file, a file that has it");
+    if (type->is_url_secret && s->url_file == NULL)
+        return fail(p, "url-file",
+                    "expected a file that has the URL of the "
+                    "incoming webhook");
+    if (type->url != NULL && s->url_file != NULL)
+        return fail(p, "url-file", "its URL is no secret: expected url");
+    if (type->url == NULL && (s->url != NULL) == (s->url_file != NULL))
+        return fail(p, "url", "expected url, or url-file, a file that has it");
+    if (s->url != NULL && !is_http_url(s->url))
+        return fail(p, "url", "expected http:// or https://");
+    return STG_OK;
+}
+
+static stg_status check_key(const place *p)
+{
+    const stg_alert_receiver_options *s = p->receiver;
+
+    if (http_types[s->type].has_key && s->key_file == NULL)
+        return fail(p, "key-file",
+                    s->type == STG_RECEIVER_PAGERDUTY
+                        ? "expected a file that has the routing key"
+                        : "expected a file that has the API key");
+    if (!http_types[s->type].has_key && s->key_file != NULL)
+        return fail(p, "key-file", "only pagerduty and opsgenie have it");
+    return STG_OK;
+}
+
+static stg_status check_body(const place *p)
+{
+    const stg_alert_receiver_options *s = p->receiver;
+    stg_error why;
+
+    if (!http_types[s->type].has_body)
+        return s->body == NULL ? STG_OK
+                               : fail(p, "body", "only a template has it");
+    if (s->body == NULL)
+        return fail(p, "body", "expected a text with {field}s, as {title}");
+    if (stg_template_check(s->body, stg_receiver_is_json(s), &why) != STG_OK)
+        return fail(p, "body", why.text);
+    return STG_OK;
+}
+
 static stg_status check_http(const place *p)
 {
     const stg_alert_receiver_options *s = p->receiver;
     stg_status status = check_no_mail(p);
 
-    if (status != STG_OK)
-        return status;
-    if (s->type == STG_RECEIVER_SLACK && s->url != NULL)
-        return fail(p, "url",
-                    "whoever has it can write to the channel: "
-                    "expected url-file, a file that has it");
-    if (s->type == STG_RECEIVER_SLACK && s->url_file == NULL)
-        return fail(p, "url-file",
-                    "expected a file that has the URL of the "
-                    "incoming webhook");
-    if ((s->url != NULL) == (s->url_file != NULL))
-        return fail(p, "url", "expected url, or url-file, a file that has it");
-    if (s->url != NULL && !is_http_url(s->url))
-        return fail(p, "url", "expected http:// or https://");
-    if (s->type == STG_RECEIVER_SLACK && s->header_count > 0)
-        return fail(p, "headers", "only a webhook has them");
+    if (status == STG_OK)
+        status = check_url(p);
+    if (status == STG_OK)
+        status = check_key(p);
+    if (status == STG_OK && !http_types[s->type].has_headers &&
+        s->header_count > 0)
+        return fail(p, "headers", "only a webhook and a template have them");
     for (size_t i = 0; i < s->header_count && status == STG_OK; i++)
         status = check_header(p, &s->headers[i]);
-    return status;
+    return status == STG_OK ? check_body(p) : status;
 }
 
 static stg_status check_receiver(const stg_alert_options *o, const place *p)

@@ -57,10 +57,22 @@ const char *stg_alert_threshold_print(const stg_alert_threshold *t,
 /* -- receivers: the ways to tell ------------------------------------------- */
 
 typedef enum stg_receiver_type {
-    STG_RECEIVER_SLACK,   /* `slack`: an incoming webhook of Slack */
-    STG_RECEIVER_MAIL,    /* `mail`: SMTP */
-    STG_RECEIVER_WEBHOOK, /* `webhook`: JSON by POST */
+    STG_RECEIVER_SLACK,     /* `slack`: an incoming webhook of Slack */
+    STG_RECEIVER_MAIL,      /* `mail`: SMTP */
+    STG_RECEIVER_WEBHOOK,   /* `webhook`: JSON by POST */
+    STG_RECEIVER_TEAMS,     /* `teams`: an incoming webhook of its Workflows */
+    STG_RECEIVER_PAGERDUTY, /* `pagerduty`: its Events API v2 */
+    STG_RECEIVER_OPSGENIE,  /* `opsgenie`: its Alert API */
+    STG_RECEIVER_TEMPLATE,  /* `template`: a POST of a body of one's own */
 } stg_receiver_type;
+
+enum { STG_RECEIVER_TYPES = STG_RECEIVER_TEMPLATE + 1 };
+
+/* Whether it is told each alert by itself (alerts/event.h). */
+static inline bool stg_receiver_is_of_events(stg_receiver_type type)
+{
+    return type >= STG_RECEIVER_PAGERDUTY;
+}
 
 typedef enum stg_alert_starttls {
     STG_STARTTLS_REQUIRED, /* `required`: no mail without it */
@@ -82,13 +94,16 @@ typedef struct stg_alert_receiver_options {
     const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -, its own */
     stg_receiver_type type;
 
-    const char *url; /* smtp://HOST[:PORT], smtps://...; webhook: http(s)://.
-                        Slack's is a secret: only by file */
+    const char *url; /* smtp://HOST[:PORT], smtps://...; the others: http(s)://.
+                        Those of Slack and Teams are secrets: only by file.
+                        PagerDuty, Opsgenie: NULL is the service's own */
     const char *url_file;
-    const char *ca_file; /* PEM; NULL: the system's */
-    stg_ns timeout;      /* of one attempt, 1 s to 1 m: 10 s */
+    const char *key_file; /* pagerduty: routing key; opsgenie: API key */
+    const char *body;     /* template: with {field}s, see alerts/event.h */
+    const char *ca_file;  /* PEM; NULL: the system's */
+    stg_ns timeout;       /* of one attempt, 1 s to 1 m: 10 s */
 
-    /* -- webhook */
+    /* -- webhook, template */
     const stg_alert_header *headers;
     size_t header_count;
 
@@ -108,6 +123,16 @@ typedef struct stg_alert_receiver_options {
     const stg_alert_tag *tags; /* the target has one of them; none: any */
     size_t tag_count;
 } stg_alert_receiver_options;
+
+/* The URL, where it is in no file. */
+const char *stg_receiver_url(const stg_alert_receiver_options *o);
+
+/* Whether its body is JSON: no header of it has another Content-Type. */
+bool stg_receiver_is_json(const stg_alert_receiver_options *o);
+
+/* The header of that name; NULL: it has none of its own. */
+const stg_alert_header *stg_receiver_header(const stg_alert_receiver_options *o,
+                                            const char *name);
 
 /* 10 s, STARTTLS required, all alerts. */
 stg_alert_receiver_options

@@ -1,20 +1,18 @@
-/* Digests as JSON: a text for Slack, or all facts for a webhook.
+/* Digests as JSON: a text for Slack, a card for Teams, or all facts for a webhook.
  *
  * Names of the members of a webhook's body are an interface: docs/alerts.md has
  * them, and programs read them. A text or a time without a value is left out,
  * instead of being null or empty. */
-#include "alerts/text.h"
+#include "alerts/payload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "alerts/text.h"
 #include "host/wall.h"
 
-/* Takes the reference. NULL: there is no memory. */
-static char *print(json_t *json)
+char *stg_payload_print(json_t *json)
 {
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
@@ -69,7 +67,57 @@ char *stg_payload_slack(const stg_digest *d)
     char text[STG_SLACK_TEXT_MAX];
 
     write_slack(d, text);
-    return print(json_pack("{s:s, s:b}", "text", text, "mrkdwn", 0));
+    return stg_payload_print(
+        json_pack("{s:s, s:b}", "text", text, "mrkdwn", 0));
+}
+
+/* -- Teams ----------------------------------------------------------------- */
+
+/* A run of text is shown as it is, while that of a TextBlock is read as
+ * Markdown. A line that follows an empty one stands apart from it. */
+static json_t *line_of(const char *text, bool is_title, bool is_apart)
+{
+    json_t *run = json_pack("{s:s, s:s}", "type", "TextRun", "text", text);
+
+    if (is_title)
+        (void)json_object_set_new(run, "weight", json_string("Bolder"));
+    return json_pack("{s:s, s:s, s:[o]}", "type", "RichTextBlock", "spacing",
+                     is_apart ? "Medium" : "None", "inlines", run);
+}
+
+static void add_lines(json_t *body, char *text)
+{
+    bool is_apart = true;
+
+    for (char *line = text, *end; *line != '\0'; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end != '\0')
+            *end++ = '\0';
+        if (*line != '\0')
+            (void)json_array_append_new(body, line_of(line, false, is_apart));
+        is_apart = *line == '\0';
+    }
+}
+
+/* Source: "Create incoming webhooks with Workflows", learn.microsoft.com, and
+ * Adaptive Cards 1.4. A message has 28 KB at most. */
+char *stg_payload_teams(const stg_digest *d)
+{
+    char text[STG_TEAMS_TEXT_MAX];
+    json_t *body = json_array(), *card;
+
+    stg_alert_subject(d, text);
+    (void)json_array_append_new(body, line_of(text, true, false));
+    stg_alert_text(d, text, sizeof text);
+    add_lines(body, text);
+    card = json_pack(
+        "{s:s, s:s, s:s, s:{s:s}, s:o}", "type", "AdaptiveCard", "$schema",
+        "http://adaptivecards.io/schemas/adaptive-card.json", "version", "1.4",
+        "msteams", "width", "Full", "body", body);
+    return stg_payload_print(json_pack(
+        "{s:s, s:[{s:s, s:n, s:o}]}", "type", "message", "attachments",
+        "contentType", "application/vnd.microsoft.card.adaptive", "contentUrl",
+        "content", card));
 }
 
 /* -- a webhook ------------------------------------------------------------- */
@@ -146,7 +194,7 @@ static void set_numbers(json_t *to, const stg_digest_item *i)
     }
 }
 
-static json_t *item_of(const stg_digest_item *i)
+json_t *stg_payload_item(const stg_digest_item *i)
 {
     char words[STG_ALERT_WORDS_MAX];
     json_t *item = json_object();
@@ -193,9 +241,9 @@ char *stg_payload_webhook(const stg_digest *d)
     stg_alert_text(d, words, sizeof words);
     set_text(whole, "text", words);
     for (size_t i = 0; i < d->item_count; i++)
-        (void)json_array_append_new(items, item_of(&d->items[i]));
+        (void)json_array_append_new(items, stg_payload_item(&d->items[i]));
     (void)json_object_set_new(whole, "alerts", items);
     (void)json_object_set_new(whole, "more", left_of(d));
     set_number(whole, "merged", d->merged);
-    return print(whole);
+    return stg_payload_print(whole);
 }

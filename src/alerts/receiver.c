@@ -19,9 +19,10 @@
 #include <stagger/retry.h>
 #include <stagger/text.h>
 
+#include "alerts/event.h"
 #include "alerts/options.h"
+#include "alerts/receiver_open.h"
 #include "alerts/text.h"
-#include "http/tls.h"
 
 struct stg_alert_receiver {
     stg_alert_world *world;
@@ -29,8 +30,10 @@ struct stg_alert_receiver {
     char *name;
     char *password;         /* mail */
     stg_endpoint *endpoint; /* the others */
+    char *key;              /* pagerduty, opsgenie */
 
     stg_digest *waiting; /* NULL: nothing */
+    stg_events events;   /* in its place, where each alert goes by itself */
     stg_digest *current; /* what is sent, or to be tried again */
     char *text;          /* as it is sent */
     char headers[128];
@@ -65,7 +68,8 @@ static bool is_under_way(const stg_alert_receiver *s)
 
 bool stg_alert_receiver_is_idle(const stg_alert_receiver *s)
 {
-    return s->current == NULL && s->waiting == NULL && !is_under_way(s);
+    return s->current == NULL && s->waiting == NULL && s->events.count == 0 &&
+           !is_under_way(s);
 }
 
 /* Whether a digest that failed waits for the next one. Not in a trial (its
@@ -132,21 +136,41 @@ static bool print(stg_alert_receiver *s)
     case STG_RECEIVER_WEBHOOK:
         s->text = stg_payload_webhook(s->current);
         break;
+    case STG_RECEIVER_TEAMS:
+        s->text = stg_payload_teams(s->current);
+        break;
+    case STG_RECEIVER_PAGERDUTY:
+        s->text = stg_payload_pagerduty(s->current, s->key);
+        break;
+    case STG_RECEIVER_OPSGENIE:
+        s->text = stg_payload_opsgenie(s->current);
+        break;
+    case STG_RECEIVER_TEMPLATE:
+        s->text = stg_template_print(s->current, s->o.body,
+                                     stg_receiver_is_json(&s->o));
+        break;
     }
-    snprintf(s->headers, sizeof s->headers,
-             "Content-Type: application/json\r\n"
-             "Idempotency-Key: %016llx\r\n",
+    snprintf(s->headers, sizeof s->headers, "%sIdempotency-Key: %016llx\r\n",
+             stg_receiver_header(&s->o, "Content-Type") != NULL
+                 ? ""
+                 : "Content-Type: application/json\r\n",
              (unsigned long long)head.id);
     return s->text != NULL;
 }
 
-/* Takes the next one. */
+/* Takes the next one, if there is one whose time it is. */
 static void begin(stg_alert_receiver *s)
 {
-    if (s->current != NULL || s->waiting == NULL)
+    if (s->current != NULL)
         return;
-    s->current = s->waiting;
+    s->current = s->waiting != NULL
+                     ? s->waiting
+                     : stg_events_take(&s->events, stg_deadlines_now());
     s->waiting = NULL;
+    if (s->current == NULL && s->events.count > 0)
+        stg_deadline_set(s->world->deadlines, &s->again, s->events.again_at);
+    if (s->current == NULL)
+        return;
     (void)stg_retry_start(&s->retry, &s->world->policy, NULL,
                           stg_deadlines_now());
     attempt(s);
@@ -156,9 +180,20 @@ static void drop_current(stg_alert_receiver *s)
 {
     free(s->current);
     s->current = NULL;
-    free(s->text);
+    stg_secret_free(s->text);
     s->text = NULL;
     stg_deadline_clear(s->world->deadlines, &s->again);
+}
+
+static void put_off_event(stg_alert_receiver *s, stg_digest *untold)
+{
+    stg_ns now = stg_deadlines_now();
+
+    if (s->events.again_at <= now)
+        s->events.again_at = stg_ns_add(now, s->world->interval);
+    (void)stg_events_put_off(&s->events, untold);
+    free(untold);
+    begin(s);
 }
 
 /* Keeps a digest that failed: merged into the one that waits, which is sent at
@@ -171,6 +206,10 @@ static void put_off(stg_alert_receiver *s)
     s->given_up++;
     s->current = NULL;
     drop_current(s);
+    if (stg_receiver_is_of_events(s->o.type)) {
+        put_off_event(s, untold);
+        return;
+    }
     if (s->waiting != NULL) {
         stg_digest_merge(s->waiting, untold);
         free(untold);
@@ -194,10 +233,13 @@ static void end(stg_alert_receiver *s, bool is_sent, const char *detail)
         s->sent++;
     else
         s->given_up++;
+    if (is_sent && stg_receiver_is_of_events(s->o.type) &&
+        stg_event_was(s->current))
+        (void)stg_events_add_end(&s->events, s->current);
     drop_current(s);
     if (s->world->ended != NULL)
         s->world->ended(s->world->ctx, s, is_sent, detail);
-    if (s->waiting != NULL)
+    if (s->waiting != NULL || s->events.count > 0)
         begin(s); // it may end at once, and s be gone
     else if (s->world->idle != NULL)
         s->world->idle(s->world->ctx, s);
@@ -244,6 +286,16 @@ static bool is_word(stg_span answer)
     return answer.size > 0 && answer.size <= 40;
 }
 
+static bool repeats_key(const stg_alert_receiver *s, stg_span answer)
+{
+    size_t size = s->key != NULL ? strlen(s->key) : 0;
+
+    for (size_t i = 0; size > 0 && i + size <= answer.size; i++)
+        if (memcmp(answer.at + i, s->key, size) == 0)
+            return true;
+    return false;
+}
+
 /* An answer goes into the detail, for it says what is wrong ("no_service"): at
  * most SHOWN_MAX printable bytes of it, and only a word where the URL is
  * secret. */
@@ -255,7 +307,8 @@ static void answered(void *ctx, const stg_reply *reply)
     char detail[512];
     bool has_answer = reply->outcome.fault != STG_FAULT_NONE &&
                       answer.size > 0 &&
-                      (s->o.url_file == NULL || is_word(answer));
+                      (stg_receiver_url(&s->o) != NULL || is_word(answer)) &&
+                      !repeats_key(s, answer);
 
     if (answer.size > SHOWN_MAX)
         answer.size = SHOWN_MAX;
@@ -273,13 +326,23 @@ static void mailed(void *ctx, const stg_outcome *outcome, const char *detail)
     attempted(ctx, outcome, detail);
 }
 
+/* Of Opsgenie an alert is closed at a URL of its own, by an endpoint that ends
+ * with its request. */
 static bool send_http(stg_alert_receiver *s)
 {
     stg_span headers = {s->headers, strlen(s->headers)};
     stg_span body = {s->text, strlen(s->text)};
+    bool is_closing =
+        s->o.type == STG_RECEIVER_OPSGENIE && stg_event_is_resolved(s->current);
+    stg_endpoint *endpoint = s->endpoint;
 
-    s->exchange = stg_endpoint_send(s->endpoint, headers, body, s->o.timeout,
-                                    answered, s);
+    if (is_closing && stg_receiver_open(s->world, &s->o, s->key, s->current,
+                                        &endpoint, NULL) != STG_OK)
+        return false;
+    s->exchange =
+        stg_endpoint_send(endpoint, headers, body, s->o.timeout, answered, s);
+    if (is_closing)
+        stg_endpoint_retire(endpoint);
     return s->exchange != NULL;
 }
 
@@ -332,8 +395,14 @@ static void again(stg_deadline *d)
  * receiver holds two digests at most, however long its server is down. */
 void stg_alert_receiver_push(stg_alert_receiver *s, const stg_digest *d)
 {
-    stg_digest *copy = malloc(sizeof *copy);
+    stg_digest *copy;
 
+    if (stg_receiver_is_of_events(s->o.type)) {
+        s->given_up += stg_events_add(&s->events, d);
+        begin(s);
+        return;
+    }
+    copy = malloc(sizeof *copy);
     if (copy == NULL) {
         s->given_up++;
         return;
@@ -373,12 +442,22 @@ void stg_alert_receiver_inherit(stg_alert_receiver *s, stg_alert_receiver *from)
         drop_current(from);
     }
     inherit_digest(s, &from->waiting);
+    while (from->events.count > 0) {
+        stg_digest *d = stg_events_take(&from->events, STG_NEVER);
+
+        if (d == NULL) {
+            s->given_up += from->events.count;
+            stg_events_clear(&from->events);
+        }
+        inherit_digest(s, &d);
+    }
 }
 
 /* Begins what waits for a retry or was put off now. */
 void stg_alert_receiver_end_soon(stg_alert_receiver *s)
 {
     s->is_hurried = true;
+    s->events.again_at = 0;
     if (!is_under_way(s) && !stg_alert_receiver_is_idle(s))
         stg_deadline_set(s->world->deadlines, &s->again, stg_deadlines_now());
 }
@@ -395,14 +474,13 @@ static void end_put_off(stg_alert_receiver *s)
  * ends here. */
 void stg_alert_receiver_cancel(stg_alert_receiver *s)
 {
-    bool is_waiting = s->waiting != NULL;
+    bool is_waiting = s->waiting != NULL || s->events.count > 0;
 
     s->is_hurried = true;
-    if (is_waiting) {
-        free(s->waiting);
-        s->waiting = NULL;
-        s->given_up++;
-    }
+    s->given_up += s->events.count + (s->waiting != NULL);
+    stg_events_clear(&s->events);
+    free(s->waiting);
+    s->waiting = NULL;
     if (s->exchange != NULL)
         stg_exchange_cancel(s->exchange);
     else if (s->mail != NULL)
@@ -416,15 +494,15 @@ void stg_alert_receiver_cancel(stg_alert_receiver *s)
 void stg_alert_receiver_look(const stg_alert_receiver *s,
                              stg_alert_receiver_view *view)
 {
-    *view =
-        (stg_alert_receiver_view){.name = s->name,
-                                  .type = s->o.type,
-                                  .sent = s->sent,
-                                  .failed = s->failed,
-                                  .given_up = s->given_up,
-                                  .merged = s->merged,
-                                  .waiting = (s->current != NULL ? 1u : 0u) +
-                                             (s->waiting != NULL ? 1u : 0u)};
+    *view = (stg_alert_receiver_view){
+        .name = s->name,
+        .type = s->o.type,
+        .sent = s->sent,
+        .failed = s->failed,
+        .given_up = s->given_up,
+        .merged = s->merged,
+        .waiting = (uint32_t)s->events.count + (s->current != NULL ? 1u : 0u) +
+                   (s->waiting != NULL ? 1u : 0u)};
 }
 
 const stg_alert_receiver_options *
@@ -434,105 +512,6 @@ stg_alert_receiver_options_of(const stg_alert_receiver *s)
 }
 
 /* -- open and close -------------------------------------------------------- */
-
-static stg_status refuse(stg_error *err, stg_status status, const char *name,
-                         const char *words)
-{
-    stg_error found = {.line = 0};
-
-    snprintf(found.text, sizeof found.text, "alerts: receiver %.64s: %.280s",
-             name, words);
-    if (err != NULL)
-        *err = found;
-    return status;
-}
-
-static stg_status read_secret(const char *name, const char *path, char **secret,
-                              stg_error *err)
-{
-    stg_error why;
-    stg_status status = stg_secret_read(path, secret, &why);
-
-    return status == STG_OK ? STG_OK : refuse(err, status, name, why.text);
-}
-
-/* One header as a line. False: no memory. */
-static bool add_header(char **lines, const char *name, const char *value)
-{
-    size_t size = strlen(*lines), more = strlen(name) + strlen(value) + 5;
-    char *text = realloc(*lines, size + more);
-
-    if (text == NULL)
-        return false;
-    snprintf(text + size, more, "%s: %s\r\n", name, value);
-    *lines = text;
-    return true;
-}
-
-static stg_status read_headers(const stg_alert_receiver_options *o,
-                               char **lines, stg_error *err)
-{
-    for (size_t i = 0; i < o->header_count; i++) {
-        const stg_alert_header *h = &o->headers[i];
-        char *secret = NULL;
-        bool is_added;
-
-        if (h->file != NULL) {
-            stg_status status = read_secret(o->name, h->file, &secret, err);
-
-            if (status != STG_OK)
-                return status;
-        }
-        is_added = add_header(lines, h->name, secret ? secret : h->value);
-        stg_secret_free(secret);
-        if (!is_added)
-            return refuse(err, STG_IO, o->name, "no memory for its headers");
-    }
-    return STG_OK;
-}
-
-/* A text of the endpoint's own may repeat a URL that came from a file, which is
- * a secret: it is replaced. */
-static stg_status make_endpoint(stg_alert_receiver *s, const char *url,
-                                const char *headers, stg_error *err)
-{
-    static const stg_tls_names names = {"certificate", "key", "ca"};
-    stg_endpoint_options e = stg_endpoint_options_default(url);
-    stg_error why;
-    stg_status status;
-
-    e.headers = headers;
-    e.tls_names = &names;
-    e.ca_file = s->o.ca_file;
-    e.idle_count_max = 1;
-    e.answer_max = 4096;
-    status = stg_endpoint_new(&s->endpoint, s->world->client, &e, &why);
-    if (status == STG_OK)
-        return STG_OK;
-    // Words of a URL that is a secret are none to be shown.
-    return refuse(err, status, s->name,
-                  s->o.url_file != NULL && strncmp(why.text, "url", 3) == 0
-                      ? "url-file: it has no URL of http:// or https://"
-                      : why.text);
-}
-
-static stg_status open_http(stg_alert_receiver *s, stg_error *err)
-{
-    char *url = NULL, *headers = calloc(1, 1);
-    stg_status status = STG_OK;
-
-    if (headers == NULL)
-        return refuse(err, STG_IO, s->name, "no memory for it");
-    if (s->o.url_file != NULL)
-        status = read_secret(s->name, s->o.url_file, &url, err);
-    if (status == STG_OK)
-        status = read_headers(&s->o, &headers, err);
-    if (status == STG_OK)
-        status = make_endpoint(s, url != NULL ? url : s->o.url, headers, err);
-    stg_secret_free(url);
-    stg_secret_free(headers);
-    return status;
-}
 
 /* Copies the name, since the log needs it after the settings that o points into
  * are gone. */
@@ -548,16 +527,20 @@ stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
         s->name = strdup(o->name);
     if (s == NULL || s->name == NULL) {
         free(s);
-        return refuse(err, STG_IO, o->name, "no memory for it");
+        return stg_receiver_refuse(err, STG_IO, o->name, "no memory for it");
     }
     s->world = w;
     s->o = *o;
     s->o.name = s->name;
     s->again.passed = again;
-    if (o->type != STG_RECEIVER_MAIL)
-        status = open_http(s, err);
-    else if (o->password_file != NULL)
-        status = read_secret(s->name, o->password_file, &s->password, err);
+    stg_events_init(&s->events);
+    if (o->password_file != NULL)
+        status = stg_receiver_read_secret(s->name, o->password_file,
+                                          &s->password, err);
+    if (o->key_file != NULL)
+        status = stg_receiver_read_secret(s->name, o->key_file, &s->key, err);
+    if (status == STG_OK && o->type != STG_RECEIVER_MAIL)
+        status = stg_receiver_open(w, &s->o, s->key, NULL, &s->endpoint, err);
     if (status != STG_OK) {
         stg_alert_receiver_free(s);
         return status;
@@ -574,6 +557,7 @@ void stg_alert_receiver_free(stg_alert_receiver *s)
         stg_endpoint_free(s->endpoint);
     stg_deadline_clear(s->world->deadlines, &s->again);
     stg_secret_free(s->password);
+    stg_secret_free(s->key);
     free(s->name);
     free(s);
 }

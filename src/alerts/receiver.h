@@ -1,7 +1,8 @@
 /* receiver.h - one way to alert: what waits, the attempt, and its retries.
  *
  * A receiver sends one digest at a time and has one more that waits: what comes
- * meanwhile is merged into that. So it is bounded, whatever its server does. An
+ * meanwhile is merged into that. So it is bounded, whatever its server does. One
+ * that is told each alert by itself sends event by event (alerts/event.h). An
  * attempt that fails is retried by a policy of our own (stg_retry; Retry-After
  * is kept). A digest that is given up is put off: it goes with the next one, or
  * by itself after the interval. That is logged and told to nobody else: a

@@ -43,6 +43,11 @@ enum { STG_SLACK_TEXT_MAX = 3900 };
  * To be freed. NULL: there is no memory. */
 char *stg_payload_slack(const stg_digest *d);
 
+/* JSON for an incoming webhook of Teams (Workflows): a message with an Adaptive
+ * Card, whose lines are shown as they are. To be freed. NULL: no memory. */
+enum { STG_TEAMS_TEXT_MAX = 7000 };
+char *stg_payload_teams(const stg_digest *d);
+
 /* JSON for a webhook, see docs/alerts.md. To be freed. NULL: no memory. */
 char *stg_payload_webhook(const stg_digest *d);
 

@@ -40,7 +40,11 @@ const char *stg_receiver_type_name(stg_receiver_type type)
 {
     static const char *const names[] = {[STG_RECEIVER_SLACK] = "slack",
                                         [STG_RECEIVER_MAIL] = "mail",
-                                        [STG_RECEIVER_WEBHOOK] = "webhook"};
+                                        [STG_RECEIVER_WEBHOOK] = "webhook",
+                                        [STG_RECEIVER_TEAMS] = "teams",
+                                        [STG_RECEIVER_PAGERDUTY] = "pagerduty",
+                                        [STG_RECEIVER_OPSGENIE] = "opsgenie",
+                                        [STG_RECEIVER_TEMPLATE] = "template"};
 
     return names[type];
 }
@@ -111,6 +115,8 @@ static void receiver_ended(void *ctx, stg_alert_receiver *s, bool is_sent,
     stg_alert_trial *t = ctx;
     try *found = try_of(t, s);
 
+    // A second time: an event that was opened is closed again.
+    free(found->result.detail);
     found->result.is_sent = is_sent;
     found->result.detail = strdup(detail);
 }

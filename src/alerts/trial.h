@@ -37,7 +37,7 @@ stg_status stg_alert_trial_start(stg_alert_trial **trial,
 /* Receivers give up; done is called soon. */
 void stg_alert_trial_cancel(stg_alert_trial *trial);
 
-/* "slack", "mail", "webhook". */
+/* "slack", "mail" ... */
 const char *stg_receiver_type_name(stg_receiver_type type);
 
 #endif

@@ -146,6 +146,43 @@ static json_t *object_of(stg_setting_in in, const char *prefix, bool is_default)
     return object;
 }
 
+/* What a receiver of a type needs, and cannot have. */
+static json_t *rule_of_types(const char *types, const char *needed,
+                             const char *refused)
+{
+    json_t *rule = json_object(), *properties = json_object(),
+           *then = json_object();
+
+    json_object_set_new(rule, "if",
+                        json_pack("{s:{s:{s:o}}, s:[s]}", "properties", "type",
+                                  "enum", json_loads(types, 0, NULL),
+                                  "required", "type"));
+    for (const char *at = refused; *at != '\0'; at += strlen(at) + 1)
+        json_object_set_new(properties, at, json_false());
+    json_object_set_new(then, "properties", properties);
+    if (*needed != '\0')
+        json_object_set_new(then, "required", json_pack("[s]", needed));
+    json_object_set_new(rule, "then", then);
+    return rule;
+}
+
+static json_t *receiver_of(void)
+{
+    json_t *receiver = object_of(STG_IN_RECEIVER, "", false);
+
+    json_object_set_new(
+        receiver, "allOf",
+        json_pack(
+            "[oooo]",
+            rule_of_types("[\"slack\", \"teams\"]", "url-file",
+                          "url\0key-file\0body\0headers\0"),
+            rule_of_types("[\"pagerduty\", \"opsgenie\"]", "key-file",
+                          "url-file\0body\0headers\0"),
+            rule_of_types("[\"mail\", \"webhook\"]", "", "key-file\0body\0"),
+            rule_of_types("[\"template\"]", "body", "key-file\0")));
+    return receiver;
+}
+
 void stg_settings_print_schema(FILE *to)
 {
     json_t *schema = object_of(STG_IN_HUB, "", false);
@@ -161,7 +198,7 @@ void stg_settings_print_schema(FILE *to)
                   stg_schema_text("\\$\\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\\}"),
                   "target", object_of(STG_IN_TARGET, "", false), "defaults",
                   object_of(STG_IN_TARGET, "", true), "receiver",
-                  object_of(STG_IN_RECEIVER, "", false)));
+                  receiver_of()));
     (void)json_dumpf(schema, to, JSON_INDENT(2));
     fputc('\n', to);
     json_decref(schema);

@@ -21,7 +21,9 @@ static const char *const formats[] = {"logfmt", "json", NULL};
 static const char *const resolvers[] = {"dns", "system", NULL};
 static const char *const traces[] = {"begin", "pass", "off", NULL};
 static const char *const client_auths[] = {"required", "optional", NULL};
-static const char *const types[] = {"slack", "mail", "webhook", NULL};
+static const char *const types[] = {"slack",    "mail",      "webhook",
+                                    "teams",    "pagerduty", "opsgenie",
+                                    "template", NULL};
 static const char *const starttls[] = {"required", "optional", "none", NULL};
 
 /* clang-format off */
@@ -385,20 +387,30 @@ static const stg_setting alert_rows[] = {
  .says = "Name of the receiver: 1 to 64 of A-Z a-z 0-9 . _ -."},
 {RECEIVER("type", word, type), .words = types, .is_needed = true,
  .example = "mail",
- .says = "`slack`, an incoming webhook; `mail`, SMTP; `webhook`, JSON by POST."},
+ .says = "`slack`, an incoming webhook; `mail`, SMTP; `webhook`, JSON by POST; "
+         "`teams`, an incoming webhook of its Workflows; `pagerduty`, its Events "
+         "API v2; `opsgenie`, its Alert API; `template`, a POST of `body`."},
 {RECEIVER("url", text, url), RANGE(1, 2048),
  .example = "smtp://mail.example:587",
- .says = "For mail smtp://HOST:PORT or smtps://HOST:PORT, for a webhook http(s). "
-         "Slack's is a secret: use `url-file`."},
+ .says = "For mail smtp://HOST:PORT or smtps://HOST:PORT, for a webhook and a "
+         "template http(s). Those of Slack and Teams are secrets: use "
+         "`url-file`. For Opsgenie in the EU https://api.eu.opsgenie.com."},
 {RECEIVER("url-file", file, url_file), .is_secret = true,
  .example = "slack.url", .says = "File with the URL."},
+{RECEIVER("key-file", file, key_file), .is_secret = true,
+ .example = "pagerduty.key",
+ .says = "File with the routing key of PagerDuty, or the API key of Opsgenie."},
+{RECEIVER("body", lines, body), RANGE(1, 65536),
+ .example = "'{\"text\": \"{title}\", \"id\": \"{key}\"}'",
+ .says = "For a template: the body, with {field} words in it (docs/alerts.md). It "
+         "is JSON, unless `headers` have another Content-Type."},
 {RECEIVER("ca", file, ca_file), .example = "ca.pem",
  .says = "Certificate authorities to trust, in PEM; without it the system's."},
 {RECEIVER("timeout", time, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
  .example = "30s", .says = "For one attempt to send."},
 {RECEIVER_LIST("headers", receiver_headers, headers, header_count),
  .example = "{Authorization: {file: pager.token}}",
- .says = "For a webhook: headers, as of a target."},
+ .says = "For a webhook and a template: headers, as of a target."},
 {RECEIVER("starttls", word, starttls), .words = starttls,
  .standard = "required", .example = "none",
  .says = "For smtp://: `required`, `optional` (where the server offers it) or "

@@ -384,8 +384,8 @@ static void check_alerts(stg_loading *l)
         if (receiver_place(l, i, "type").line == l->receivers[i][0].line &&
             receiver_place(l, i, "type").column == l->receivers[i][0].column) {
             stg_complain(l->c, l->receivers[i][0],
-                         "a receiver without `type`; expected slack, mail or "
-                         "webhook");
+                         "a receiver without `type`; expected slack, mail, "
+                         "webhook, teams, pagerduty, opsgenie or template");
             return;
         }
     }

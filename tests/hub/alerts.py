@@ -738,10 +738,13 @@ class Example(Alerts):
         self.write("slack.url", "https://hooks.slack.com/services/x\n")
         self.write("mail.password", "hunter2\n")
         self.write("pager.token", "Bearer hunter2\n")
+        self.write("teams.url", "https://teams.example/workflows/x\n")
+        for name in "pagerduty.key", "opsgenie.key":
+            self.write(name, "hunter2\n")
         done = subprocess.run([STAGGER, "check", "--strict", "-c", path],
                               capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done)
-        self.assertIn("3 receivers", done.stdout)
+        self.assertIn("7 receivers", done.stdout)
 
 
 class Storm(Alerts):

@@ -71,7 +71,8 @@ struct stg_kind {
 extern const stg_kind stg_kind_count, stg_kind_percent, stg_kind_size,
     stg_kind_time, stg_kind_rate;
 extern const stg_kind stg_kind_word, stg_kind_flag, stg_kind_flag_not,
-    stg_kind_text, stg_kind_file, stg_kind_name, stg_kind_method;
+    stg_kind_text, stg_kind_lines, stg_kind_file, stg_kind_name,
+    stg_kind_method;
 extern const stg_kind stg_kind_url, stg_kind_address, stg_kind_source,
     stg_kind_store, stg_kind_letters;
 extern const stg_kind stg_kind_policy, stg_kind_budget, stg_kind_policies;

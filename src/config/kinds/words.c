@@ -205,6 +205,24 @@ const stg_kind stg_kind_text = {
     .texts = 1,
 };
 
+/* Ends of lines are a part of it. */
+static bool read_lines(const stg_setting *s, const char *text, void *base,
+                       stg_value_flaw *flaw)
+{
+    if (strlen(text) > s->most)
+        return stg_kind_refuse(flaw, text, "is too long");
+    if (*text == '\0')
+        return stg_kind_refuse_by(flaw, "it is empty");
+    stg_kind_put_text(s, base, text);
+    return true;
+}
+
+const stg_kind stg_kind_lines = {
+    .print_expected = expect_text,
+    .read = read_lines,
+    .texts = 1,
+};
+
 /* Relative to the settings file that names it. */
 static const char *keep_path(stg_loading *l, const char *text)
 {

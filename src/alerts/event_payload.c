@@ -1,0 +1,232 @@
+/* Events as PagerDuty and Opsgenie take them.
+ *
+ * Sources: PagerDuty, "Send an Alert Event" of the Events API v2: summary of
+ * 1024 characters at most, dedup_key of 255. Opsgenie, "Alert API": message of
+ * 130 characters, alias of 512, description of 15000, entity of 512, source of
+ * 100, note of 25000. Times are of RFC 3339. */
+#include "alerts/event.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alerts/payload.h"
+#include "alerts/text.h"
+#include "base/text.h"
+#include "core/writer.h"
+#include "host/wall.h"
+
+/* -- what both have -------------------------------------------------------- */
+
+bool stg_event_is_resolved(const stg_digest *d)
+{
+    return d->items[0].phase == STG_ALERT_ENDED;
+}
+
+bool stg_event_was(const stg_digest *d)
+{
+    return d->items[0].phase == STG_ALERT_WAS;
+}
+
+/* Names have 64 bytes at most, so that all fits. */
+void stg_event_key(const stg_digest *d, char key[STG_EVENT_KEY_MAX])
+{
+    static const char *const troubles[] = {
+        [STG_TROUBLE_FULL] = "full",         [STG_TROUBLE_LETTERS] = "letters",
+        [STG_TROUBLE_BUSY] = "busy",         [STG_TROUBLE_AWAY] = "away",
+        [STG_TROUBLE_LOG] = "source",        [STG_TROUBLE_HALF] = "half",
+        [STG_TROUBLE_NEARLY] = "nearly",     [STG_TROUBLE_UPLINK] = "uplink",
+        [STG_TROUBLE_UNCOPIED] = "uncopied", [STG_TROUBLE_BROKEN] = "broken"};
+    const stg_digest_item *i = &d->items[0];
+    const char *last =
+        i->alert == STG_ALERT_STORE ? troubles[i->trouble] : i->target;
+
+    if (d->is_test)
+        snprintf(key, STG_EVENT_KEY_MAX, "stagger/%s/test", d->hub);
+    else
+        snprintf(key, STG_EVENT_KEY_MAX, "stagger/%s/%s%s%s", d->hub,
+                 stg_alert_name(i->alert), *last != '\0' ? "/" : "", last);
+}
+
+stg_alert_severity stg_event_severity(const stg_digest *d)
+{
+    static const stg_alert_severity severities[STG_ALERT_COUNT] = {
+        [STG_ALERT_STORE] = STG_SEVERITY_CRITICAL,
+        [STG_ALERT_DISABLED] = STG_SEVERITY_ERROR,
+        [STG_ALERT_BREAKER] = STG_SEVERITY_ERROR,
+        [STG_ALERT_DEAD] = STG_SEVERITY_ERROR,
+        [STG_ALERT_RETENTION] = STG_SEVERITY_ERROR,
+        [STG_ALERT_GONE] = STG_SEVERITY_WARNING,
+        [STG_ALERT_LAG] = STG_SEVERITY_WARNING,
+        [STG_ALERT_CERTIFICATE] = STG_SEVERITY_WARNING};
+
+    return d->is_test ? STG_SEVERITY_INFO : severities[d->items[0].alert];
+}
+
+const char *stg_severity_name(stg_alert_severity severity)
+{
+    static const char *const names[] = {[STG_SEVERITY_CRITICAL] = "critical",
+                                        [STG_SEVERITY_ERROR] = "error",
+                                        [STG_SEVERITY_WARNING] = "warning",
+                                        [STG_SEVERITY_INFO] = "info"};
+
+    return names[severity];
+}
+
+static void set_text(json_t *to, const char *name, const char *text)
+{
+    (void)json_object_set_new(to, name, json_string(text));
+}
+
+/* -- PagerDuty ------------------------------------------------------------- */
+
+static json_t *payload_of(const stg_digest *d)
+{
+    char subject[STG_ALERT_SUBJECT_MAX], time[STG_UTC_TEXT_MAX];
+    const stg_digest_item *i = &d->items[0];
+    json_t *payload = json_object();
+
+    stg_alert_subject(d, subject);
+    set_text(payload, "summary", subject);
+    set_text(payload, "source", d->hub);
+    set_text(payload, "severity", stg_severity_name(stg_event_severity(d)));
+    set_text(payload, "timestamp", stg_utc_text(i->first_at, time));
+    if (d->is_test)
+        return payload;
+    if (i->target[0] != '\0')
+        set_text(payload, "component", i->target);
+    set_text(payload, "class", stg_alert_name(i->alert));
+    (void)json_object_set_new(payload, "custom_details", stg_payload_item(i));
+    return payload;
+}
+
+char *stg_payload_pagerduty(const stg_digest *d, const char *routing_key)
+{
+    bool is_resolved = stg_event_is_resolved(d);
+    char key[STG_EVENT_KEY_MAX];
+    json_t *event = json_object();
+
+    stg_event_key(d, key);
+    set_text(event, "routing_key", routing_key);
+    set_text(event, "event_action", is_resolved ? "resolve" : "trigger");
+    set_text(event, "dedup_key", key);
+    if (!is_resolved) {
+        set_text(event, "client", "stagger");
+        (void)json_object_set_new(event, "payload", payload_of(d));
+    }
+    return stg_payload_print(event);
+}
+
+/* -- Opsgenie -------------------------------------------------------------- */
+
+enum { MESSAGE_MAX = 130, DESCRIPTION_MAX = 14000 };
+
+/* All values are texts; what is no text and no number is in the description. */
+static json_t *details_of(const stg_digest *d)
+{
+    json_t *details = json_object(), *item = stg_payload_item(&d->items[0]),
+           *value;
+    const char *name;
+
+    json_object_foreach(item, name, value)
+    {
+        char number[32];
+
+        snprintf(number, sizeof number, "%lld",
+                 (long long)json_integer_value(value));
+        if (json_is_string(value))
+            set_text(details, name, json_string_value(value));
+        else if (json_is_integer(value))
+            set_text(details, name, number);
+    }
+    json_decref(item);
+    return details;
+}
+
+/* The subject is cut at the end of a character; the description has it all. */
+static json_t *alert_of(const stg_digest *d)
+{
+    static const char *const priorities[] = {[STG_SEVERITY_CRITICAL] = "P1",
+                                             [STG_SEVERITY_ERROR] = "P2",
+                                             [STG_SEVERITY_WARNING] = "P3",
+                                             [STG_SEVERITY_INFO] = "P5"};
+    char subject[STG_ALERT_SUBJECT_MAX], message[MESSAGE_MAX + 1],
+        text[DESCRIPTION_MAX], key[STG_EVENT_KEY_MAX];
+    json_t *alert = json_object();
+
+    stg_event_key(d, key);
+    stg_alert_subject(d, subject);
+    stg_digest_take_text(message, sizeof message, subject);
+    stg_alert_text(d, text, sizeof text);
+    set_text(alert, "message", message);
+    set_text(alert, "alias", key);
+    set_text(alert, "description", text);
+    set_text(alert, "priority", priorities[stg_event_severity(d)]);
+    if (d->items[0].target[0] != '\0')
+        set_text(alert, "entity", d->items[0].target);
+    if (!d->is_test)
+        (void)json_object_set_new(alert, "details", details_of(d));
+    (void)json_object_set_new(
+        alert, "tags",
+        json_pack("[ss]", "stagger",
+                  d->is_test ? "test" : stg_alert_name(d->items[0].alert)));
+    return alert;
+}
+
+char *stg_payload_opsgenie(const stg_digest *d)
+{
+    char subject[STG_ALERT_SUBJECT_MAX];
+    json_t *body;
+
+    if (stg_event_is_resolved(d)) {
+        body = json_object();
+        stg_alert_subject(d, subject);
+        set_text(body, "note", subject);
+    } else {
+        body = alert_of(d);
+    }
+    set_text(body, "source", d->hub);
+    return stg_payload_print(body);
+}
+
+static void put_escaped(stg_text *to, const char *text)
+{
+    static const char digits[] = "0123456789ABCDEF",
+                      plain[] =
+                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqr"
+                          "stuvwxyz0123456789-._~";
+
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        const char escaped[] = {'%', digits[c >> 4], digits[c & 15]};
+
+        if (strchr(plain, *text) != NULL)
+            stg_text_add(to, text, 1);
+        else
+            stg_text_add(to, escaped, sizeof escaped);
+    }
+}
+
+/* Source: "Close Alert", Opsgenie's Alert API. */
+char *stg_opsgenie_url(const stg_digest *d, const char *service)
+{
+    size_t size = strlen(service);
+    char key[STG_EVENT_KEY_MAX];
+    stg_text url = {.at = NULL};
+
+    while (size > 0 && service[size - 1] == '/')
+        size--;
+    stg_text_add(&url, service, size);
+    stg_text_put(&url, "/v2/alerts");
+    if (stg_event_is_resolved(d)) {
+        stg_event_key(d, key);
+        stg_text_put(&url, "/");
+        put_escaped(&url, key);
+        stg_text_put(&url, "/close?identifierType=alias");
+    }
+    stg_text_add(&url, "", 1);
+    if (!url.is_short)
+        return url.at;
+    stg_text_free(&url);
+    return NULL;
+}

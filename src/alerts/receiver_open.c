@@ -1,0 +1,152 @@
+/* Secrets, headers and endpoints of receivers. No text of an error has a secret
+ * in it. */
+#include "alerts/receiver_open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include "alerts/event.h"
+#include "alerts/options.h"
+#include "http/tls.h"
+
+stg_status stg_receiver_refuse(stg_error *err, stg_status status,
+                               const char *name, const char *words)
+{
+    stg_error found = {.line = 0};
+
+    snprintf(found.text, sizeof found.text, "alerts: receiver %.64s: %.280s",
+             name, words);
+    if (err != NULL)
+        *err = found;
+    return status;
+}
+
+stg_status stg_receiver_read_secret(const char *name, const char *path,
+                                    char **secret, stg_error *err)
+{
+    stg_error why;
+    stg_status status = stg_secret_read(path, secret, &why);
+
+    return status == STG_OK ? STG_OK
+                            : stg_receiver_refuse(err, status, name, why.text);
+}
+
+/* One header as a line. False: no memory. */
+static bool add_header(char **lines, const char *name, const char *value)
+{
+    size_t size = strlen(*lines), more = strlen(name) + strlen(value) + 5;
+    char *text = realloc(*lines, size + more);
+
+    if (text == NULL)
+        return false;
+    snprintf(text + size, more, "%s: %s\r\n", name, value);
+    *lines = text;
+    return true;
+}
+
+static stg_status read_headers(const stg_alert_receiver_options *o,
+                               char **lines, stg_error *err)
+{
+    for (size_t i = 0; i < o->header_count; i++) {
+        const stg_alert_header *h = &o->headers[i];
+        char *secret = NULL;
+        bool is_added;
+
+        if (h->file != NULL) {
+            stg_status status =
+                stg_receiver_read_secret(o->name, h->file, &secret, err);
+
+            if (status != STG_OK)
+                return status;
+        }
+        is_added = add_header(lines, h->name, secret ? secret : h->value);
+        stg_secret_free(secret);
+        if (!is_added)
+            return stg_receiver_refuse(err, STG_IO, o->name,
+                                       "no memory for its headers");
+    }
+    return STG_OK;
+}
+
+/* A text of the endpoint's own may repeat a URL that came from a file, which is
+ * a secret: it is replaced. */
+static stg_status make_endpoint(const stg_alert_world *w,
+                                const stg_alert_receiver_options *o,
+                                const char *url, const char *headers,
+                                stg_endpoint **endpoint, stg_error *err)
+{
+    static const stg_tls_names names = {"certificate", "key", "ca"};
+    stg_endpoint_options e = stg_endpoint_options_default(url);
+    stg_error why;
+    stg_status status;
+
+    e.headers = headers;
+    e.tls_names = &names;
+    e.ca_file = o->ca_file;
+    e.idle_count_max = 1;
+    e.answer_max = 4096;
+    status = stg_endpoint_new(endpoint, w->client, &e, &why);
+    if (status == STG_OK)
+        return STG_OK;
+    // Words of a URL that is a secret are none to be shown.
+    return stg_receiver_refuse(
+        err, status, o->name,
+        o->url_file != NULL && strncmp(why.text, "url", 3) == 0
+            ? "url-file: it has no URL of http:// or https://"
+            : why.text);
+}
+
+static stg_status read_url(const stg_alert_receiver_options *o,
+                           const stg_digest *event, char **url, stg_error *err)
+{
+    const stg_digest begins = {.item_count = 1};
+
+    if (o->url_file != NULL)
+        return stg_receiver_read_secret(o->name, o->url_file, url, err);
+    *url = o->type == STG_RECEIVER_OPSGENIE
+               ? stg_opsgenie_url(event != NULL ? event : &begins,
+                                  stg_receiver_url(o))
+               : strdup(stg_receiver_url(o));
+    return *url != NULL ? STG_OK
+                        : stg_receiver_refuse(err, STG_IO, o->name,
+                                              "no memory for its URL");
+}
+
+/* Of Opsgenie the key is a header, of PagerDuty a part of the body. */
+static bool add_key(const stg_alert_receiver_options *o, const char *key,
+                    char **headers)
+{
+    char value[STG_SECRET_MAX + 16];
+    bool is_added;
+
+    if (o->type != STG_RECEIVER_OPSGENIE)
+        return true;
+    snprintf(value, sizeof value, "GenieKey %s", key);
+    is_added = add_header(headers, "Authorization", value);
+    OPENSSL_cleanse(value, sizeof value);
+    return is_added;
+}
+
+stg_status stg_receiver_open(const stg_alert_world *w,
+                             const stg_alert_receiver_options *o,
+                             const char *key, const stg_digest *event,
+                             stg_endpoint **endpoint, stg_error *err)
+{
+    char *url = NULL, *headers = calloc(1, 1);
+    stg_status status;
+
+    if (headers == NULL || !add_key(o, key, &headers))
+        status = stg_receiver_refuse(err, STG_IO, o->name, "no memory for it");
+    else
+        status = read_url(o, event, &url, err);
+    if (status == STG_OK)
+        status = read_headers(o, &headers, err);
+    if (status == STG_OK)
+        status = make_endpoint(w, o, url, headers, endpoint, err);
+    stg_secret_free(url);
+    stg_secret_free(headers);
+    return status;
+}
