@@ -9,7 +9,7 @@ set(hub_missing "")
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
     foreach(need IN ITEMS libuv>=1.30 openssl>=1.1.1 sqlite3>=3.35
-            jansson>=2.10 libcurl>=7.69
+            jansson>=2.11 libcurl>=7.69
             yaml-0.1>=0.2.1 libcares>=1.18)
         string(REGEX REPLACE ">=.*" "" name ${need})
         pkg_check_modules(HUB_${name} QUIET IMPORTED_TARGET ${need})
@@ -138,6 +138,10 @@ add_library(stagger_hub STATIC
     config/yaml.c
     config/yaml_environment.c
     config/yaml_tree.c
+    filter/pattern.c
+    filter/pattern_explain.c
+    filter/pattern_match.c
+    filter/verdicts.c
     host/deadlines.c
     host/files.c
     host/lines.c
@@ -406,5 +410,5 @@ set(hub_commands
     cli/targets.c
     cli/token.c
 )
-set_source_files_properties(http/server.c PROPERTIES
-                            COMPILE_DEFINITIONS _GNU_SOURCE) # accept4()
+set_source_files_properties(http/server.c filter/pattern_match.c PROPERTIES
+                            COMPILE_DEFINITIONS _GNU_SOURCE) # accept4(), memmem()

@@ -24,6 +24,7 @@ ROOMS = {
     "adapters": ("base", "core"),
     "host": ("base", "core", "adapters"),
     "http": ("base", "core", "adapters", "host"),
+    "filter": ("base",),
     "store": ("base", "core", "flow", "adapters", "host", "http"),
     "sources": ("base", "core", "flow", "adapters", "host", "http", "store"),
     "kafka": ("base", "core", "flow", "host", "http", "store", "sources"),
@@ -31,11 +32,12 @@ ROOMS = {
     "console": ("base", "core", "flow", "host", "http", "store", "ingress"),
     "alerts": ("base", "core", "flow", "host", "http", "store"),
     "config": ("base", "core", "flow", "host", "http", "store", "sources",
-               "kafka", "ingress", "alerts"),
+               "kafka", "ingress", "alerts", "filter"),
     "metrics": ("base", "core", "flow", "host", "http", "store", "sources",
-                "ingress", "alerts", "config"),
+                "ingress", "alerts", "config", "filter"),
     "hub": ("base", "core", "flow", "adapters", "host", "http", "store",
-            "sources", "kafka", "ingress", "alerts", "metrics", "config"),
+            "sources", "kafka", "ingress", "alerts", "metrics", "config",
+            "filter"),
     "plan": ("base", "core"),
     "chart": ("base",),
     "admin": ("base", "core", "flow", "host", "http", "store", "ingress",
@@ -44,7 +46,7 @@ ROOMS = {
     "sim": ("base", "core", "flow", "chart"),
     "cli": ("base", "core", "flow", "adapters", "host", "http", "store",
             "sources", "kafka", "ingress", "alerts", "metrics", "config", "hub",
-            "admin", "chart", "sim", "plan"),
+            "admin", "chart", "sim", "plan", "filter"),
 }
 PURE = {"core", "flow"}
 # What a compiler brings along, and the names of the memory primitives.
