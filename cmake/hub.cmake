@@ -117,6 +117,7 @@ add_library(stagger_hub STATIC
     config/kinds/lists.c
     config/kinds/maps.c
     config/kinds/numbers.c
+    config/kinds/patterns.c
     config/kinds/places.c
     config/kinds/policies.c
     config/kinds/sections.c
@@ -124,6 +125,7 @@ add_library(stagger_hub STATIC
     config/load.c
     config/load_map.c
     config/load_target.c
+    config/match.c
     config/print_docs.c
     config/print_schema.c
     config/settings.c
@@ -375,6 +377,7 @@ set(hub_commands
     cli/alert/alert.c
     cli/alert/send.c
     cli/check.c
+    cli/check_try.c
     cli/dead/dead.c
     cli/dead/change.c
     cli/dead/list.c

@@ -1,6 +1,7 @@
 /* stagger check: the mistakes and the risks of a settings file, and what a hub
  * would do with it: where messages come from, what is kept, and a table of the
- * targets. No header's value is printed: it may be a secret. */
+ * targets; or who would get a message (check_try.c). No header's value is printed:
+ * it may be a secret. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include <stagger/text.h>
 
+#include "cli/check_try.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/plan/plan.h"
@@ -22,12 +24,23 @@
 #include "http/url.h"
 #include "kafka/topic.h"
 
-enum { STRICT = 256, DOCS, MANUAL, SCHEMA };
+enum { STRICT = 256, DOCS, MANUAL, SCHEMA, TRY, TOPIC, JSON };
 enum { EXIT_UNWISE = 1 };
 
 static const stg_option options[] = {
     {"-c, --config FILE", "the settings file", 0, NULL},
     {"--strict", "exit with 1 if there are warnings", STRICT, NULL},
+    {"--try FILE",
+     "say which targets would get a message with this file as its body (-: "
+     "standard input), and why the others would not",
+     TRY, NULL},
+    {"-H, --header 'N: V'", "with --try: a header of the message; again for more",
+     0, NULL},
+    {"-t, --type TYPE", "with --try: its content type", 0, NULL},
+    {"-k, --key KEY", "with --try: its ordering key", 0, NULL},
+    {"--topic TOPIC", "with --try: the topic of Kafka that it is of", TOPIC,
+     NULL},
+    {"--json", "with --try: as JSON", JSON, NULL},
     {"--docs", "print docs/configuration.md", DOCS, NULL},
     {"--manual", "print stagger.yaml(5)", MANUAL, NULL},
     {"--schema", "print a JSON Schema of the file, for editors", SCHEMA, NULL},
@@ -37,12 +50,14 @@ static const stg_option options[] = {
 static const stg_usage usage = {
     .head =
         "usage: stagger check [-c] FILE [--strict]\n"
+        "       stagger check [-c] FILE --try MESSAGE [-H 'N: V']... [--json]\n"
         "       stagger check --docs | --manual | --schema\n"
         "\n"
         "Reads a settings file of the hub and prints every mistake, and a warning for\n"
         "what is valid but risky, as file:line:column, what was found, and what was\n"
         "expected. Without a mistake it prints what a hub would do, and for each policy\n"
         "what `stagger plan` warns of. It starts nothing and sends nothing.\n"
+        "With --try it says instead who would get a message by its filters (`match`).\n"
         "\n",
     .options = options,
     .tail =
@@ -51,6 +66,7 @@ static const stg_usage usage = {
         "a file that cannot be read.\n"
         "\n"
         "  stagger check /etc/stagger/stagger.yaml\n"
+        "  stagger check stagger.yaml --try order.json -H 'X-Event: order.paid'\n"
         "  stagger check --schema > stagger.schema.json\n",
     .arguments_max = 1,
 };
@@ -59,6 +75,8 @@ typedef struct check_options {
     const char *file;
     bool is_strict;
     int print; /* DOCS, MANUAL, SCHEMA; 0: none of them */
+    stg_try try;
+    bool has_message; /* an option that says what it is like */
 } check_options;
 
 /* -- what a hub would do --------------------------------------------------- */
@@ -298,6 +316,22 @@ static size_t print_summary(const stg_settings *s, FILE *to)
 
 /* -- the command ----------------------------------------------------------- */
 
+static int read_message(check_options *o, int option)
+{
+    o->has_message = true;
+    if (option == 'H')
+        return stg_try_add_header(&o->try, optarg);
+    if (option == 't')
+        o->try.type = optarg;
+    else if (option == 'k')
+        o->try.key = optarg;
+    else if (option == TOPIC)
+        o->try.topic = optarg;
+    else
+        o->try.is_json = true;
+    return 0;
+}
+
 static int read_option(void *ctx, int option)
 {
     check_options *o = ctx;
@@ -306,8 +340,12 @@ static int read_option(void *ctx, int option)
         o->file = optarg;
     else if (option == STRICT)
         o->is_strict = true;
-    else
+    else if (option == TRY)
+        o->try.file = optarg;
+    else if (option == DOCS || option == MANUAL || option == SCHEMA)
         o->print = option;
+    else
+        return read_message(o, option);
     return 0;
 }
 
@@ -335,7 +373,9 @@ static int check(const check_options *o)
     stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
     stg_status status = stg_settings_load(o->file, &s, &c);
-    int code = report(o, status, s, &c);
+    int code = status == STG_OK && o->try.file != NULL
+                   ? stg_try_run(&o->try, s)
+                   : report(o, status, s, &c);
 
     stg_diagnostics_free(&c);
     stg_settings_free(s);
@@ -353,24 +393,36 @@ static void print(int what)
 }
 
 /* --docs, --manual and --schema need no file. */
+static int run(check_options *o, const stg_arguments *files)
+{
+    int code = 0;
+
+    if (files->count > 0 && (o->file != NULL || o->print != 0))
+        return stg_options_refuse("stagger check", "unexpected argument %s",
+                                  files->at[0]);
+    if (files->count > 0)
+        o->file = files->at[0];
+    if (o->file == NULL && o->print == 0)
+        return stg_options_refuse("stagger check", "expected a settings file");
+    if (o->has_message && o->try.file == NULL)
+        return stg_options_refuse("stagger check",
+                                  "--header, --type, --key, --topic and --json "
+                                  "are of a message: expected --try");
+    if (o->print != 0)
+        print(o->print);
+    else
+        code = check(o);
+    return stg_options_finish("stagger check", code);
+}
+
 int stg_cli_check(int argc, char **argv)
 {
     check_options o = {.file = NULL};
     stg_arguments files;
     int code = stg_options_read(&usage, argc, argv, read_option, &o, &files);
 
-    if (code != 0)
-        return code;
-    if (files.count > 0 && (o.file != NULL || o.print != 0))
-        return stg_options_refuse(argv[0], "unexpected argument %s",
-                                  files.at[0]);
-    if (files.count > 0)
-        o.file = files.at[0];
-    if (o.file == NULL && o.print == 0)
-        return stg_options_refuse(argv[0], "expected a settings file");
-    if (o.print != 0)
-        print(o.print);
-    else
-        code = check(&o);
-    return stg_options_finish(argv[0], code);
+    if (code == 0)
+        code = run(&o, &files);
+    stg_try_free(&o.try);
+    return code;
 }

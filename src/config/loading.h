@@ -43,6 +43,8 @@ struct stg_settings_inside {
     stg_settings_override_note *overrides; /* in their order */
     stg_signer **signers;
     size_t signer_count;
+    stg_pattern **patterns;
+    size_t pattern_count;
     bool is_complete;
 };
 
@@ -108,6 +110,12 @@ const char *stg_load_text(stg_loading *l, const stg_setting *s,
 /* Those of a list, or of one text. */
 stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n);
+
+/* -- kinds/patterns.c ------------------------------------------------------ */
+
+/* The pattern that map n says, of the body; the settings own it. NULL:
+ * complained. */
+stg_pattern *stg_load_pattern(stg_loading *l, const stg_yaml_node *n);
 
 /* -- kinds/maps.c ---------------------------------------------------------- */
 

@@ -78,6 +78,9 @@ void stg_settings_free(stg_settings *s)
     for (size_t i = 0; i < s->inside->signer_count; i++)
         stg_signer_free(s->inside->signers[i]);
     free(s->inside->signers);
+    for (size_t i = 0; i < s->inside->pattern_count; i++)
+        stg_pattern_unref(s->inside->patterns[i]);
+    free(s->inside->patterns);
     stg_text_table_free(&s->inside->compiled);
     free(s->inside->policies);
     free(s->inside->places);

@@ -20,6 +20,7 @@
 #include <stagger/policy.h>
 
 #include "alerts/options.h"
+#include "filter/pattern.h"
 #include "flow/flow.h"
 #include "host/log.h"
 #include "http/client.h"
@@ -64,10 +65,11 @@ typedef struct stg_property_setting {
 } stg_property_setting;
 
 /* What a message must have, in a header (Content-Type and Stagger-Key too): one
- * of the values, byte by byte. */
+ * of the values, byte by byte; or in its body. */
 typedef struct stg_match_setting {
-    const char *header; /* case does not count */
+    const char *header; /* case does not count; NULL: of the body */
     stg_texts values;   /* 1 or more */
+    stg_pattern *body;  /* NULL: of a header. The settings' own */
 } stg_match_setting;
 
 typedef struct stg_tag_setting {

@@ -50,12 +50,22 @@ const char *stg_shard_group(const stg_settings *s,
 
 /* For stg_lane_options.accepts; ctx: the stg_target_settings, with a match.
  * Every header that it names must be there with one of its values; a header that
- * is there twice may have it in either. A message that is none is accepted: its
- * delivery says what is wrong with it. */
+ * is there twice may have it in either. The body must match its pattern, and is
+ * parsed for this one target. A message that is none is accepted: its delivery says
+ * what is wrong with it. */
 bool stg_match_accepts(void *ctx, const stg_message *m);
 
-/* The same of a parcel that is unpacked. */
+/* The same of a parcel that is unpacked; and of its headers alone. */
 bool stg_match_wants(const stg_target_settings *t, const stg_parcel *p);
+bool stg_match_wants_headers(const stg_target_settings *t, const stg_parcel *p);
+
+/* What it wants of the body; NULL: any will do. */
+stg_pattern *stg_match_body(const stg_target_settings *t);
+
+/* Why it does not get the message, in a line: "header X-Event: \"paid\" is not
+ * \"sent\"". Nothing is added where it does. body: as stg_pattern_parse() has it. */
+void stg_match_explain(const stg_target_settings *t, const stg_parcel *p,
+                       const json_t *body, stg_text *why);
 
 /* -- policies --------------------------------------------------------------- */
 

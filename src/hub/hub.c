@@ -124,14 +124,26 @@ static bool is_of_topics(stg_target *t, uint32_t partition)
     return is_of;
 }
 
-/* A target with topics of its own: ctx is the target, for the store knows which
- * topic a partition is of. */
-static bool accepts_topic(void *ctx, const stg_message *m)
+/* A target with topics of its own, or with a pattern of bodies: ctx is the target,
+ * for the store knows which topic a partition is of, and the hub what the patterns
+ * say. A message that cannot be unpacked is accepted, as stg_match_accepts(). */
+static bool accepts(void *ctx, const stg_message *m)
 {
-    stg_target *t = ctx;
+    const stg_target *t = ctx;
+    stg_parcel p;
 
-    return is_of_topics(t, m->partition) &&
-           stg_match_accepts((void *)(uintptr_t)t->settings, m);
+    if (t->settings->topics.count > 0 && !is_of_topics(ctx, m->partition))
+        return false;
+    if (t->settings->match_count == 0 ||
+        !stg_parcel_unpack(&p, m->bytes, m->size))
+        return true;
+    if (t->filter == 0)
+        return stg_match_wants(t->settings, &p);
+    return stg_match_wants_headers(t->settings, &p) &&
+           stg_verdicts_ask(t->hub->verdicts, t->filter,
+                            &(stg_asked){.partition = m->partition,
+                                         .position = m->position,
+                                         .body = p.body});
 }
 
 /* What the log has lost of another topic is not the target's. */
@@ -142,17 +154,29 @@ static bool follows_topic(void *ctx, uint32_t partition)
     return t->settings == NULL || is_of_topics(t, partition);
 }
 
+/* Without memory its bodies are parsed for it alone. */
+void stg_hub_filter(const stg_hub *h, stg_target *t)
+{
+    stg_pattern *p =
+        t->settings != NULL ? stg_match_body(t->settings) : NULL;
+    uint32_t old = t->filter;
+
+    t->filter = p != NULL ? stg_verdicts_add(h->verdicts, p) : 0;
+    stg_verdicts_remove(h->verdicts, old);
+}
+
 stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
 {
     stg_lane_options l;
 
     t->hub = h;
     t->known_count = 0; // of other settings
+    stg_hub_filter(h, t);
     if (t->settings != NULL) {
         l = stg_settings_lane(t->settings);
-        if (t->settings->topics.count > 0) {
-            l.accepts = accepts_topic;
-            l.follows = follows_topic;
+        if (t->settings->topics.count > 0 || t->filter > 0) {
+            l.accepts = accepts;
+            l.follows = t->settings->topics.count > 0 ? follows_topic : NULL;
             l.ctx = t;
         }
         l.is_paused = l.is_paused || t->pause != STG_PAUSE_NONE;
@@ -359,6 +383,7 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.knows = stg_shell_knows;
     s.is_paused = stg_shell_is_paused;
     s.wants = stg_shell_wants;
+    s.wants_body = stg_shell_wants_body;
     s.order = stg_rewind_order;
     s.next = stg_rewind_next;
     s.rewound = stg_rewind_ended;
@@ -423,6 +448,11 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
 
     if (h == NULL)
         return NULL;
+    h->verdicts = stg_verdicts_new();
+    if (h->verdicts == NULL) {
+        free(h);
+        return NULL;
+    }
     h->loop = loop;
     h->log = o->log;
     h->settings = o->settings;
@@ -500,6 +530,7 @@ void stg_hub_free(stg_hub *h)
     stg_hub_source_free(h);
     stg_target_changes_free(h);
     stg_targets_free(&h->targets);
+    stg_verdicts_free(h->verdicts);
     stg_seal_keys_free(h->keys);
     if (h->calls_part != NULL)
         h->calls->free(h->calls_part);

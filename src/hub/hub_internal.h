@@ -23,6 +23,7 @@
 #ifndef STAGGER_HUB_HUB_INTERNAL_H
 #define STAGGER_HUB_HUB_INTERNAL_H
 
+#include "filter/verdicts.h"
 #include "host/deadlines.h"
 #include "host/notify.h"
 #include "hub/control.h"
@@ -68,6 +69,7 @@ struct stg_hub {
     stg_store *store;
     stg_client *client;
     stg_targets targets;
+    stg_verdicts *verdicts; /* of the patterns of their filters */
     stg_attempts attempts;
     stg_hub_receipts receipts;
     stg_intake intake;
@@ -146,6 +148,9 @@ stg_flow_options stg_hub_flow(const stg_settings *o);
  * knows. */
 stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t);
 
+/* Its pattern of bodies is that of its settings from now on, or none. */
+void stg_hub_filter(const stg_hub *h, stg_target *t);
+
 /* Gives a target, which has its settings, its lane in store and flow. One that
  * the store knew before is not new: flow goes on where it was. On an error the
  * target is in no table of lanes; a lane of the store stays. */
@@ -189,6 +194,7 @@ uint64_t stg_shell_room(void *hub, uint32_t lane);
 bool stg_shell_knows(void *hub, uint32_t lane);
 bool stg_shell_is_paused(void *hub, uint32_t lane);
 bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
+bool stg_shell_wants_body(void *hub, uint32_t lane);
 stg_order stg_rewind_order(void *hub, uint32_t lane);
 uint64_t stg_rewind_next(void *hub, uint32_t lane, uint32_t partition);
 void stg_rewind_ended(void *hub, uint32_t lane, uint32_t partition,

@@ -147,6 +147,7 @@ static void look_hub(void *ctx, stg_snapshot *p)
     stg_hub_look(h, &view);
     p->flow = view.flow;
     p->accepted = view.accepted;
+    p->filtered = stg_verdicts_look(h->verdicts);
     p->is_stopping = view.is_stopping;
     stg_store_look(h->store, &p->store);
     p->has_ingress = h->intake.ingress != NULL;

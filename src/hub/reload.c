@@ -225,6 +225,7 @@ void stg_reload_leave(const stg_hub *h, stg_target *t)
         stg_endpoint_retire(t->endpoint);
     t->endpoint = NULL;
     t->settings = NULL;
+    stg_hub_filter(h, t);
     stg_tell_unknown(h, t);
 }
 

@@ -110,6 +110,15 @@ bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message)
            stg_match_wants(t->settings, message);
 }
 
+bool stg_shell_wants_body(void *hub, uint32_t lane)
+{
+    const stg_hub *h = hub;
+    const stg_target *t = stg_targets_at(&h->targets, lane);
+
+    return t != NULL && t->settings != NULL &&
+           stg_match_body(t->settings) != NULL;
+}
+
 /* The copy of the dead letters lacks something for good. */
 static void tell_cut(const stg_hub *h, const char *detail)
 {

@@ -76,6 +76,11 @@ static void print_hub(const stg_snapshot *p, stg_exposition *page)
     put_counter(page, "stagger_messages_accepted_total",
                 "Messages that were taken in, from wherever they come.",
                 p->accepted);
+    stg_page_family(page, "stagger_filtered_messages_total", "counter",
+                    "Messages whose body was read for the filters of targets, "
+                    "which match no body that is not JSON.");
+    put_as(page, "body", "json", p->filtered.json);
+    put_as(page, "body", "not-json", p->filtered.not_json);
     put_gauge(page, "stagger_attempts_in_flight",
               "Attempts that are under way, to all targets.",
               p->flow.in_flight);

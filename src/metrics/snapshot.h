@@ -10,6 +10,7 @@
 
 #include "alerts/alerts.h"
 #include "config/targets.h"
+#include "filter/verdicts.h"
 #include "host/process.h"
 #include "http/client.h"
 #include "ingress/ingress.h"
@@ -65,6 +66,7 @@ typedef struct stg_snapshot {
     stg_snapshot_source source;
     stg_flow_view flow;
     uint64_t accepted; /* messages, by all intakes */
+    stg_verdicts_view filtered;
     bool is_stopping;
     stg_store_view store;
     bool has_ingress;

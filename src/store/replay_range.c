@@ -21,8 +21,8 @@ static stg_replay_job_step *step_of(stg_store_request *e)
 
 /* -- bulk rows ------------------------------------------------------------ */
 
-/* The body stays in the store: the writer copies it from there when it parks
- * the message, and a filter does not need it. */
+/* The body stays in the store, but for a filter that looks at it: the writer copies
+ * it from there when it parks the message. */
 static int scan_row(stg_replay_job_step *s, stg_stmt *st, uint64_t *bytes)
 {
     stg_parcel *p = &s->parcels[s->bite.count];
@@ -30,6 +30,8 @@ static int scan_row(stg_replay_job_step *s, stg_stmt *st, uint64_t *bytes)
     *p = (stg_parcel){.content_type = stg_arena_column(&s->texts, st, 1),
                       .headers = stg_arena_column(&s->texts, st, 2),
                       .key = stg_arena_column(&s->texts, st, 3)};
+    if (s->wants_body)
+        p->body = stg_arena_column(&s->texts, st, 5);
     s->keys[s->bite.count] = stg_parcel_hash(p->key);
     s->positions[s->bite.count++] = s->bite.to = stg_sql_column(st, 0);
     *bytes += stg_sql_column(st, 4);
@@ -46,9 +48,13 @@ static int look_range(stg_store_request *e, stg_db *db)
     stg_stmt *st = NULL;
     int rc = stg_sql_prepare_once(
         db, &st,
-        "SELECT position, content_type, headers, key, length(body)"
-        " FROM messages WHERE position >= ? AND position <= ?"
-        " ORDER BY position");
+        s->wants_body
+            ? "SELECT position, content_type, headers, key, length(body), body"
+              " FROM messages WHERE position >= ? AND position <= ?"
+              " ORDER BY position"
+            : "SELECT position, content_type, headers, key, length(body)"
+              " FROM messages WHERE position >= ? AND position <= ?"
+              " ORDER BY position");
 
     s->bite.count = 0;
     stg_arena_free(&s->texts);
@@ -211,15 +217,13 @@ static void add_record(stg_replay_job *r, stg_replay_job_step *s,
 {
     const stg_store_options *o = &r->s->o;
     stg_bite *b = &s->bite;
-    stg_parcel p, light;
     unsigned char *bytes;
+    stg_parcel p;
 
     if (!stg_parcel_unpack(&p, record->bytes, record->size) ||
         record->true_size > 0)
         return;
-    light = p;
-    light.body = (stg_span){"", 0};
-    if (o->wants != NULL && !o->wants(o->ctx, l->lane, &light))
+    if (o->wants != NULL && !o->wants(o->ctx, l->lane, &p))
         return;
     if (b->count == room || b->count == STG_REPLAY_JOB_SCANNED) {
         b->to = record->position - 1;
@@ -336,6 +340,8 @@ static void scan_queue(stg_replay_job *r, const stg_letter *l)
         s->request.free(&s->request);
         return;
     }
+    s->wants_body = r->s->o.wants_body != NULL &&
+                    r->s->o.wants_body(r->s->o.ctx, l->lane);
     s->request.look = look_range;
     s->last = l->last_position;
     s->bite.id = l->id;

@@ -121,9 +121,11 @@ typedef struct stg_store_options {
     bool (*knows)(void *ctx, uint32_t lane);
     /* Whether the target is paused: a replay waits in its lane. NULL: none. */
     bool (*is_paused)(void *ctx, uint32_t lane);
-    /* Whether the lane's target wants a message of a bulk row (body is empty);
-     * NULL: all. */
+    /* Whether the lane's target wants a message of a bulk row; NULL: all. And
+     * whether it has to see the body for that, which else may be empty; NULL: it
+     * has not. */
     bool (*wants)(void *ctx, uint32_t lane, const stg_parcel *message);
+    bool (*wants_body)(void *ctx, uint32_t lane);
     /* The lane's order, for what a rewind parks. NULL: there is none. */
     stg_order (*order)(void *ctx, uint32_t lane);
     /* Where the lane reads on in a partition that it reads here: a rewind of it

@@ -155,7 +155,7 @@ TEST(settings, guess_what_a_value_was_meant_to_be)
 static bool accepts(const char *header, const char *value, const stg_parcel *p)
 {
     const char *const values[] = {"other", value, NULL};
-    stg_match_setting match = {header, {values, 2}};
+    stg_match_setting match = {.header = header, .values = {values, 2}};
     stg_target_settings t = {.match = &match, .match_count = 1};
     size_t size = stg_parcel_size(p);
     stg_message *m = calloc(1, sizeof *m + size);
@@ -194,7 +194,8 @@ TEST(settings, filter_by_headers)
 TEST(settings, filter_by_all_headers_at_once)
 {
     const char *const one[] = {"one", NULL}, *const two[] = {"two", NULL};
-    stg_match_setting match[] = {{"X-A", {one, 1}}, {"X-B", {two, 1}}};
+    stg_match_setting match[] = {{.header = "X-A", .values = {one, 1}},
+                                 {.header = "X-B", .values = {two, 1}}};
     stg_target_settings t = {.match = match, .match_count = 2};
     stg_parcel p = {.headers = SPAN("X-A: one\r\nX-B: two\r\n")};
 

@@ -273,12 +273,33 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
                      key->text, is_kafka ? "kafka.headers" : "listen.headers");
 }
 
+/* `body`, which no header is but by another case. */
+static bool read_match_body(stg_loading *l, const stg_setting *s,
+                            const stg_yaml_node *n, size_t i, void *part)
+{
+    const stg_yaml_node *value = n->at[i + 1];
+    stg_pattern *pattern = NULL;
+
+    if (value->kind == STG_NODE_MAP)
+        pattern = stg_load_pattern(l, value);
+    else
+        stg_complain(l->c, value->place,
+                     "`%s.body`: %s; expected a map of fields, a pattern of "
+                     "EventBridge (docs/filters.md)",
+                     s->path, stg_load_kind(value));
+    *(stg_match_setting *)part = (stg_match_setting){.body = pattern};
+    return pattern != NULL;
+}
+
 static bool read_match(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, size_t i, void *part)
 {
     const stg_yaml_node *value = n->at[i + 1];
-    stg_match_setting m = {.header = stg_load_keep_text(l, n->at[i]->text)};
+    stg_match_setting m = {.header = NULL};
 
+    if (strcmp(n->at[i]->text, "body") == 0)
+        return read_match_body(l, s, n, i, part);
+    m.header = stg_load_keep_text(l, n->at[i]->text);
     check_match_header(l, n->at[i]);
     if (is_repeated(l, n, i) || m.header == NULL)
         return false;
@@ -308,7 +329,7 @@ static void load_match(stg_loading *l, const stg_setting *s,
     }
     if (n->count == 0)
         stg_complain(l->c, n->place,
-                     "`match`: an empty map; expected a header at least, or no "
+                     "`match`: an empty map; expected a header or `body`, or no "
                      "such key: then every message is sent");
     all = read_parts(l, s, n, &p, 0, &count);
     if (all != NULL)
@@ -422,6 +443,15 @@ static bool same_values(const stg_texts *a, const stg_texts *b)
     return a->count == b->count;
 }
 
+static bool same_part(const stg_match_setting *a, const stg_match_setting *b)
+{
+    if (a->body != NULL && b->body != NULL)
+        return stg_pattern_equal(a->body, b->body);
+    return a->body == NULL && b->body == NULL &&
+           strcmp(a->header, b->header) == 0 &&
+           same_values(&a->values, &b->values);
+}
+
 static bool same_match(const stg_setting *s, const void *a, const void *b)
 {
     const stg_match_setting *x = stg_kind_items(s, a);
@@ -432,8 +462,7 @@ static bool same_match(const stg_setting *s, const void *a, const void *b)
         return false;
     memcpy(&count, (const char *)a + s->count_at, sizeof count);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(x[i].header, y[i].header) != 0 ||
-            !same_values(&x[i].values, &y[i].values))
+        if (!same_part(&x[i], &y[i]))
             return false;
     return true;
 }
@@ -452,6 +481,9 @@ static json_t *schema_of_match(const stg_setting *s)
     json_t *map = stg_schema_map(stg_schema_one_or_list(s));
 
     json_object_set_new(map, "minProperties", json_integer(1));
+    json_object_set_new(
+        map, "properties",
+        json_pack("{s{ss si}}", "body", "type", "object", "minProperties", 1));
     return map;
 }
 
@@ -487,7 +519,8 @@ const stg_kind stg_kind_properties = {
 };
 
 const stg_kind stg_kind_match = {
-    .expected = "a map of headers: `Name: value`, or `Name: [value, value]`",
+    .expected = "a map of headers: `Name: value`, or `Name: [value, value]`; "
+                "and `body: PATTERN`",
     .load = load_match,
     .equal = same_match,
     .schema = schema_of_match,

@@ -1,0 +1,139 @@
+/* Patterns of bodies, which are JSON: a tree of YAML becomes one. What is in quotes
+ * is a text; what is not is a number, true, false or null where JSON has it so, and
+ * else a text. Numbers that YAML has and JSON has not (012, 0x1f, .5) are refused:
+ * who writes one may mean either. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/visible.h"
+#include "config/loading.h"
+
+static json_t *json_of(stg_loading *l, const stg_yaml_node *n);
+
+/* NULL: it is none, as JSON has them. */
+static json_t *number_of(const char *text)
+{
+    bool is_number = strchr("-0123456789", *text) != NULL && *text != '\0';
+
+    return is_number ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+}
+
+/* Whether YAML, or C, would read it as a number. */
+static bool is_like_number(const char *text)
+{
+    char *end;
+
+    (void)strtod(text, &end);
+    return end != text && *end == '\0' && strpbrk(text, "0123456789") != NULL;
+}
+
+static json_t *json_of_text(stg_loading *l, const stg_yaml_node *n)
+{
+    json_t *number;
+    char shown[STG_KEY_SHOWN_MAX];
+
+    if (!n->is_plain)
+        return json_string(n->text);
+    if (stg_node_is_null(n))
+        return json_null();
+    if (strcmp(n->text, "true") == 0 || strcmp(n->text, "false") == 0)
+        return json_boolean(*n->text == 't');
+    number = number_of(n->text);
+    if (number != NULL)
+        return number;
+    if (!is_like_number(n->text))
+        return json_string(n->text);
+    stg_complain(l->c, n->place,
+                 "`match.body`: `%s` is a text or a number; expected quotes "
+                 "around a text, or a number as JSON has it",
+                 stg_yaml_key_shown(n->text, shown));
+    return NULL;
+}
+
+/* Takes the part. False: there is none, or no memory. */
+static bool add(json_t *to, const char *key, json_t *part)
+{
+    return part != NULL && (key != NULL ? json_object_set_new(to, key, part)
+                                        : json_array_append_new(to, part)) == 0;
+}
+
+static json_t *json_of_parts(stg_loading *l, const stg_yaml_node *n)
+{
+    bool is_map = n->kind == STG_NODE_MAP;
+    json_t *all = is_map ? json_object() : json_array();
+
+    for (size_t i = 0; all != NULL && i < n->count; i += is_map ? 2 : 1) {
+        const char *key = is_map ? n->at[i]->text : NULL;
+
+        if (!add(all, key, json_of(l, n->at[is_map ? i + 1 : i]))) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
+/* NULL: complained, or there is no memory. The tree is 32 levels deep at most. */
+static json_t *json_of(stg_loading *l, const stg_yaml_node *n)
+{
+    return n->kind == STG_NODE_TEXT ? json_of_text(l, n) : json_of_parts(l, n);
+}
+
+/* Where the flaw is: at the key of a map's part, at the item of a list. */
+static stg_file_place place_of(const stg_yaml_node *n,
+                               const stg_pattern_flaw *f)
+{
+    stg_file_place place = n->place;
+
+    for (size_t i = 0; i < f->depth; i++) {
+        bool is_map = n->kind == STG_NODE_MAP;
+
+        place = n->at[is_map ? 2 * f->at[i] : f->at[i]]->place;
+        n = n->at[is_map ? 2 * f->at[i] + 1 : f->at[i]];
+    }
+    return place;
+}
+
+static void complain(stg_loading *l, const stg_yaml_node *n,
+                     const stg_pattern_flaw *f)
+{
+    stg_complain(l->c, place_of(n, f), "`match.body%s%s`: %s",
+                 *f->path == '\0' || *f->path == '[' ? "" : ".", f->path,
+                 f->what);
+}
+
+/* False: no memory, and the pattern is gone. */
+static bool own(struct stg_settings_inside *in, stg_pattern *p)
+{
+    stg_pattern **grown =
+        realloc(in->patterns, (in->pattern_count + 1) * sizeof(stg_pattern *));
+
+    if (grown == NULL) {
+        stg_pattern_unref(p);
+        return false;
+    }
+    in->patterns = grown;
+    in->patterns[in->pattern_count++] = p;
+    return true;
+}
+
+stg_pattern *stg_load_pattern(stg_loading *l, const stg_yaml_node *n)
+{
+    size_t before = l->c->mistakes;
+    json_t *source = json_of(l, n);
+    stg_pattern *p = NULL;
+    stg_pattern_flaw flaw;
+    stg_status status =
+        source == NULL ? STG_IO : stg_pattern_new(&p, source, &flaw);
+
+    json_decref(source);
+    if (status == STG_INVALID)
+        complain(l, n, &flaw);
+    if (status == STG_OK && own(l->s->inside, p))
+        return p;
+    if (l->c->mistakes == before) {
+        l->c->is_memory_short = true;
+        stg_complain(l->c, n->place, "out of memory");
+    }
+    return NULL;
+}
