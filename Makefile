@@ -63,6 +63,7 @@ bench: build
 	@build/release/bench/core
 	@test ! -e build/release/bench/curl || build/release/bench/curl
 	@test ! -e build/release/bench/sign || build/release/bench/sign
+	@test ! -e build/release/bench/filter || build/release/bench/filter
 	@build/release/bench/sim build/release/stagger
 
 bench-adapters: build wheel
