@@ -207,6 +207,7 @@ add_library(stagger_hub STATIC
     ingress/ask.c
     ingress/batch.c
     ingress/check.c
+    ingress/cloud_event.c
     ingress/ingress.c
     ingress/message.c
     ingress/options.c

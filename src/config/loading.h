@@ -117,6 +117,12 @@ stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
  * complained. */
 stg_pattern *stg_load_pattern(stg_loading *l, const stg_yaml_node *n);
 
+/* What headers ce-* of a match say of a CloudEvent in structured mode, as a part
+ * more. False: there are none, or complained. */
+bool stg_load_event(stg_loading *l, stg_file_place place,
+                    const stg_match_setting *match, size_t count,
+                    stg_match_setting *event);
+
 /* -- kinds/maps.c ---------------------------------------------------------- */
 
 /* PATH of {file: PATH}; NULL: it is another map. */

@@ -6,6 +6,7 @@
 #include "base/visible.h"
 #include "config/targets.h"
 #include "http/header.h"
+#include "ingress/cloud_event.h"
 
 /* -- headers --------------------------------------------------------------- */
 
@@ -59,10 +60,17 @@ static bool is_met(const stg_match_setting *m, const stg_parcel *p)
     return is_in_lines(m, p->headers);
 }
 
+/* Attributes of an event that is in the body are looked for there. */
+static bool is_elsewhere(const stg_match_setting *m, const stg_parcel *p)
+{
+    return m->header == NULL ||
+           (m->is_attribute && stg_cloud_event_is_structured(p->content_type));
+}
+
 bool stg_match_wants_headers(const stg_target_settings *t, const stg_parcel *p)
 {
     for (size_t i = 0; i < t->match_count; i++)
-        if (t->match[i].body == NULL && !is_met(&t->match[i], p))
+        if (!is_elsewhere(&t->match[i], p) && !is_met(&t->match[i], p))
             return false;
     return true;
 }
@@ -77,11 +85,23 @@ stg_pattern *stg_match_body(const stg_target_settings *t)
     return NULL;
 }
 
-static bool wants_body(const stg_target_settings *t, stg_span body)
+stg_pattern *stg_match_event(const stg_target_settings *t)
 {
-    const stg_pattern *pattern = stg_match_body(t);
-    json_t *json = pattern != NULL ? stg_pattern_parse(body) : NULL;
-    bool wants = pattern == NULL || stg_pattern_matches(pattern, json);
+    for (size_t i = 0; i < t->match_count; i++)
+        if (t->match[i].event != NULL)
+            return t->match[i].event;
+    return NULL;
+}
+
+static bool wants_body(const stg_target_settings *t, const stg_parcel *p)
+{
+    bool is_structured = stg_cloud_event_is_structured(p->content_type);
+    const stg_pattern *body = stg_match_body(t),
+                      *event = is_structured ? stg_match_event(t) : NULL;
+    json_t *json =
+        body != NULL || event != NULL ? stg_pattern_parse(p->body) : NULL;
+    bool wants = (body == NULL || stg_pattern_matches(body, json)) &&
+                 (event == NULL || stg_pattern_matches(event, json));
 
     json_decref(json);
     return wants;
@@ -91,7 +111,7 @@ static bool wants_body(const stg_target_settings *t, stg_span body)
 
 bool stg_match_wants(const stg_target_settings *t, const stg_parcel *p)
 {
-    return stg_match_wants_headers(t, p) && wants_body(t, p->body);
+    return stg_match_wants_headers(t, p) && wants_body(t, p);
 }
 
 /* A stg_lane_options.accepts; ctx is the target's settings. A message that
@@ -167,13 +187,18 @@ static void explain_header(const stg_match_setting *m, const stg_parcel *p,
 void stg_match_explain(const stg_target_settings *t, const stg_parcel *p,
                        const json_t *body, stg_text *why)
 {
-    const stg_pattern *pattern = stg_match_body(t);
+    bool is_structured = stg_cloud_event_is_structured(p->content_type);
+    const stg_pattern *event = is_structured ? stg_match_event(t) : NULL,
+                      *pattern = stg_match_body(t);
+    size_t before = why->size;
 
     for (size_t i = 0; i < t->match_count; i++)
-        if (t->match[i].body == NULL && !is_met(&t->match[i], p)) {
+        if (!is_elsewhere(&t->match[i], p) && !is_met(&t->match[i], p)) {
             explain_header(&t->match[i], p, why);
             return;
         }
-    if (pattern != NULL)
+    if (event != NULL)
+        stg_pattern_explain(event, body, "event", why);
+    if (pattern != NULL && why->size == before)
         stg_pattern_explain(pattern, body, "body", why);
 }

@@ -27,6 +27,7 @@
 #include "http/egress.h"
 #include "http/sign.h"
 #include "http/trace.h"
+#include "ingress/cloud_event.h"
 #include "store/dead_options.h"
 
 #define STG_TARGET_NAME_MAX 65 /* the terminator included */
@@ -69,7 +70,10 @@ typedef struct stg_property_setting {
 typedef struct stg_match_setting {
     const char *header; /* case does not count; NULL: of the body */
     stg_texts values;   /* 1 or more */
+    bool is_attribute;  /* the header is one of a CloudEvent: ce-* */
     stg_pattern *body;  /* NULL: of a header. The settings' own */
+    stg_pattern *event; /* NULL; else of the body of a CloudEvent in structured
+                           mode, in the place of all headers ce-*. Likewise */
 } stg_match_setting;
 
 typedef struct stg_tag_setting {
@@ -117,6 +121,7 @@ typedef struct stg_target_settings {
     stg_sign_options sign;
     const stg_secret_setting *secrets; /* of `sign` */
     size_t secret_count;
+    stg_cloud_events cloud_events;
     const stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
                                  requests are not signed */
 

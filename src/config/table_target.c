@@ -9,6 +9,8 @@ static const char *const algorithms[] = {"sha256", "sha512", NULL};
 static const char *const encodings[] = {"hex", "base64", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
 static const char *const batches[] = {"json-array", "ndjson", NULL};
+static const char *const cloud_events[] = {"as-is", "binary", "structured",
+                                           NULL};
 static const char *const replays[] = {"off", "on-recovery", NULL};
 static const char *const starts[] = {"latest", "earliest", NULL};
 
@@ -139,6 +141,12 @@ static const stg_setting rows[] = {
          "`earliest`, with the first one that the log is sure to keep "
          "(docs/delivery.md). A target that the store knows goes on where it "
          "was."},
+{TARGET("cloudevents", word, cloud_events), .words = cloud_events,
+ .standard = "as-is", .example = "structured",
+ .says = "How the target gets messages that are CloudEvents: `binary`, attributes in "
+         "headers `ce-*`; `structured`, all in a body of "
+         "application/cloudevents+json; `as-is`, as they were published. Messages "
+         "that are none stay as they are (docs/filters.md)."},
 {TARGET_LIST("match", match, match, match_count),
  .example = "{X-Event: [order.paid, order.sent]}",
  .says = "Only messages with all of these headers, each with this value, or with "

@@ -59,8 +59,10 @@ bool stg_match_accepts(void *ctx, const stg_message *m);
 bool stg_match_wants(const stg_target_settings *t, const stg_parcel *p);
 bool stg_match_wants_headers(const stg_target_settings *t, const stg_parcel *p);
 
-/* What it wants of the body; NULL: any will do. */
+/* What it wants of the body, and of one that is a CloudEvent in structured mode, in
+ * the place of headers ce-*; NULL: any will do. */
 stg_pattern *stg_match_body(const stg_target_settings *t);
+stg_pattern *stg_match_event(const stg_target_settings *t);
 
 /* Why it does not get the message, in a line: "header X-Event: \"paid\" is not
  * \"sent\"". Nothing is added where it does. body: as stg_pattern_parse() has it. */

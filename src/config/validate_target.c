@@ -389,6 +389,10 @@ static void check_batch(stg_loading *l, size_t target)
         stg_complain(l->c, place_of(l, target, "batch.max"),
                      "`batch.max` with `order: strict`, where one message is "
                      "under way at a time; expected `order: key` or none");
+    if (t->batch.max > 1 && t->cloud_events == STG_CLOUD_EVENTS_BINARY)
+        stg_complain(l->c, place_of(l, target, "cloudevents"),
+                     "`cloudevents: binary` with `batch.max`, where no headers "
+                     "of single messages are sent; expected `structured`");
     for (size_t i = 0; t->batch.max == 1 &&
                        i < sizeof batch_settings / sizeof *batch_settings;
          i++)

@@ -53,6 +53,7 @@ static stg_attempt *take(stg_attempts *all)
 static void give_back(stg_attempts *all, stg_attempt *a)
 {
     stg_list_remove(&a->link);
+    free(a->converted);
     if (!stg_pool_give(&all->free, a))
         free(a);
 }
@@ -322,13 +323,21 @@ void stg_attempt_tell_waiting(stg_hub *h)
                            "(LimitNOFILE=, ulimit -n)"));
 }
 
-static void send_out(stg_attempts *all, stg_attempt *a,
-                     const stg_action *action, const stg_parcel *p)
+bool stg_attempt_convert(stg_attempt *a, stg_parcel *p)
 {
-    stg_span headers;
-    char *more;
+    stg_cloud_events mode = a->target->settings->cloud_events;
 
-    if (make_headers(all, a, p, &headers, &more))
+    return mode == STG_CLOUD_EVENTS_AS_IS ||
+           stg_cloud_event_convert(mode, p, &a->converted);
+}
+
+static void send_out(stg_attempts *all, stg_attempt *a,
+                     const stg_action *action, stg_parcel *p)
+{
+    char *more = NULL;
+    stg_span headers;
+
+    if (stg_attempt_convert(a, p) && make_headers(all, a, p, &headers, &more))
         a->exchange = stg_endpoint_send(a->target->endpoint, headers, p->body,
                                         action->start.timeout, answered, a);
     free(more);
@@ -352,6 +361,7 @@ void stg_attempt_begin(stg_attempts *all, stg_attempt *a,
     a->target = stg_targets_at(&all->hub->targets, action->lane);
     a->delivery = action->start.delivery;
     a->exchange = NULL;
+    a->converted = NULL;
     a->partition = action->start.message->partition;
     a->position = action->start.message->position;
     a->number = action->start.attempt;

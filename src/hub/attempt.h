@@ -17,6 +17,8 @@ struct stg_attempt {
     unsigned hops; /* hubs that the message came through before this one */
     uint64_t position, number, number_max;
     stg_ns accepted_at; /* the message, wall clock; 0: unknown */
+    char *converted;    /* the message in another mode of CloudEvents; NULL: as
+                           it came */
     stg_trace trace;
 };
 
@@ -25,6 +27,10 @@ struct stg_attempt {
 /* Fills it in, and counts it. */
 void stg_attempt_begin(stg_attempts *all, stg_attempt *a,
                        const stg_action *action);
+
+/* The message as the target gets CloudEvents; its memory is a->converted. False:
+ * there is none. */
+bool stg_attempt_convert(stg_attempt *a, stg_parcel *p);
 
 /* The message's id, in text. */
 stg_span stg_attempt_id(const stg_attempts *all, const stg_attempt *a,

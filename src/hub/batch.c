@@ -30,6 +30,7 @@ typedef struct member {
     stg_attempt attempt; /* its link is in the batch */
     struct batch *batch;
     stg_span body; /* the message's, there until flow hears of its end */
+    bool is_event; /* of CloudEvents, in structured mode */
     stg_ns timeout;
 } member;
 
@@ -40,6 +41,7 @@ typedef struct batch {
     struct stg_batcher *of; /* NULL: nobody waits for its end */
     stg_list members;
     size_t count, size;     /* of the bodies */
+    size_t events;          /* of them: structured CloudEvents */
     stg_exchange *exchange; /* NULL: not sent */
     char *body;
     stg_ns sent_at;
@@ -90,6 +92,7 @@ static void put_in(batch *g, member *m)
     m->batch = g;
     stg_list_push(&g->members, &m->attempt.link);
     g->count++;
+    g->events += m->is_event;
     g->size += m->body.size + STG_BATCH_EACH;
 }
 
@@ -99,7 +102,14 @@ static void take_out(member *m)
 
     stg_list_remove(&m->attempt.link);
     g->count--;
+    g->events -= m->is_event;
     g->size -= m->body.size + STG_BATCH_EACH;
+}
+
+static void free_member(member *m)
+{
+    free(m->attempt.converted);
+    free(m);
 }
 
 /* It has no members. */
@@ -121,7 +131,7 @@ static void end_all_unsent(batch *g, stg_fault fault, const char *detail)
     while ((m = first_of(g)) != NULL) {
         take_out(m);
         stg_attempt_end_unsent(h, &m->attempt, fault, detail);
-        free(m);
+        free_member(m);
     }
     free_batch(g);
 }
@@ -193,7 +203,8 @@ static char *put_headers(const batch *g, char *to, stg_span ids, stg_span id,
     to = stg_digits_put(put_text(to, "\r\nStagger-Hops: "), hops_of(g) + 1);
     given = put_text(to, "\r\n");
     to = put_text(given, "Content-Type: ");
-    to = put_text(to, stg_batch_content_type(t->settings->batch.format));
+    to = put_text(to, stg_batch_content_type(t->settings->batch.format,
+                                             g->events == g->count));
     to = stg_attempt_drop_targets(t, given, put_text(to, "\r\n"));
     return stg_attempt_put_signature(to, t->settings->signer, id, body);
 }
@@ -248,7 +259,7 @@ static void split(stg_batcher *b, batch *g)
         if (alone == NULL) {
             stg_attempt_end_unsent(b->hub, &m->attempt, STG_FAULT_NO_BUFFERS,
                                    "there was no memory for the request");
-            free(m);
+            free_member(m);
             continue;
         }
         put_in(alone, m);
@@ -298,7 +309,7 @@ static void end_each(batch *g, const stg_reply *reply)
             stg_attempt_put_back(h, &m->attempt, &how, reply->took);
         else
             stg_attempt_end_by(h, &m->attempt, &how, status, reply->took);
-        free(m);
+        free_member(m);
     }
     free(results);
 }
@@ -485,22 +496,25 @@ static bool add(stg_batcher *b, member *m, bool is_probe)
     return true;
 }
 
-/* False: it cannot be sent, and why not is in `detail`. */
-static bool unpack(member *m, const stg_message *message, char detail[128])
+/* NONE; or it cannot be sent, and why not is in `detail`. */
+static stg_fault unpack(member *m, const stg_message *message, char detail[128])
 {
     stg_parcel p;
-    const char *why;
+    const char *why = "there was no memory for the batch";
 
     if (!stg_parcel_unpack(&p, message->bytes, message->size)) {
         snprintf(detail, 128, "the message in the log is none of the hub's");
-        return false;
+        return STG_FAULT_INVALID;
     }
     m->attempt.hops = stg_header_take_hops(&p.headers);
+    if (!stg_attempt_convert(&m->attempt, &p))
+        return snprintf(detail, 128, "%s", why), STG_FAULT_NO_BUFFERS;
     m->body = p.body;
+    m->is_event = stg_cloud_event_is_structured(p.content_type);
     if (stg_batch_takes(p.body, &why))
-        return true;
+        return STG_FAULT_NONE;
     snprintf(detail, 128, "the body is not JSON, as a batch needs: %s", why);
-    return false;
+    return STG_FAULT_INVALID;
 }
 
 void stg_batch_start(stg_attempts *all, const stg_action *action)
@@ -509,6 +523,7 @@ void stg_batch_start(stg_attempts *all, const stg_action *action)
     stg_batcher *b = find_batcher(h, stg_targets_at(&h->targets, action->lane));
     member *m = b == NULL ? NULL : malloc(sizeof *m);
     char detail[128];
+    stg_fault fault;
 
     if (m == NULL) {
         stg_attempt_end_unmade(all, action);
@@ -517,14 +532,15 @@ void stg_batch_start(stg_attempts *all, const stg_action *action)
     stg_attempt_begin(all, &m->attempt, action);
     m->timeout = action->start.timeout;
     stg_delivery_attach(m->attempt.delivery, &m->attempt);
-    if (!unpack(m, action->start.message, detail))
-        stg_attempt_end_unsent(h, &m->attempt, STG_FAULT_INVALID, detail);
+    fault = unpack(m, action->start.message, detail);
+    if (fault != STG_FAULT_NONE)
+        stg_attempt_end_unsent(h, &m->attempt, fault, detail);
     else if (!add(b, m, action->start.is_probe))
         stg_attempt_end_unsent(h, &m->attempt, STG_FAULT_NO_BUFFERS,
                                "there was no memory for the batch");
     else
         return;
-    free(m);
+    free_member(m);
 }
 
 /* Nobody waits for its request any more, if it has one. */
@@ -557,7 +573,7 @@ void stg_batch_cancel(stg_attempt *a)
     how.outcome.unsent = g->exchange == NULL;
     take_out(m);
     stg_attempt_end_by(b->hub, &m->attempt, &how, 0, 0);
-    free(m);
+    free_member(m);
     if (g->count > 0)
         return;
     abandon(g);
@@ -575,7 +591,7 @@ void stg_batches_drop(stg_attempts *all)
         next = stg_list_next(&all->batches, at);
         while ((m = first_of(g)) != NULL) {
             take_out(m);
-            free(m);
+            free_member(m);
         }
         if (g->of != NULL)
             abandon(g);

@@ -52,10 +52,13 @@ char *stg_batch_end(stg_batch_format format, char *to)
     return to;
 }
 
-const char *stg_batch_content_type(stg_batch_format format)
+/* Source: CloudEvents 1.0.2, "JSON Event Format", 4. */
+const char *stg_batch_content_type(stg_batch_format format, bool are_events)
 {
-    return format == STG_BATCH_ARRAY ? "application/json"
-                                     : "application/x-ndjson";
+    if (format != STG_BATCH_ARRAY)
+        return "application/x-ndjson";
+    return are_events ? "application/cloudevents-batch+json; charset=utf-8"
+                      : "application/json";
 }
 
 /* Half of a SHA-256: 128 bits, so that two batches never share one. */

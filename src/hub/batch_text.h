@@ -27,7 +27,8 @@ char *stg_batch_put(stg_batch_format format, char *to, stg_span body,
                     bool is_first);
 char *stg_batch_end(stg_batch_format format, char *to);
 
-const char *stg_batch_content_type(stg_batch_format format);
+/* are_events: each body is a CloudEvent in structured mode. */
+const char *stg_batch_content_type(stg_batch_format format, bool are_events);
 
 enum { STG_BATCH_ID_MAX = 48 };
 

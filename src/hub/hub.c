@@ -124,6 +124,25 @@ static bool is_of_topics(stg_target *t, uint32_t partition)
     return is_of;
 }
 
+/* Whether it has both numbers: without memory its bodies are parsed for it
+ * alone. */
+static bool has_verdicts(const stg_target *t)
+{
+    return (t->filter > 0) == (stg_match_body(t->settings) != NULL) &&
+           (t->event_filter > 0) == (stg_match_event(t->settings) != NULL);
+}
+
+/* number: of a pattern; 0 is none. */
+static bool says_yes(const stg_target *t, uint32_t number, const stg_message *m,
+                     const stg_parcel *p)
+{
+    return number == 0 ||
+           stg_verdicts_ask(t->hub->verdicts, number,
+                            &(stg_asked){.partition = m->partition,
+                                         .position = m->position,
+                                         .body = p->body});
+}
+
 /* A target with topics of its own, or with a pattern of bodies: ctx is the target,
  * for the store knows which topic a partition is of, and the hub what the patterns
  * say. A message that cannot be unpacked is accepted, as stg_match_accepts(). */
@@ -134,16 +153,16 @@ static bool accepts(void *ctx, const stg_message *m)
 
     if (t->settings->topics.count > 0 && !is_of_topics(ctx, m->partition))
         return false;
+    if (!has_verdicts(t))
+        return stg_match_accepts((void *)(uintptr_t)t->settings, m);
     if (t->settings->match_count == 0 ||
         !stg_parcel_unpack(&p, m->bytes, m->size))
         return true;
-    if (t->filter == 0)
-        return stg_match_wants(t->settings, &p);
     return stg_match_wants_headers(t->settings, &p) &&
-           stg_verdicts_ask(t->hub->verdicts, t->filter,
-                            &(stg_asked){.partition = m->partition,
-                                         .position = m->position,
-                                         .body = p.body});
+           says_yes(t, t->filter, m, &p) &&
+           (t->event_filter == 0 ||
+            !stg_cloud_event_is_structured(p.content_type) ||
+            says_yes(t, t->event_filter, m, &p));
 }
 
 /* What the log has lost of another topic is not the target's. */
@@ -154,15 +173,21 @@ static bool follows_topic(void *ctx, uint32_t partition)
     return t->settings == NULL || is_of_topics(t, partition);
 }
 
-/* Without memory its bodies are parsed for it alone. */
+static void renumber(stg_verdicts *v, uint32_t *number, stg_pattern *p)
+{
+    uint32_t old = *number;
+
+    *number = p != NULL ? stg_verdicts_add(v, p) : 0;
+    stg_verdicts_remove(v, old);
+}
+
 void stg_hub_filter(const stg_hub *h, stg_target *t)
 {
-    stg_pattern *p =
-        t->settings != NULL ? stg_match_body(t->settings) : NULL;
-    uint32_t old = t->filter;
+    const stg_target_settings *s = t->settings;
 
-    t->filter = p != NULL ? stg_verdicts_add(h->verdicts, p) : 0;
-    stg_verdicts_remove(h->verdicts, old);
+    renumber(h->verdicts, &t->filter, s != NULL ? stg_match_body(s) : NULL);
+    renumber(h->verdicts, &t->event_filter,
+             s != NULL ? stg_match_event(s) : NULL);
 }
 
 stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
@@ -174,7 +199,8 @@ stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
     stg_hub_filter(h, t);
     if (t->settings != NULL) {
         l = stg_settings_lane(t->settings);
-        if (t->settings->topics.count > 0 || t->filter > 0) {
+        if (t->settings->topics.count > 0 || t->filter > 0 ||
+            t->event_filter > 0) {
             l.accepts = accepts;
             l.follows = t->settings->topics.count > 0 ? follows_topic : NULL;
             l.ctx = t;

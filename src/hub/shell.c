@@ -116,7 +116,8 @@ bool stg_shell_wants_body(void *hub, uint32_t lane)
     const stg_target *t = stg_targets_at(&h->targets, lane);
 
     return t != NULL && t->settings != NULL &&
-           stg_match_body(t->settings) != NULL;
+           (stg_match_body(t->settings) != NULL ||
+            stg_match_event(t->settings) != NULL);
 }
 
 /* The copy of the dead letters lacks something for good. */

@@ -80,7 +80,8 @@ typedef struct stg_target {
     bool is_beginning;     /* a reload waits until its beginning is durable */
     uint8_t *topics_known; /* by partition: whether its topic is the target's */
     uint32_t known_count;
-    uint32_t filter;        /* its pattern in the hub's verdicts; 0: none */
+    uint32_t filter, event_filter; /* its patterns of bodies, and of events, in
+                                      the hub's verdicts; 0: none */
     stg_endpoint *endpoint; /* NULL: only the store knows it */
     struct stg_batcher *batcher; /* NULL: no attempt was in a batch so far */
     uint64_t attempts;      /* that have ended */

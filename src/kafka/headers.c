@@ -12,7 +12,7 @@
 #include "http/header.h"
 #include "kafka/internal.h"
 
-enum { NUMBER = 4, HEAD = 2 * NUMBER };
+enum { NUMBER = 4, HEAD = 2 * NUMBER, CE_NAME_MAX = 64 };
 
 static const uint32_t NO_VALUE = UINT32_MAX;
 
@@ -126,16 +126,29 @@ void stg_kafka_headers_add(rd_kafka_headers_t *to, const char *name,
     (void)rd_kafka_header_add(to, name, -1, value.at, (ssize_t)value.size);
 }
 
+/* An attribute of a CloudEvent is ce_NAME in Kafka, and ce-NAME in HTTP. Source:
+ * CloudEvents 1.0.2, "Kafka Protocol Binding", 3.2.3.1. */
+static stg_span name_in_kafka(stg_span name, char text[CE_NAME_MAX])
+{
+    if (name.size > CE_NAME_MAX || !stg_header_matches("ce-*", name))
+        return name;
+    memcpy(text, name.at, name.size);
+    text[2] = '_';
+    return (stg_span){text, name.size};
+}
+
 void stg_kafka_headers_add_lines(rd_kafka_headers_t *to, stg_span lines)
 {
+    char text[CE_NAME_MAX];
     stg_span line;
 
     while ((line = stg_header_next(&lines)).size > 0) {
         stg_span name = stg_header_name(line);
         size_t before = name.size + 2, around = before + 2; // ": ", "\r\n"
+        stg_span as = name_in_kafka(name, text);
 
         if (name.size > 0 && line.size >= around)
-            (void)rd_kafka_header_add(to, name.at, (ssize_t)name.size,
+            (void)rd_kafka_header_add(to, as.at, (ssize_t)as.size,
                                       line.at + before,
                                       (ssize_t)(line.size - around));
     }

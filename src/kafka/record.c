@@ -62,6 +62,9 @@ static void add_line(lines *l, stg_span name, stg_span value)
         return;
     }
     to = put(put(to, name.at, name.size), ": ", 2);
+    // An attribute of a CloudEvent: see kafka/headers.c.
+    if (stg_header_matches("ce-*", name))
+        l->at[l->size + 2] = '-';
     (void)put(put(to, value.at, value.size), "\r\n", 2);
     l->size = stg_header_fold(l->at, l->size + size, l->size);
 }

@@ -33,8 +33,6 @@ class ByFile(case.Case):
                        "defaults": {"policy": "broadcast base=20ms"}, **more,
                        "targets": targets}, file)
 
-
-class Filters(ByFile):
     def start(self, matches, **more):
         leaf = self.leaf()
         self.write(matches, leaf, **more)
@@ -43,6 +41,8 @@ class Filters(ByFile):
     def routed(self):
         return {name: book["routed"] for name, book in self.books().items()}
 
+
+class Filters(ByFile):
     def filtered(self, hub):
         url = f"http://127.0.0.1:{hub.port}/metrics"
         with urllib.request.urlopen(url, timeout=PATIENCE) as answer:

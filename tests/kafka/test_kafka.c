@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kafka/internal.h"
 #include "tests/harness.h"
 #include "tests/kafka/cluster.h"
 
@@ -77,15 +78,36 @@ TEST(kafka, makes_a_parcel_of_a_message)
     check_span(r.parcel.headers, "");
     CHECK_U64(r.record.key, 0);
 
+    // As HTTP has it.
+    cluster_send(&c, "t", 0, NULL, "{}", 2, "ce_type: a");
+    reader_until_messages(&r, 3);
+    check_span(r.parcel.headers, "ce-type: a\r\n");
+
     // Never kept, not asked for, or not fit for HTTP.
     cluster_send(&c, "t", 0, "", "x", 1, "Authorization: secret");
     cluster_send(&c, "t", 0, "", "x", 1, "other: 1");
     cluster_send(&c, "t", 0, "a\nb", "x", 1, "X-Bad: a\r\nX-More: b");
-    reader_until_messages(&r, 5);
+    reader_until_messages(&r, 6);
     check_span(r.parcel.headers, "");
     check_span(r.parcel.key, "base64:YQpi");
     reader_close(&r);
     cluster_close(&c);
+}
+
+TEST(kafka, names_attributes_of_events_as_kafka_does)
+{
+    static const char lines[] = "Ce-Type: t\r\nX-A: b\r\n";
+    rd_kafka_headers_t *h = rd_kafka_headers_new(2);
+    const void *value;
+    size_t size;
+
+    stg_kafka_headers_add_lines(h, (stg_span){lines, sizeof lines - 1});
+    CHECK_INT(rd_kafka_header_get_last(h, "Ce_Type", &value, &size),
+              RD_KAFKA_RESP_ERR_NO_ERROR);
+    CHECK(size == 1 && memcmp(value, "t", 1) == 0);
+    CHECK_INT(rd_kafka_header_get_last(h, "X-A", &value, &size),
+              RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_headers_destroy(h);
 }
 
 TEST(kafka, tells_a_key_that_is_long_by_its_hash)

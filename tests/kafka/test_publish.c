@@ -93,11 +93,13 @@ TEST(kafka_publish, writes_a_message_that_the_group_reads)
     begin(&c, &r, "30000");
     memset(&one, 0, sizeof one);
     one.count = 1;
-    one.messages[0].parcel = (stg_parcel){
-        .content_type = {"text/x", 6},
-        .headers = {"Stagger-Hops: 7\r\nX-A: b: c\r\nX-Empty: \r\n", 40},
-        .key = {"k", 1},
-        .body = {"\0a", 2}};
+    one.messages[0].parcel =
+        (stg_parcel){.content_type = {"text/x", 6},
+                     .headers = {"Stagger-Hops: 7\r\nX-A: b: c\r\nX-Empty: \r\n"
+                                 "ce-type: t\r\n",
+                                 52},
+                     .key = {"k", 1},
+                     .body = {"\0a", 2}};
     stg_kafka_publish(r.kafka, stg_kafka_find_topic(r.kafka, "t"), one.messages,
                       NULL, 1, note, &one);
     await(&r, &one);
@@ -108,7 +110,8 @@ TEST(kafka_publish, writes_a_message_that_the_group_reads)
     CHECK_INT(r.record.position, 0);
     CHECK(is_text(r.parcel.content_type, "text/x"));
     CHECK(is_text(r.parcel.headers,
-                  "Stagger-Hops: 7\r\nX-A: b: c\r\nX-Empty: \r\n"));
+                  "Stagger-Hops: 7\r\nX-A: b: c\r\nX-Empty: \r\n"
+                  "ce-type: t\r\n"));
     CHECK(is_text(r.parcel.key, "k"));
     CHECK_INT(r.parcel.body.size, 2);
     end(&c, &r);

@@ -310,6 +310,8 @@ static bool read_match(stg_loading *l, const stg_setting *s,
         refuse_part(l, s, n->at[i], value, "a value, or a list of values");
     else
         m.values = stg_load_texts(l, s, value);
+    m.is_attribute =
+        stg_cloud_event_is_header((stg_span){m.header, strlen(m.header)});
     *(stg_match_setting *)part = m;
     return m.values.count > 0;
 }
@@ -320,6 +322,7 @@ static void load_match(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {
     static const parts p = {sizeof(stg_match_setting), read_match, NULL};
+    stg_match_setting *parts_of_event;
     size_t count;
     char *all;
 
@@ -331,9 +334,14 @@ static void load_match(stg_loading *l, const stg_setting *s,
         stg_complain(l->c, n->place,
                      "`match`: an empty map; expected a header or `body`, or no "
                      "such key: then every message is sent");
-    all = read_parts(l, s, n, &p, 0, &count);
-    if (all != NULL)
-        stg_kind_put_list(s, base, all, count);
+    all = read_parts(l, s, n, &p, 1, &count);
+    if (all == NULL)
+        return;
+    parts_of_event = (stg_match_setting *)(void *)all;
+    if (stg_load_event(l, n->place, parts_of_event, count,
+                       &parts_of_event[count]))
+        count++;
+    stg_kind_put_list(s, base, all, count);
 }
 
 /* -- tags ------------------------------------------------------------------ */
@@ -443,12 +451,17 @@ static bool same_values(const stg_texts *a, const stg_texts *b)
     return a->count == b->count;
 }
 
+static bool same_pattern(const stg_pattern *a, const stg_pattern *b)
+{
+    return a == b || (a != NULL && b != NULL && stg_pattern_equal(a, b));
+}
+
 static bool same_part(const stg_match_setting *a, const stg_match_setting *b)
 {
-    if (a->body != NULL && b->body != NULL)
-        return stg_pattern_equal(a->body, b->body);
-    return a->body == NULL && b->body == NULL &&
-           strcmp(a->header, b->header) == 0 &&
+    if (a->header == NULL || b->header == NULL)
+        return a->header == b->header && same_pattern(a->body, b->body) &&
+               same_pattern(a->event, b->event);
+    return strcmp(a->header, b->header) == 0 &&
            same_values(&a->values, &b->values);
 }
 

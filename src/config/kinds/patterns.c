@@ -7,6 +7,7 @@
 
 #include "base/visible.h"
 #include "config/loading.h"
+#include "http/header.h"
 
 static json_t *json_of(stg_loading *l, const stg_yaml_node *n);
 
@@ -117,23 +118,90 @@ static bool own(struct stg_settings_inside *in, stg_pattern *p)
     return true;
 }
 
-stg_pattern *stg_load_pattern(stg_loading *l, const stg_yaml_node *n)
+/* Takes source. NULL: complained, of a flaw at n or in it, or of no memory. */
+static stg_pattern *compile(stg_loading *l, json_t *source,
+                            const stg_yaml_node *n, stg_file_place place)
 {
     size_t before = l->c->mistakes;
-    json_t *source = json_of(l, n);
     stg_pattern *p = NULL;
     stg_pattern_flaw flaw;
     stg_status status =
         source == NULL ? STG_IO : stg_pattern_new(&p, source, &flaw);
 
     json_decref(source);
-    if (status == STG_INVALID)
+    if (status == STG_INVALID && n != NULL)
         complain(l, n, &flaw);
+    else if (status == STG_INVALID)
+        stg_complain(l->c, place, "`match`: %s", flaw.what);
     if (status == STG_OK && own(l->s->inside, p))
         return p;
     if (l->c->mistakes == before) {
         l->c->is_memory_short = true;
-        stg_complain(l->c, n->place, "out of memory");
+        stg_complain(l->c, place, "out of memory");
     }
     return NULL;
+}
+
+stg_pattern *stg_load_pattern(stg_loading *l, const stg_yaml_node *n)
+{
+    size_t before = l->c->mistakes;
+    json_t *source = json_of(l, n);
+
+    return source == NULL && l->c->mistakes > before
+               ? NULL
+               : compile(l, source, n, n->place);
+}
+
+/* -- events ---------------------------------------------------------------- */
+
+/* As a header has it, and as JSON may: 5 and "5". */
+static void add_value(json_t *to, const char *text)
+{
+    json_t *v = json_loads(text, JSON_DECODE_ANY, NULL);
+
+    (void)add(to, NULL, json_string(text));
+    if (json_is_integer(v) || json_is_boolean(v))
+        (void)json_array_append(to, v);
+    json_decref(v);
+}
+
+static json_t *values_of(const stg_match_setting *m)
+{
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < m->values.count; i++)
+        add_value(all, m->values.at[i]);
+    return all;
+}
+
+/* The header's name without its ce-, in small letters. */
+static const char *attribute_of(stg_loading *l, const char *header)
+{
+    char *name = stg_settings_keep_text(l->s, header + 3, strlen(header + 3));
+
+    for (char *at = name; at != NULL && *at != '\0'; at++)
+        *at = stg_header_fold_case(*at);
+    return name;
+}
+
+bool stg_load_event(stg_loading *l, stg_file_place place,
+                    const stg_match_setting *match, size_t count,
+                    stg_match_setting *event)
+{
+    json_t *source = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *header = match[i].header, *name;
+
+        if (!match[i].is_attribute)
+            continue;
+        source = source != NULL ? source : json_object();
+        name = attribute_of(l, header);
+        if (name == NULL || !add(source, name, values_of(&match[i])))
+            l->c->is_memory_short = true;
+    }
+    if (source == NULL)
+        return false;
+    *event = (stg_match_setting){.event = compile(l, source, NULL, place)};
+    return event->event != NULL;
 }
