@@ -159,7 +159,8 @@ static bool read_name(stg_span header, char name[NAME_MAX])
         name[i] = c;
     }
     name[size] = '\0';
-    return strncmp(name, "data", 4) != 0; // the body's, and its type's
+    // These two are the body, and its Content-Type.
+    return strcmp(name, "data") != 0 && strcmp(name, "datacontenttype") != 0;
 }
 
 static stg_span value_of_line(stg_span line, stg_span name)

@@ -15,9 +15,10 @@ from verify import PUBLIC, SECRETS, SOURCE, TEXTS
 
 HERE = pathlib.Path(__file__).parent
 TOOLS = SOURCE / "build/tools/verify"
-PYPI = ["standardwebhooks==1.1.0", "stripe==16.1.0", "cryptography==50.0.2"]
+PYPI = ["standardwebhooks==1.1.0", "stripe==16.1.0", "cryptography==50.0.2",
+        "cloudevents==2.2.0"]
 NPM = ["standardwebhooks@1.1.1", "stripe@23.1.0",
-       "@octokit/webhooks-methods@6.0.0"]
+       "@octokit/webhooks-methods@6.0.0", "cloudevents@10.0.0"]
 FETCH = 600  # seconds
 
 

@@ -109,6 +109,9 @@ TEST(cloud_event, stays_as_it_is_where_it_is_none)
               " | ce-specversion: 1.0/ce-id: 7/ce-source: /a/ce-type: b/ | ");
     CHECK_STR(convert(STG_CLOUD_EVENTS_BINARY, "", required, ""),
               " | ce-specversion: 1.0/ce-id: 7/ce-source: /a/ce-type: b/ | ");
+    CHECK_STR(to_structured("", "ce-datacontenttype: a\r\n", ""),
+              " | ce-specversion: 1.0/ce-id: 7/ce-source: /a/ce-type: b/"
+              "ce-datacontenttype: a/ | ");
     // No attribute has such a name, and no JSON such a value.
     CHECK_STR(to_structured("", "ce-a-b: 1\r\n", ""),
               " | ce-specversion: 1.0/ce-id: 7/ce-source: /a/ce-type: b/"
