@@ -34,8 +34,8 @@ static const stg_option options[] = {
      "say which targets would get a message with this file as its body (-: "
      "standard input), and why the others would not",
      TRY, NULL},
-    {"-H, --header 'N: V'", "with --try: a header of the message; again for more",
-     0, NULL},
+    {"-H, --header 'N: V'",
+     "with --try: a header of the message; again for more", 0, NULL},
     {"-t, --type TYPE", "with --try: its content type", 0, NULL},
     {"-k, --key KEY", "with --try: its ordering key", 0, NULL},
     {"--topic TOPIC", "with --try: the topic of Kafka that it is of", TOPIC,

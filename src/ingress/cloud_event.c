@@ -232,6 +232,7 @@ static void put_data(const stg_parcel *p, stg_text *body)
         stg_text_put(body, ",\"data\":");
         stg_text_add(body, data.at, data.size);
     } else if (is_text_type(p->content_type) &&
+               !is_json_type(p->content_type) &&
                stg_utf8_is_text(data.at, data.size)) {
         stg_text_put(body, ",\"data\":");
         put_string(body, data);

@@ -52,8 +52,8 @@ typedef struct stg_replay_job_step {
     uint64_t last, positions[STG_REPLAY_JOB_SCANNED];
     uint64_t keys[STG_REPLAY_JOB_SCANNED]; /* their hashes */
     stg_order order;                       /* of the lane; of stg_again only */
-    bool wants_body;     /* the target's filter looks at it */
-    stg_parcel *parcels; /* with bodies only then */
+    bool wants_body;                       /* the target's filter looks at it */
+    stg_parcel *parcels;                   /* with bodies only then */
     stg_record *records; /* of a log that is not the queue: as many */
     stg_arena texts;
     stg_bite bite;

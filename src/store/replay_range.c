@@ -340,8 +340,8 @@ static void scan_queue(stg_replay_job *r, const stg_letter *l)
         s->request.free(&s->request);
         return;
     }
-    s->wants_body = r->s->o.wants_body != NULL &&
-                    r->s->o.wants_body(r->s->o.ctx, l->lane);
+    s->wants_body =
+        r->s->o.wants_body != NULL && r->s->o.wants_body(r->s->o.ctx, l->lane);
     s->request.look = look_range;
     s->last = l->last_position;
     s->bite.id = l->id;

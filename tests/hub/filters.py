@@ -220,6 +220,24 @@ class Try(ByFile):
         self.assertEqual(found["targets"][3],
                          {"name": "all", "gets": True, "why": None})
 
+    def test_knows_the_kinds_of_values_in_yaml(self):
+        """Quotes make a text; what is bare is what JSON has it to be."""
+        leaf = self.leaf()
+        with open(self.path, "w") as file:
+            file.write(f"""
+targets:
+  - {{name: a, url: "{leaf.url()}", match: {{body: {{v: ["5", 6, 1e1, true, yes,
+      'null', ~, 10.0.0.0/8, 2026-03-01, -x, {{prefix: "7"}}]}}}}}}
+""")
+        for value, gets in (("5", True), (5, False), (6, True), ("6", False),
+                            (6.0, True), (10, True), (True, True),
+                            ("true", False), ("yes", True), (None, True),
+                            ("null", True), ("~", False), ("10.0.0.0/8", True),
+                            ("2026-03-01", True), ("-x", True), ("77", True),
+                            (77, False)):
+            out, _ = self.check(json.dumps({"v": value}))
+            self.assertEqual(out.startswith("a  gets it"), gets, (value, out))
+
     def test_refuses_what_a_hub_would_not_take(self):
         self.settings()
         for words, expected in (

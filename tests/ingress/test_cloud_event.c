@@ -173,6 +173,7 @@ TEST(cloud_event, comes_back_as_it_was)
     } cases[] = {
         {"application/json", "{\"a\": [1, 2.50]}"},
         {"application/json", "no JSON"},
+        {"text/json", "no JSON"},
         {"text/plain", "a\n\"b\""},
         {"image/png", "\x89PNG\r\n\xff"},
     };

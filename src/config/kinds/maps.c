@@ -331,9 +331,10 @@ static void load_match(stg_loading *l, const stg_setting *s,
         return;
     }
     if (n->count == 0)
-        stg_complain(l->c, n->place,
-                     "`match`: an empty map; expected a header or `body`, or no "
-                     "such key: then every message is sent");
+        stg_complain(
+            l->c, n->place,
+            "`match`: an empty map; expected a header or `body`, or no "
+            "such key: then every message is sent");
     all = read_parts(l, s, n, &p, 1, &count);
     if (all == NULL)
         return;
@@ -532,8 +533,9 @@ const stg_kind stg_kind_properties = {
 };
 
 const stg_kind stg_kind_match = {
-    .expected = "a map of headers: `Name: value`, or `Name: [value, value]`; "
-                "and `body: PATTERN`",
+    .expected =
+        "a map of headers: `Name: value`, or `Name: [value, value]`; "
+        "and `body: PATTERN`",
     .load = load_match,
     .equal = same_match,
     .schema = schema_of_match,
