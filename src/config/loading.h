@@ -117,6 +117,12 @@ stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
  * complained. */
 stg_pattern *stg_load_pattern(stg_loading *l, const stg_yaml_node *n);
 
+/* Whether a list has conditions among its values; and the pattern of a header that
+ * it says, whose values are texts. NULL: complained. */
+bool stg_load_has_conditions(const stg_yaml_node *list);
+stg_pattern *stg_load_conditions(stg_loading *l, const char *header,
+                                 const stg_yaml_node *list);
+
 /* What headers ce-* of a match say of a CloudEvent in structured mode, as a part
  * more. False: there are none, or complained. */
 bool stg_load_event(stg_loading *l, stg_file_place place,

@@ -12,6 +12,8 @@
 
 static bool has_value(const stg_match_setting *m, stg_span value)
 {
+    if (m->conditions != NULL)
+        return stg_pattern_takes_text(m->conditions, value);
     for (size_t i = 0; i < m->values.count; i++)
         if (strlen(m->values.at[i]) == value.size &&
             memcmp(m->values.at[i], value.at, value.size) == 0)
@@ -38,14 +40,30 @@ static bool next_line(stg_span *lines, stg_span *name, stg_span *value)
     return true;
 }
 
+static bool takes_nothing(const stg_match_setting *m)
+{
+    return m->conditions != NULL && stg_pattern_takes_nothing(m->conditions);
+}
+
 static bool is_in_lines(const stg_match_setting *m, stg_span lines)
 {
+    bool is_there = false;
     stg_span name, value;
 
-    while (lines.size > 0 && next_line(&lines, &name, &value))
-        if (stg_header_equal(name, m->header) && has_value(m, value))
+    while (lines.size > 0 && next_line(&lines, &name, &value)) {
+        if (!stg_header_equal(name, m->header))
+            continue;
+        if (has_value(m, value))
             return true;
-    return false;
+        is_there = true;
+    }
+    return !is_there && takes_nothing(m);
+}
+
+/* Whether it is there with one of the values; at: NULL, it is not. */
+static bool is_one(const stg_match_setting *m, stg_span value)
+{
+    return value.size > 0 ? has_value(m, value) : takes_nothing(m);
 }
 
 static bool is_met(const stg_match_setting *m, const stg_parcel *p)
@@ -54,9 +72,9 @@ static bool is_met(const stg_match_setting *m, const stg_parcel *p)
 
     // These two are not among the lines, and one that is empty is not there.
     if (stg_header_equal(name, "Content-Type"))
-        return p->content_type.size > 0 && has_value(m, p->content_type);
+        return is_one(m, p->content_type);
     if (stg_header_equal(name, "Stagger-Key"))
-        return p->key.size > 0 && has_value(m, p->key);
+        return is_one(m, p->key);
     return is_in_lines(m, p->headers);
 }
 
@@ -163,6 +181,16 @@ static void explain_header(const stg_match_setting *m, const stg_parcel *p,
 {
     stg_span value = value_of(m, p);
 
+    if (m->conditions != NULL) {
+        json_t *headers = json_object();
+
+        if (value.at != NULL)
+            (void)json_object_set_new(headers, m->header,
+                                      json_stringn(value.at, value.size));
+        stg_pattern_explain(m->conditions, headers, "header", why);
+        json_decref(headers);
+        return;
+    }
     stg_text_put(why, "header ");
     stg_text_put(why, m->header);
     if (value.at == NULL) {

@@ -66,12 +66,13 @@ typedef struct stg_property_setting {
 } stg_property_setting;
 
 /* What a message must have, in a header (Content-Type and Stagger-Key too): one
- * of the values, byte by byte; or in its body. */
+ * of the values, byte by byte, or what a condition asks for; or in its body. */
 typedef struct stg_match_setting {
-    const char *header; /* case does not count; NULL: of the body */
-    stg_texts values;   /* 1 or more */
-    bool is_attribute;  /* the header is one of a CloudEvent: ce-* */
-    stg_pattern *body;  /* NULL: of a header. The settings' own */
+    const char *header;      /* case does not count; NULL: of the body */
+    stg_texts values;        /* 1 or more */
+    stg_pattern *conditions; /* instead of values; NULL: they count */
+    bool is_attribute;       /* the header is one of a CloudEvent: ce-* */
+    stg_pattern *body;       /* NULL: of a header. The settings' own */
     stg_pattern *event; /* NULL; else of the body of a CloudEvent in structured
                            mode, in the place of all headers ce-*. Likewise */
 } stg_match_setting;
@@ -132,10 +133,10 @@ typedef struct stg_target_settings {
     stg_order order;
     uint32_t in_flight_max; /* requests, 1 to 10000 */
     stg_batch_settings batch;
-    uint32_t rate;          /* thousandths a second; 0: no limit */
-    uint32_t burst;         /* 1 to 1000000; 0: a tenth of a second's rate */
-    uint32_t parked_max;    /* 1 to 1000000 */
-    stg_ns shed_after;      /* up to 365 d; STG_NEVER: it never sheds */
+    uint32_t rate;       /* thousandths a second; 0: no limit */
+    uint32_t burst;      /* 1 to 1000000; 0: a tenth of a second's rate */
+    uint32_t parked_max; /* 1 to 1000000 */
+    stg_ns shed_after;   /* up to 365 d; STG_NEVER: it never sheds */
     stg_target_replay replay;
     stg_ns disable_after; /* 1 m to 365 d; STG_NEVER: it is not */
     const char *owner;    /* who is told then: a mail address or a URL; NULL */

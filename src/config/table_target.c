@@ -150,11 +150,12 @@ static const stg_setting rows[] = {
 {TARGET_LIST("match", match, match, match_count),
  .example = "{X-Event: [order.paid, order.sent]}",
  .says = "Only messages with all of these headers, each with this value, or with "
-         "one of a list, byte by byte. It may name Content-Type and Stagger-Key, "
-         "and headers that `listen.headers` keeps, or with Kafka "
-         "`kafka.headers`. `body` is a pattern of the body, which must be JSON, "
-         "in the words of Amazon EventBridge (docs/filters.md); `stagger check "
-         "--try` says who would get a message."},
+         "one of a list, byte by byte, or as a condition has it: "
+         "`[{prefix: order.}]`. It may name Content-Type and Stagger-Key, and "
+         "headers that `listen.headers` keeps, or with Kafka `kafka.headers`. "
+         "`body` is a pattern of the body, which must be JSON, in the words of "
+         "Amazon EventBridge (docs/filters.md); `stagger check --try` says who "
+         "would get a message."},
 {TARGET_LIST("topics", topics, topics.at, topics.count), RANGE(1, 1000),
  .example = "[orders]",
  .says = "With Kafka: only messages of these topics: names, or patterns that "

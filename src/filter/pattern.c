@@ -584,3 +584,8 @@ bool stg_pattern_equal(const stg_pattern *a, const stg_pattern *b)
 {
     return a->hash == b->hash && json_equal(a->source, b->source);
 }
+
+const json_t *stg_pattern_source(const stg_pattern *p)
+{
+    return p->source;
+}

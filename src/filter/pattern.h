@@ -82,6 +82,14 @@ json_t *stg_pattern_parse(stg_span body);
 /* body: NULL is not JSON, and matches nothing. */
 bool stg_pattern_matches(const stg_pattern *p, const json_t *body);
 
+/* Of a pattern of one field with a list, which is about a text that is no body, such
+ * as the value of a header: whether the text meets it; or that there is none. */
+bool stg_pattern_takes_text(const stg_pattern *p, stg_span text);
+bool stg_pattern_takes_nothing(const stg_pattern *p);
+
+/* What it was compiled from. */
+const json_t *stg_pattern_source(const stg_pattern *p);
+
 /* Why it does not match, as a line: the first field that does not, and what stands
  * there. Begins with `name`, the body's. Adds nothing if it matches. */
 void stg_pattern_explain(const stg_pattern *p, const json_t *body,

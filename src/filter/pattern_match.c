@@ -233,6 +233,47 @@ bool stg_pattern_matches(const stg_pattern *p, const json_t *body)
     return body != NULL && stg_pattern_fits_within(&p->top, body);
 }
 
+bool stg_pattern_takes_nothing(const stg_pattern *p)
+{
+    return stg_pattern_fits(&p->top, NULL);
+}
+
+/* A text has no kinds: 5 is a number, too. */
+static bool takes_number(const stg_pattern_test *t, stg_span text)
+{
+    json_t *v = json_loadb(text.at, text.size, JSON_DECODE_ANY, NULL);
+    bool is_taken = json_is_number(v) && passes_number(t, v);
+
+    json_decref(v);
+    return is_taken;
+}
+
+/* As stg_pattern_passes() of a string of JSON. */
+static bool takes(const stg_pattern_test *t, stg_span text)
+{
+    if (t->kind == STG_TEST_EXISTS)
+        return t->exists;
+    if (t->kind == STG_TEST_NUMERIC)
+        return takes_number(t, text);
+    if (t->kind != STG_TEST_BUT)
+        return (t->kind != STG_TEST_EQUALS || json_is_string(t->value)) &&
+               passes_text(t, text);
+    for (size_t i = 0; i < t->count; i++)
+        if (takes(&t->tests[i], text))
+            return false;
+    return true;
+}
+
+bool stg_pattern_takes_text(const stg_pattern *p, stg_span text)
+{
+    const stg_pattern_field *list = &p->top.parts[0];
+
+    for (size_t i = 0; list->kind == STG_FIELD_LIST && i < list->count; i++)
+        if (takes(&list->tests[i], text))
+            return true;
+    return false;
+}
+
 /* Integers that no 64 bits hold are read as doubles, all of them in that body. */
 json_t *stg_pattern_parse(stg_span body)
 {

@@ -289,6 +289,38 @@ TEST(pattern, finds_the_pieces_of_wildcards)
     }
 }
 
+/* -- texts that are no bodies ---------------------------------------------- */
+
+static bool takes(const char *pattern, const char *text)
+{
+    stg_pattern *p = compile(pattern);
+    bool does = text == NULL
+                    ? stg_pattern_takes_nothing(p)
+                    : stg_pattern_takes_text(p, (stg_span){text, strlen(text)});
+
+    stg_pattern_unref(p);
+    return does;
+}
+
+TEST(pattern, takes_the_value_of_a_header)
+{
+    static const char any[] = "{'h': ['a', {'prefix': 'b'}]}";
+    static const char but[] = "{'h': [{'anything-but': {'suffix': ['x']}}]}";
+    static const char range[] = "{'h': [{'numeric': ['>', 4]}]}";
+    static const char none[] = "{'h': [{'exists': false}]}";
+    static const char there[] = "{'h': [{'exists': true}]}";
+
+    CHECK(takes(any, "a") && takes(any, "bc") && !takes(any, "ab"));
+    CHECK(!takes(any, NULL) && !takes(any, ""));
+    CHECK(takes(but, "xy") && !takes(but, "yx") && !takes(but, NULL));
+    CHECK(takes(range, "5") && takes(range, "4.5") && !takes(range, "4"));
+    CHECK(!takes(range, "five") && !takes(range, ""));
+    CHECK(takes(none, NULL) && !takes(none, "a"));
+    CHECK(!takes(there, NULL) && takes(there, "a"));
+    CHECK(!takes("{'h': [5, null]}", "5"));
+    CHECK(!takes("{'$or': [{'h': ['a']}]}", "a"));
+}
+
 /* -- mistakes -------------------------------------------------------------- */
 
 static const char *flaw_of(const char *text)

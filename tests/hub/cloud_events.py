@@ -31,20 +31,22 @@ class CloudEvents(filters.ByFile):
             "sent": {"ce_type": "order.sent"},
             "mine": {"ce-source": "/shop", "ce-specversion": "1.0"},
             "both": {"ce-type": "order.paid", "body": {"n": [2.5]}},
-            "number": {"ce-sequence": "5"}})
+            "number": {"ce-sequence": "5"},
+            "orders": {"ce-type": [{"prefix": "order."}]}})
         binary, structured = self.post_both(hub)
         other = hub.post(json.dumps({**EVENT, "type": "x", "source": "/",
                                      "sequence": 5}), Content_Type=STRUCTURED)
         none = hub.post(b"none", Content_Type=STRUCTURED)
-        got = {(r.path.strip("/"), r.id) for r in leaf.wait(2 + 2 + 1 + 1)}
+        got = {(r.path.strip("/"), r.id) for r in leaf.wait(2 + 2 + 1 + 1 + 2)}
         self.assertEqual(got, {("paid", binary), ("paid", structured),
                                ("mine", binary), ("mine", structured),
-                               ("both", binary), ("number", other)})
-        self.await_settled(5)
+                               ("both", binary), ("number", other),
+                               ("orders", binary), ("orders", structured)})
+        self.await_settled(6)
         hub.stop()
         self.assertNotIn(none, {id for _, id in got})
         self.assertEqual(self.routed(), {"paid": 2, "sent": 0, "mine": 2,
-                                         "both": 1, "number": 1})
+                                         "both": 1, "number": 1, "orders": 2})
 
     def test_targets_get_the_mode_that_they_ask_for(self):
         leaves = {mode: self.leaf() for mode in ("as-is", "binary",

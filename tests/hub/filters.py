@@ -69,6 +69,25 @@ class Filters(ByFile):
         self.assertEqual(self.routed(),
                          {"paid": 1, "cheap": 2, "all": 4, "both": 1})
 
+    def test_headers_have_conditions_too(self):
+        hub, leaf = self.start({
+            "begins": {"X-Kind": ["a", {"prefix": "order."}]},
+            "lacks": {"X-Kind": [{"exists": False}]},
+            "but": {"X-Kind": [{"anything-but": ["a", "order.paid"]}],
+                    "Content-Type": [{"wildcard": "text/*"}]},
+            "large": {"X-Size": [{"numeric": [">=", 10]}]}})
+        paid = hub.post(b"1", X_Kind="order.paid", X_Size="9")
+        other = hub.post(b"2", X_Kind="x", X_Size="10",
+                         Content_Type="text/plain")
+        bare = hub.post(b"3", Content_Type="text/plain")
+        got = {(r.path.strip("/"), r.id) for r in leaf.wait(4)}
+        self.assertEqual(got, {("begins", paid), ("but", other),
+                               ("large", other), ("lacks", bare)})
+        self.await_settled(4)
+        hub.stop()
+        self.assertEqual(self.routed(), {"begins": 1, "lacks": 1, "but": 1,
+                                         "large": 1})
+
     def test_no_body_is_read_where_no_target_asks(self):
         hub, leaf = self.start({"all": None, "kind": {"X-Kind": "a"}})
         hub.post(b"not JSON", X_Kind="a")
@@ -202,6 +221,16 @@ class Try(ByFile):
         out, _ = self.check(json.dumps(PAID), "-H", "X-Kind: b", "-t",
                             "text/plain")
         self.assertEqual(out.count("gets it"), 4, out)
+
+    def test_says_what_a_header_lacks(self):
+        self.write({"a": {"X-Kind": ["a", {"prefix": "b"}]}}, self.leaf())
+        for words, expected in (
+                ((), 'header.X-Kind is not there; expected one of "a", '
+                     '{"prefix":"b"}'),
+                (("-H", "X-Kind: c"),
+                 'header.X-Kind: "c" is none of "a", {"prefix":"b"}')):
+            self.assertIn(expected, self.check("{}", *words)[0])
+        self.assertIn("a  gets it", self.check("{}", "-H", "X-Kind: bc")[0])
 
     def test_says_where_it_is_not_json(self):
         self.settings()

@@ -9,6 +9,7 @@
  *     alerts.c    alerts and their thresholds
  *     lists.c     texts, rules of headers, brokers, topics, networks, secrets
  *     maps.c      headers, properties, filters, tags
+ *     patterns.c  conditions of filters, and patterns of bodies
  *     sections.c  maps of settings: sections, defaults, targets, receivers
  *
  * A new kind is a row in the file of its family, and its line here. All are
@@ -147,5 +148,9 @@ json_t *stg_schema_one_or_list(const stg_setting *s);
 json_t *stg_schema_map(json_t *values);
 json_t *stg_schema_reference(const char *name);
 json_t *stg_schema_section(const stg_setting *s);
+
+/* $defs of patterns, of bodies: a map, and a condition in a list. */
+json_t *stg_schema_pattern(void);
+json_t *stg_schema_condition(void);
 
 #endif

@@ -307,13 +307,16 @@ static bool read_match(stg_loading *l, const stg_setting *s,
         stg_complain(l->c, value->place,
                      "`match`: an empty list; expected a value at least");
     else if (value->kind == STG_NODE_MAP || stg_node_is_null(value))
-        refuse_part(l, s, n->at[i], value, "a value, or a list of values");
+        refuse_part(l, s, n->at[i], value,
+                    "a value, or a list of values and conditions");
+    else if (stg_load_has_conditions(value))
+        m.conditions = stg_load_conditions(l, m.header, value);
     else
         m.values = stg_load_texts(l, s, value);
     m.is_attribute =
         stg_cloud_event_is_header((stg_span){m.header, strlen(m.header)});
     *(stg_match_setting *)part = m;
-    return m.values.count > 0;
+    return m.values.count > 0 || m.conditions != NULL;
 }
 
 /* Not merged with the defaults: a filter is one condition, and half of another
@@ -463,6 +466,7 @@ static bool same_part(const stg_match_setting *a, const stg_match_setting *b)
         return a->header == b->header && same_pattern(a->body, b->body) &&
                same_pattern(a->event, b->event);
     return strcmp(a->header, b->header) == 0 &&
+           same_pattern(a->conditions, b->conditions) &&
            same_values(&a->values, &b->values);
 }
 
@@ -492,12 +496,16 @@ static json_t *schema_of_headers(const stg_setting *s)
 
 static json_t *schema_of_match(const stg_setting *s)
 {
-    json_t *map = stg_schema_map(stg_schema_one_or_list(s));
+    json_t *one = stg_schema_either(stg_schema_scalar(),
+                                    stg_schema_reference("condition"));
+    json_t *map = stg_schema_map(
+        stg_schema_either(stg_schema_scalar(), stg_schema_list(one)));
 
+    (void)s;
     json_object_set_new(map, "minProperties", json_integer(1));
     json_object_set_new(
         map, "properties",
-        json_pack("{s{ss si}}", "body", "type", "object", "minProperties", 1));
+        json_pack("{so}", "body", stg_schema_reference("pattern")));
     return map;
 }
 

@@ -80,13 +80,14 @@ static json_t *json_of(stg_loading *l, const stg_yaml_node *n)
     return n->kind == STG_NODE_TEXT ? json_of_text(l, n) : json_of_parts(l, n);
 }
 
-/* Where the flaw is: at the key of a map's part, at the item of a list. */
+/* Where the flaw is: at the key of a map's part, at the item of a list. n: of the
+ * pattern, or where that is of a header, of the list of its one field. */
 static stg_file_place place_of(const stg_yaml_node *n,
                                const stg_pattern_flaw *f)
 {
     stg_file_place place = n->place;
 
-    for (size_t i = 0; i < f->depth; i++) {
+    for (size_t i = n->kind == STG_NODE_LIST; i < f->depth; i++) {
         bool is_map = n->kind == STG_NODE_MAP;
 
         place = n->at[is_map ? 2 * f->at[i] : f->at[i]]->place;
@@ -98,9 +99,9 @@ static stg_file_place place_of(const stg_yaml_node *n,
 static void complain(stg_loading *l, const stg_yaml_node *n,
                      const stg_pattern_flaw *f)
 {
-    stg_complain(l->c, place_of(n, f), "`match.body%s%s`: %s",
-                 *f->path == '\0' || *f->path == '[' ? "" : ".", f->path,
-                 f->what);
+    stg_complain(l->c, place_of(n, f), "`match%s%s%s`: %s",
+                 n->kind == STG_NODE_LIST ? "" : ".body",
+                 *f->path == '\0' ? "" : ".", f->path, f->what);
 }
 
 /* False: no memory, and the pattern is gone. */
@@ -152,6 +153,38 @@ stg_pattern *stg_load_pattern(stg_loading *l, const stg_yaml_node *n)
                : compile(l, source, n, n->place);
 }
 
+/* -- headers --------------------------------------------------------------- */
+
+bool stg_load_has_conditions(const stg_yaml_node *list)
+{
+    for (size_t i = 0; list->kind == STG_NODE_LIST && i < list->count; i++)
+        if (list->at[i]->kind == STG_NODE_MAP)
+            return true;
+    return false;
+}
+
+stg_pattern *stg_load_conditions(stg_loading *l, const char *header,
+                                 const stg_yaml_node *list)
+{
+    size_t before = l->c->mistakes;
+    json_t *values = json_array(), *source;
+
+    for (size_t i = 0; i < list->count; i++) {
+        const stg_yaml_node *n = list->at[i];
+
+        if (!add(values, NULL,
+                 n->kind == STG_NODE_TEXT && !stg_node_is_null(n)
+                     ? json_string(n->text)
+                     : json_of(l, n)))
+            break;
+    }
+    source = json_pack("{so}", header, values);
+    if (l->c->mistakes == before)
+        return compile(l, source, list, list->place);
+    json_decref(source);
+    return NULL;
+}
+
 /* -- events ---------------------------------------------------------------- */
 
 /* As a header has it, and as JSON may: 5 and "5". */
@@ -169,6 +202,11 @@ static json_t *values_of(const stg_match_setting *m)
 {
     json_t *all = json_array();
 
+    if (m->conditions != NULL) {
+        json_decref(all);
+        return json_deep_copy(
+            json_object_get(stg_pattern_source(m->conditions), m->header));
+    }
     for (size_t i = 0; i < m->values.count; i++)
         add_value(all, m->values.at[i]);
     return all;
@@ -204,4 +242,42 @@ bool stg_load_event(stg_loading *l, stg_file_place place,
         return false;
     *event = (stg_match_setting){.event = compile(l, source, NULL, place)};
     return event->event != NULL;
+}
+
+/* -- schemas --------------------------------------------------------------- */
+
+/* They are too much of a tree for json_pack(). */
+json_t *stg_schema_pattern(void)
+{
+    static const char text[] =
+        "{\"type\": \"object\", \"minProperties\": 1,"
+        " \"properties\": {\"$or\": {\"type\": \"array\", \"minItems\": 1,"
+        "  \"items\": {\"$ref\": \"#/$defs/pattern\"}}},"
+        " \"additionalProperties\": {\"anyOf\": ["
+        "  {\"$ref\": \"#/$defs/pattern\"},"
+        "  {\"type\": \"array\", \"minItems\": 1, \"items\": {\"anyOf\": ["
+        "   {\"type\": [\"string\", \"number\", \"boolean\", \"null\"]},"
+        "   {\"$ref\": \"#/$defs/condition\"}]}}]}}";
+
+    return json_loads(text, 0, NULL);
+}
+
+json_t *stg_schema_condition(void)
+{
+    static const char text[] =
+        "{\"type\": \"object\", \"minProperties\": 1, \"maxProperties\": 1,"
+        " \"additionalProperties\": false, \"properties\": {"
+        "  \"prefix\": {\"type\": [\"string\", \"object\"]},"
+        "  \"suffix\": {\"type\": [\"string\", \"object\"]},"
+        "  \"equals-ignore-case\": {\"type\": \"string\"},"
+        "  \"wildcard\": {\"type\": \"string\"},"
+        "  \"numeric\": {\"type\": \"array\", \"minItems\": 2, \"maxItems\": 4,"
+        "   \"items\": {\"anyOf\": [{\"type\": \"number\"},"
+        "    {\"enum\": [\"=\", \"<\", \"<=\", \">\", \">=\"]}]}},"
+        "  \"cidr\": {\"type\": \"string\"},"
+        "  \"exists\": {\"type\": \"boolean\"},"
+        "  \"anything-but\": {\"type\":"
+        "   [\"string\", \"number\", \"array\", \"object\"]}}}";
+
+    return json_loads(text, 0, NULL);
 }
