@@ -56,8 +56,9 @@ static bool has_rows(const stg_flow *f, const stg_lane *l)
 static bool is_off(const stg_flow *f, const stg_lane *l)
 {
     return !f->is_started || f->stop != STG_STOP_NOT || l->is_paused ||
-           l->is_removing || l->is_store_full || !has_rows(f, l) ||
-           l->caches[STG_PARKED_RETRIES].is_unread || stg_order_is_waiting(l);
+           l->is_gated || l->is_removing || l->is_store_full ||
+           !has_rows(f, l) || l->caches[STG_PARKED_RETRIES].is_unread ||
+           stg_order_is_waiting(l);
 }
 
 /* Its own slot, or a shared one. */
@@ -442,7 +443,8 @@ static bool is_denied(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
 
     if (!l->is_open)
         return false;
-    if (!l->is_shedding && l->o.shed_after != STG_NEVER && !l->is_paused) {
+    if (!l->is_shedding && l->o.shed_after != STG_NEVER && !l->is_paused &&
+        !l->is_gated) {
         stg_ns shed_at = stg_ns_add(l->opened_at, l->o.shed_after);
 
         if (shed_at > now)

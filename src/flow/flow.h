@@ -91,6 +91,7 @@ typedef struct stg_lane_options {
     stg_ns shed_after;      /* how long an open breaker keeps messages before
                                the lane sheds, 0 to 365 d; STG_NEVER: for ever */
     bool is_paused;
+    bool is_gated; /* see stg_flow_gate() */
     bool
         is_from_earliest; /* a lane without a cursor begins at the oldest message
                             that is sure to be kept, else at the next that the
@@ -250,6 +251,10 @@ typedef struct stg_end {
     size_t answer_size;
     stg_ns dialed_at; /* when the connection was made for this attempt, or could
                          not be; 0: another had made it, or it was not dialed */
+    /* The target refused the credential that the hub has now replaced: the
+     * delivery is put back as it was, uncounted (STG_WHY_GATE); but not twice in a
+     * row: the second refusal is judged by the policy. */
+    bool is_unauthorized;
 } stg_end;
 
 /* What an attempt came to, for the log: the delivery's end, or its next
@@ -301,10 +306,17 @@ void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
  * lane starts; those in flight go on. */
 void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now);
 
+/* Closes the lane's gate, or opens it: something of ours that each request needs is
+ * missing, such as a token. From the return of this call on no attempt of the lane
+ * starts while it is closed, nothing is counted, and nothing is shed for an open
+ * breaker; attempts in flight go on. Unlike a pause it is nobody's wish, so the
+ * lane is throttled. */
+void stg_flow_gate(stg_flow *f, uint32_t lane, bool is_gated, stg_ns now);
+
 /* The next probe of an open circuit may start at once, and not only when the
  * breaker would let it: with the next delivery that is due (I4). False: nothing
  * has changed, because the circuit is not open, no message waits for the lane, or
- * the lane is paused or is not there. */
+ * the lane is paused, gated or not there. */
 bool stg_flow_probe(stg_flow *f, uint32_t lane, stg_ns now);
 
 /* Changes a lane's options. What was used of the budget stays used, and an open
@@ -431,7 +443,8 @@ void stg_delivery_attach(stg_delivery *d, void *attempt);
 
 typedef enum stg_lane_state {
     STG_LANE_LIVE,
-    STG_LANE_THROTTLED, /* Retry-After, rate, parked_max, store full, uplink */
+    STG_LANE_THROTTLED,    /* Retry-After, rate, parked_max, store full, uplink,
+                           stg_flow_gate() */
     STG_LANE_CIRCUIT_OPEN, /* the breaker is open */
     STG_LANE_SHEDDING,
     STG_LANE_PAUSED,
@@ -445,6 +458,7 @@ const char *stg_lane_state_name(stg_lane_state state);
 typedef struct stg_lane_view {
     stg_lane_state state;
     bool is_catching_up;
+    bool is_gated;      /* by stg_flow_gate() */
     stg_order order;    /* that holds now: another may be requested */
     bool is_slow_start; /* its limit doubles with each round that goes well */
     uint32_t limit;     /* of attempts at once, as adapted */

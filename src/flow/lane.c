@@ -300,6 +300,7 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     l->o = *o;
     l->order_requested = o->order;
     l->is_paused = o->is_paused;
+    l->is_gated = o->is_gated;
     f->lanes[lane] = l;
     f->lane_count++;
     if (f->is_started)
@@ -378,6 +379,7 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
     stg_uplink_leave(f, l);
     l->uplink.is_own = false;
     stg_flow_pause(f, lane, o->is_paused, now);
+    stg_flow_gate(f, lane, o->is_gated, now);
     return STG_OK;
 }
 
@@ -390,6 +392,18 @@ void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now)
         return;
     l->is_paused = is_paused;
     l->o.is_paused = is_paused;
+    stg_lane_wake(f, l);
+}
+
+void stg_flow_gate(stg_flow *f, uint32_t lane, bool is_gated, stg_ns now)
+{
+    stg_lane *l = stg_flow_lane(f, lane);
+
+    (void)now;
+    if (l == NULL)
+        return;
+    l->is_gated = is_gated;
+    l->o.is_gated = is_gated;
     stg_lane_wake(f, l);
 }
 
@@ -426,7 +440,7 @@ bool stg_flow_probe(stg_flow *f, uint32_t lane, stg_ns now)
     stg_lane *l = stg_flow_lane(f, lane);
 
     if (l == NULL || l->peer == NULL || !l->is_open || l->is_paused ||
-        !has_messages(f, l))
+        l->is_gated || !has_messages(f, l))
         return false;
     stg_breaker_probe_now(&l->peer->breaker, now);
     stg_lane_wake(f, l);

@@ -47,6 +47,7 @@ struct stg_delivery {
     bool
         is_cut; /* cancelled, since the hub stops or its partition is revoked */
     bool is_awaited; /* its partition waits for its end */
+    bool was_unauthorized; /* its last attempt was put back for that */
     bool has_failure;
     stg_charge paid;          /* of the lane's budget and the global one */
     stg_change_kind kind;     /* settling: what is to be stored */
@@ -259,6 +260,7 @@ typedef struct stg_lane {
     bool is_store_full; /* a row did not fit: it is throttled */
     bool is_parked_max; /* STG_TELL_PARKED_MAX was given out */
     bool is_paused;
+    bool is_gated; /* stg_flow_gate() */
     bool is_removing;
     bool is_new;    /* the store does not know it */
     bool is_ending; /* and all of it is settled: it is to be forgotten */

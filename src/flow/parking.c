@@ -357,7 +357,8 @@ static bool wants_fetch(const stg_flow *f, stg_parked_cache *cache, stg_ns now,
     if (cache->is_all || cache->is_fetching)
         return false;
     from_at = stg_ns_sub(stg_flow_from_wall(f, cache->mark.due_at), STG_S);
-    if ((cache->lane->is_removing || cache->lane->is_paused) &&
+    if ((cache->lane->is_removing || cache->lane->is_paused ||
+         cache->lane->is_gated) &&
         !is_whole(cache))
         return false;
     if (is_whole(cache))

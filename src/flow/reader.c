@@ -264,7 +264,7 @@ static uint32_t find_room(const stg_flow *f, const stg_lane *l,
 
 static bool may_send(const stg_lane *l, stg_ns now)
 {
-    return !l->is_paused && !l->is_removing && !l->is_denied &&
+    return !l->is_paused && !l->is_gated && !l->is_removing && !l->is_denied &&
            !l->is_store_full && !l->is_parked_max && l->gate_at <= now &&
            stg_lane_is_loaded(l);
 }

@@ -6,8 +6,8 @@
  * (stg_settle_durable).
  *
  * Breaker, limit, budget and gate each hear of the end, with one exception: what
- * the hub's own network or its stop caused is no fault of the target, and the
- * delivery is put back as it was (is_ours, is_as_before). */
+ * the hub's own network, its stop or an old credential caused is no fault of the
+ * target, and the delivery is put back as it was (is_ours, is_as_before). */
 #include "core/rule.h"
 #include "flow/state.h"
 
@@ -371,12 +371,14 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
 {
     stg_lane *l = d->lane;
     stg_end end = *ended;
-    bool is_used = is_limit_used(l, d), is_ours;
+    bool is_used = is_limit_used(l, d), is_again, is_ours;
     stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
     classify_cut(d, d->is_awaited, &end);
     leave_flight(f, l, d);
-    is_ours = stg_uplink_ended(f, l, &end, now);
+    is_again = end.is_unauthorized && !d->was_unauthorized;
+    d->was_unauthorized = is_again;
+    is_ours = stg_uplink_ended(f, l, &end, now) || is_again;
     report(f, l, d, &end.outcome, is_used, is_ours, now);
     if (l->is_open && !is_ours && is_trouble(&end.outcome))
         stg_note_failure(f, l, &end, d->attempt_at);

@@ -63,7 +63,8 @@ bool stg_shed_wants(const stg_lane *l, stg_lane_cursor *p, uint64_t position)
         return false;
     if (position < p->shed_below)
         return true;
-    return l->is_shedding && l->is_denied && l->probing == 0 && !l->is_paused;
+    return l->is_shedding && l->is_denied && l->probing == 0 && !l->is_paused &&
+           !l->is_gated;
 }
 
 static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)

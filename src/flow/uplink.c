@@ -60,8 +60,8 @@ static uint32_t count_needed(const stg_flow *f)
     for (uint32_t i = 0; i < f->lane_capacity && count < LANES_MIN; i++) {
         const stg_lane *l = f->lanes[i];
 
-        count +=
-            l != NULL && !l->is_paused && !l->is_removing && !l->uplink.is_own;
+        count += l != NULL && !l->is_paused && !l->is_gated &&
+                 !l->is_removing && !l->uplink.is_own;
     }
     return count > 0 ? count : 1;
 }

@@ -29,7 +29,7 @@ static stg_lane_state find_state(const stg_lane *l, stg_ns now)
         return STG_LANE_SHEDDING;
     if (l->is_open)
         return STG_LANE_CIRCUIT_OPEN;
-    return l->is_store_full || l->is_parked_max ||
+    return l->is_gated || l->is_store_full || l->is_parked_max ||
                    stg_list_has(&l->uplink.link) || l->gate_at > now ||
                    l->rate_at > now
                ? STG_LANE_THROTTLED
@@ -164,6 +164,7 @@ stg_status stg_flow_view_lane(const stg_flow *f, uint32_t lane,
         return STG_NOT_FOUND;
     *view = (stg_lane_view){.state = find_state(l, now),
                             .is_catching_up = stg_list_has(&l->catch_up_link),
+                            .is_gated = l->is_gated,
                             .order = l->o.order,
                             .limit = stg_lane_limit(l),
                             .openings = l->openings,

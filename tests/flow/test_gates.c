@@ -1,5 +1,5 @@
 /* What holds back a lane's untried messages: Retry-After, a rate, as many
- * attempts at once as the target turns out to bear, a pause. */
+ * attempts at once as the target turns out to bear, a pause, a gate of the hub's. */
 #include <stdio.h>
 
 #include "tests/flow/world.h"
@@ -249,5 +249,86 @@ TEST(gates, a_pause_holds_back_what_is_parked)
     stg_world_pause(w, 0, false);
     stg_world_run(w, STG_NEVER);
     CHECK_U64(world_look(w, 0).dead, 10);
+    world_end(w);
+}
+
+/* -- what requests need of us ------------------------------------------------ */
+
+/* I7 Nothing is tried, nothing is dead, and nothing counts: also what was
+ * parked, also over a restart. */
+TEST(gates, a_closed_gate_starts_nothing_and_counts_nothing)
+{
+    stg_world *w = world_begin(6, STEADY, "503 200", 10);
+
+    stg_world_run(w, world_after(w, 15 * STG_MS));
+    stg_world_gate(w, 0, true);
+    stg_world_run(w, world_after(w, STG_HOUR));
+    CHECK_U64(stg_world_sum_lane(w, 0).starts, 2);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_THROTTLED);
+    CHECK(world_look(w, 0).is_gated);
+    CHECK_U64(world_look(w, 0).gate_until, 0);
+    stg_world_crash(w, STG_S);
+    stg_world_run(w, world_after(w, STG_HOUR));
+    CHECK(world_look(w, 0).is_gated);
+    stg_world_publish(w, 0, 5);
+    stg_world_gate(w, 0, false);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
+    CHECK_U64(world_look(w, 0).delivered, 15);
+    CHECK_U64(stg_world_sum(w).dead, 0);
+    world_end(w);
+}
+
+/* The open breaker of a lane that cannot be probed sheds nothing. */
+TEST(gates, a_closed_gate_does_not_shed)
+{
+    stg_world *w = world_new(7);
+
+    world_lane(w, STEADY " breaker=3:10s-40s")->shed_after = 20 * STG_S;
+    world_script(w, 0, "503");
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
+    stg_world_gate(w, 0, true);
+    CHECK(!stg_world_probe(w, 0));
+    stg_world_run(w, world_after(w, STG_HOUR));
+    CHECK_U64(stg_world_sum(w).dead, 0);
+    world_script(w, 0, "200");
+    stg_world_gate(w, 0, false);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 100);
+    world_end(w);
+}
+
+/* The credential was old: the attempt is made again, and has the same number. */
+TEST(gates, an_unauthorized_attempt_is_put_back_uncounted)
+{
+    stg_world *w = world_begin(8, STEADY, "401 200 503 401 200", 2);
+
+    stg_world_set_signing_in(w, 0, true);
+    stg_world_run(w, STG_NEVER);
+    CHECK_TRACE(world_trace(w),
+                "     10 ms  0:1 401  put back\n"
+                "     20 ms  0:1 #1 200  done\n"
+                "     30 ms  0:2 #1 503  wait 1000 ms "
+                "(backoff)\n"
+                "   1040 ms  0:2 401  put back\n"
+                "   1050 ms  0:2 #2 200  done\n");
+    world_end(w);
+}
+
+/* A target that refuses the new one, too, means it. */
+TEST(gates, an_unauthorized_attempt_is_put_back_once)
+{
+    stg_world *w = world_begin(9, STEADY, "401 401 401 200", 2);
+
+    stg_world_set_signing_in(w, 0, true);
+    stg_world_run(w, STG_NEVER);
+    CHECK_TRACE(world_trace(w),
+                "     10 ms  0:1 401  put back\n"
+                "     20 ms  0:1 #1 401  permanent\n"
+                "     30 ms  0:2 401  put back\n"
+                "     40 ms  0:2 #1 200  done\n");
     world_end(w);
 }

@@ -309,6 +309,14 @@ void stg_world_pause(stg_world *w, uint32_t lane, bool is_paused)
     stg_flow_pause(w->flow, lane, is_paused, w->now);
 }
 
+void stg_world_gate(stg_world *w, uint32_t lane, bool is_gated)
+{
+    if (w->has_failed)
+        return;
+    w->lanes[lane]->o.is_gated = is_gated;
+    stg_flow_gate(w->flow, lane, is_gated, w->now);
+}
+
 bool stg_world_probe(stg_world *w, uint32_t lane)
 {
     return !w->has_failed && stg_flow_probe(w->flow, lane, w->now);
@@ -409,6 +417,7 @@ void stg_world_copy_options(const stg_world *w, uint32_t lane,
     o->policy = now->policy;
     o->order = now->order;
     o->is_paused = now->is_paused;
+    o->is_gated = now->is_gated;
     o->accepts = now->accepts;
     o->follows = now->follows;
     o->ctx = now->ctx;
@@ -437,6 +446,7 @@ void stg_world_heal(stg_world *w, stg_world_target *answer)
     for (uint32_t l = 0; l < w->lane_count; l++) {
         stg_world_set_target(w, l, answer);
         stg_world_pause(w, l, false);
+        stg_world_gate(w, l, false);
     }
     stg_world_run(w, STG_NEVER);
     for (uint32_t p = 0; w->is_group && p < w->partition_count; p++)

@@ -85,7 +85,7 @@ typedef struct stg_world_lane {
     uint32_t number;
     stg_policy *policy; /* flow keeps it */
     stg_lane_options o;
-    bool is_dialing;
+    bool is_dialing, is_signing_in;
     stg_world_target *target;
     stg_world_answer same; /* of a target that always answers the same */
     stg_world_answer *script;

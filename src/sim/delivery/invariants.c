@@ -212,8 +212,10 @@ void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i)
                       "the message is as it was published");
     stg_world_require(w, m->true_size == 0, "I6", of,
                       "what is too large is not tried");
-    stg_world_require(w, !l->was_removed && !l->is_removing && !l->o.is_paused,
-                      "I7", of, "no attempt of a removed or paused lane");
+    stg_world_require(
+        w,
+        !l->was_removed && !l->is_removing && !l->o.is_paused && !l->o.is_gated,
+        "I7", of, "no attempt of a removed, paused or gated lane");
     stg_world_require(w, stg_world_is_routed(l, m->partition, m->position),
                       "I7", of, "no attempt of what the lane refuses");
     stg_world_require(w, w->now >= r->not_before, "I4", of,

@@ -33,6 +33,11 @@ void stg_world_set_dialing(stg_world *w, uint32_t lane, bool is_dialing)
     w->lanes[lane]->is_dialing = is_dialing;
 }
 
+void stg_world_set_signing_in(stg_world *w, uint32_t lane, bool is_signing_in)
+{
+    w->lanes[lane]->is_signing_in = is_signing_in;
+}
+
 static stg_world_answer answer_same(stg_world *w, uint32_t lane,
                                     uint64_t position, uint64_t attempt)
 {
@@ -266,7 +271,9 @@ void stg_world_end_attempt(stg_world *w, stg_world_event *e)
                      .detail = "as told",
                      .answer = "answer",
                      .answer_size = 6,
-                     .dialed_at = w->lanes[e->lane]->is_dialing ? w->now : 0};
+                     .dialed_at = w->lanes[e->lane]->is_dialing ? w->now : 0,
+                     .is_unauthorized = w->lanes[e->lane]->is_signing_in &&
+                                        e->attempt.answer.outcome.code == 401};
     stg_verdict v;
 
     w->lanes[e->lane]->in_flight--;

@@ -163,6 +163,8 @@ stg_status stg_world_set_script(stg_world *w, uint32_t lane,
 /* Whether attempts that end from now on had made (or could not make) a connection
  * of their own; else they had one of others. */
 void stg_world_set_dialing(stg_world *w, uint32_t lane, bool is_dialing);
+/* Whether the lane has credentials that a 401 replaces. */
+void stg_world_set_signing_in(stg_world *w, uint32_t lane, bool is_signing_in);
 
 /* -- time ------------------------------------------------------------------ */
 
@@ -196,6 +198,9 @@ void stg_world_check_ends(stg_world *w);
 /* -- what operators do ----------------------------------------------------- */
 
 void stg_world_pause(stg_world *w, uint32_t lane, bool is_paused);
+
+/* As stg_flow_gate(). */
+void stg_world_gate(stg_world *w, uint32_t lane, bool is_gated);
 
 /* As stg_flow_probe(). */
 bool stg_world_probe(stg_world *w, uint32_t lane);
