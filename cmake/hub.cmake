@@ -165,6 +165,9 @@ add_library(stagger_hub STATIC
     http/inbound.c
     http/inbound_answer.c
     http/names.c
+    http/oauth.c
+    http/oauth_key.c
+    http/oauth_state.c
     http/origin.c
     http/request.c
     http/resolve.c
