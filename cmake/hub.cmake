@@ -135,6 +135,7 @@ add_library(stagger_hub STATIC
     config/targets.c
     config/validate.c
     config/validate_kafka.c
+    config/validate_oauth.c
     config/validate_sign.c
     config/validate_target.c
     config/yaml.c
@@ -188,6 +189,7 @@ add_library(stagger_hub STATIC
     hub/hub.c
     hub/intake.c
     hub/measure.c
+    hub/oauth.c
     hub/receipt_copy.c
     hub/receipts.c
     hub/recovery.c

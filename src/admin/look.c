@@ -285,6 +285,20 @@ static void add_lane(json_t *json, const stg_lane_view *l)
     add_numbers(json, l);
 }
 
+/* Its access token; null: its requests carry none. */
+static json_t *print_token(const stg_target *t)
+{
+    stg_oauth_view v;
+
+    if (t->token == NULL)
+        return json_null();
+    stg_oauth_look(t->token, &v);
+    return json_pack(
+        "{s:b,s:o,s:o}", "is_usable", (int)v.is_usable, "until",
+        stg_json_time(v.is_usable ? stg_admin_wall_of(v.until_at) : 0), "cause",
+        stg_json_text(*v.cause == '\0' ? NULL : v.cause));
+}
+
 /* Both the instant and the age: a client's clock may differ from the hub's. The
  * age is at least a millionth of a millisecond, since 0 is null. */
 static void add_failure(json_t *json, const stg_target_view *v)
@@ -341,6 +355,7 @@ json_t *stg_admin_print_target(const stg_admin *a, size_t i)
     json_object_set_new(json, "failing_since",
                         stg_json_time(stg_admin_wall_of(t->failing_since)));
     add_lane(json, &v.lane);
+    json_object_set_new(json, "token", print_token(t));
     json_object_set_new(json, "attempts", stg_json_count(v.attempts));
     json_object_set_new(json, "failures", stg_json_count(v.failures));
     json_object_set_new(json, "p50_ms", stg_json_milliseconds(v.p50));

@@ -1,6 +1,7 @@
-/* Secrets in a target's settings: values of headers and of the URL's query, and
- * those that its requests are signed with. They are shown as `***`, and what comes back as it was shown stays what it is. So
- * an object that was read can be changed and put back. */
+/* Secrets in a target's settings: values of headers and of the URL's query, those
+ * that its requests are signed with, and those that get its token. They are shown
+ * as `***`, and what comes back as it was shown stays what it is. So an object that
+ * was read can be changed and put back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,22 @@
 
 static const char masked[] = "***";
 
-/* Number i of `sign.secrets`, which may be one alone; NULL: there are no more. */
-static json_t *signing_secret(const json_t *settings, size_t i)
+/* The lists of secrets. */
+typedef struct list {
+    const char *section, *key;
+} list;
+
+static const list lists[] = {{"sign", "secrets"},
+                             {"oauth2", "client-secret"},
+                             {"oauth2", "private-key"}};
+
+enum { LISTS = sizeof lists / sizeof *lists };
+
+/* Number i of a list, which may be one alone; NULL: there are no more. */
+static json_t *secret_at(const json_t *settings, const list *l, size_t i)
 {
-    json_t *all = json_object_get(json_object_get(settings, "sign"), "secrets");
+    json_t *all =
+        json_object_get(json_object_get(settings, l->section), l->key);
 
     return json_is_array(all) ? json_array_get(all, i) : i == 0 ? all : NULL;
 }
@@ -37,24 +50,26 @@ void stg_secrets_mask(json_t *settings)
     json_object_foreach(json_object_get(settings, "headers"), name,
                         value) if (json_is_string(value))
         json_string_set(value, masked);
-    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++)
-        if (json_is_string(value))
-            json_string_set(value, masked);
+    for (size_t k = 0; k < LISTS; k++)
+        for (size_t i = 0; (value = secret_at(settings, &lists[k], i)) != NULL;
+             i++)
+            if (json_is_string(value))
+                json_string_set(value, masked);
 }
 
 /* The first `***` of the new list is the first secret of the old one, and so on:
  * so a new secret can be put before the old one, and that be left out later. */
-static void unmask_signing(json_t *settings, const json_t *old)
+static void unmask_list(json_t *settings, const json_t *old, const list *l)
 {
     json_t *value;
     size_t next = 0;
 
-    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++) {
+    for (size_t i = 0; (value = secret_at(settings, l, i)) != NULL; i++) {
         const char *secret;
 
         if (!is_masked(value))
             continue;
-        secret = json_string_value(signing_secret(old, next++));
+        secret = json_string_value(secret_at(old, l, next++));
         if (secret != NULL)
             json_string_set(value, secret);
     }
@@ -80,7 +95,8 @@ void stg_secrets_unmask(json_t *settings, const json_t *old)
         if (secret != NULL && is_masked(value))
             json_string_set(value, secret);
     }
-    unmask_signing(settings, old);
+    for (size_t k = 0; k < LISTS; k++)
+        unmask_list(settings, old, &lists[k]);
 }
 
 bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
@@ -90,14 +106,17 @@ bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
     bool has_any = shown != NULL && strcmp(shown, url) != 0;
     const char *name = json_object_iter_key(
         json_object_iter(json_object_get(settings, "headers")));
+    size_t k = 0;
 
+    while (k < LISTS && secret_at(settings, &lists[k], 0) == NULL)
+        k++;
     free(shown);
     if (has_any)
         snprintf(pointer, size, "/url");
     else if (name != NULL)
         snprintf(pointer, size, "/headers/%.60s", name);
-    else if (signing_secret(settings, 0) != NULL)
-        snprintf(pointer, size, "/sign/secrets");
+    else if (k < LISTS)
+        snprintf(pointer, size, "/%s/%s", lists[k].section, lists[k].key);
     else
         return false;
     return true;
@@ -112,6 +131,19 @@ static void refuse(json_t *errors, const char *pointer)
     json_array_append_new(errors,
                           json_pack("{s:o,s:s}", "pointer",
                                     stg_json_text(pointer), "detail", words));
+}
+
+static void check_list(const json_t *settings, json_t *errors, const list *l)
+{
+    const json_t *value;
+    char pointer[80];
+
+    for (size_t i = 0; (value = secret_at(settings, l, i)) != NULL; i++) {
+        if (!is_masked(value))
+            continue;
+        snprintf(pointer, sizeof pointer, "/%s/%s/%zu", l->section, l->key, i);
+        refuse(errors, pointer);
+    }
 }
 
 void stg_secrets_check(const json_t *settings, json_t *errors)
@@ -130,10 +162,6 @@ void stg_secrets_check(const json_t *settings, json_t *errors)
         snprintf(pointer, sizeof pointer, "/headers/%.60s", name);
         refuse(errors, pointer);
     }
-    for (size_t i = 0; (value = signing_secret(settings, i)) != NULL; i++) {
-        if (!is_masked(value))
-            continue;
-        snprintf(pointer, sizeof pointer, "/sign/secrets/%zu", i);
-        refuse(errors, pointer);
-    }
+    for (size_t k = 0; k < LISTS; k++)
+        check_list(settings, errors, &lists[k]);
 }

@@ -314,12 +314,13 @@ static void check_pair(stg_loading *l, const named *c, const named *k)
  * target has no files. */
 static uint64_t stamp_of(const stg_target_settings *t)
 {
-    const char *const paths[] = {t->ca_file, t->certificate_file, t->key_file};
-    uint64_t stamps[3][4] = {{0}};
+    const char *const paths[] = {t->ca_file, t->certificate_file, t->key_file,
+                                 t->oauth.ca_file};
+    uint64_t stamps[4][4] = {{0}};
     struct stat status;
     bool has_any = false;
 
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         if (paths[i] != NULL && stat(paths[i], &status) == 0) {
             has_any = true;
             stamps[i][0] = (uint64_t)status.st_mtim.tv_sec;
@@ -340,6 +341,9 @@ void stg_load_check_tls(stg_loading *l, size_t target)
     if (t->ca_file != NULL && is_new(l, t->ca_file))
         check_ca(l, stg_load_target_place(l, target, "tls.ca"), "tls.ca",
                  t->ca_file);
+    if (t->oauth.ca_file != NULL && is_new(l, t->oauth.ca_file))
+        check_ca(l, stg_load_target_place(l, target, "oauth2.ca"), "oauth2.ca",
+                 t->oauth.ca_file);
     check_pair(l,
                &(named){"tls.certificate", t->certificate_file,
                         stg_load_target_place(l, target, "tls.certificate")},

@@ -7,6 +7,7 @@
  *     validate.c        what contradicts, and what is unwise
  *     validate_target.c the same of a target
  *     validate_sign.c   the same of a target's signatures
+ *     validate_oauth.c  and of its token
  *     validate_kafka.c  the same of Kafka, PostgreSQL and shards
  *     files.c        secrets and certificates */
 #ifndef STAGGER_CONFIG_LOADING_H
@@ -162,9 +163,22 @@ void stg_validate_target(stg_loading *l, size_t target);
 void stg_validate_egress(stg_loading *l, stg_file_place place, const char *name,
                          const stg_url *url);
 
+/* By its text alone: an address of a private network, localhost, or a name without
+ * a dot. */
+bool stg_validate_is_private(const stg_url *url);
+
 /* -- validate_sign.c ------------------------------------------------------- */
 
 void stg_validate_sign(stg_loading *l, size_t target);
+
+/* -- validate_oauth.c, settings.c ------------------------------------------- */
+
+void stg_validate_oauth(stg_loading *l, size_t target);
+
+/* Makes t->token, of settings that may be wrong. Returns what stg_oauth_check()
+ * does. */
+stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
+                                   stg_error *err);
 
 /* -- validate_kafka.c ------------------------------------------------------ */
 

@@ -404,6 +404,52 @@ static stg_status give_signer(stg_settings *s, stg_target_settings *t,
     return status;
 }
 
+/* -- tokens ------------------------------------------------------------------ */
+
+/* Scopes with blanks between them; NULL: no memory. */
+static const char *join_scope(stg_settings *s, const stg_texts *scope)
+{
+    size_t size = 1;
+    char *text, *at;
+
+    for (size_t i = 0; i < scope->count; i++)
+        size += strlen(scope->at[i]) + 1;
+    at = text = stg_settings_keep(s, size);
+    for (size_t i = 0; text != NULL && i < scope->count; i++)
+        at += snprintf(at, size - (size_t)(at - text), i > 0 ? " %s" : "%s",
+                       scope->at[i]);
+    return text;
+}
+
+stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
+                                   stg_error *err)
+{
+    const stg_oauth_settings *from = &t->oauth;
+    stg_oauth_options *o;
+
+    t->token = NULL;
+    if (from->token_url == NULL || from->grant == STG_GRANT_NONE)
+        return STG_OK;
+    o = stg_settings_keep(s, sizeof *o);
+    if (o == NULL)
+        return refuse_memory(err);
+    *o = (stg_oauth_options){
+        .token_url = from->token_url,
+        .client_id = from->client_id,
+        .client_secret = from->secret_count > 0 ? from->secrets[0].value : NULL,
+        .private_key = from->key_count > 0 ? from->keys[0].value : NULL,
+        .key_id = from->key_id,
+        .assertion_audience = from->assertion_audience,
+        .audience = from->audience,
+        .auth = from->auth,
+        .ca_file = from->ca_file};
+    if (from->scope.count > 0 &&
+        (o->scope = join_scope(s, &from->scope)) == NULL)
+        return refuse_memory(err);
+    t->token = o;
+    return stg_oauth_check(o, err);
+}
+
 /* -- where they are -------------------------------------------------------- */
 
 stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
@@ -512,6 +558,8 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
             status = give_policy(s, t, &why);
         if (status == STG_OK)
             status = give_signer(s, t, &why);
+        if (status == STG_OK)
+            status = stg_settings_make_token(s, t, &why);
         if (status != STG_OK)
             number_error(err, i, t, status, &why);
     }

@@ -25,6 +25,7 @@
 #include "host/log.h"
 #include "http/client.h"
 #include "http/egress.h"
+#include "http/oauth.h"
 #include "http/sign.h"
 #include "http/trace.h"
 #include "ingress/cloud_event.h"
@@ -52,11 +53,30 @@ typedef struct stg_header_setting {
     const char *file; /* where the value came from; NULL: from the settings */
 } stg_header_setting;
 
-/* A secret that requests are signed with; it is never shown. */
+/* A secret that requests are signed with, or that gets a token; it is never
+ * shown. */
 typedef struct stg_secret_setting {
     const char *value;
     const char *file; /* where it came from; NULL: from the settings */
 } stg_secret_setting;
+
+typedef enum stg_grant_type {
+    STG_GRANT_CLIENT_CREDENTIALS,
+    STG_GRANT_NONE, /* no token, whatever the defaults say */
+} stg_grant_type;
+
+/* `oauth2` of a target: see http/oauth.h. */
+typedef struct stg_oauth_settings {
+    stg_grant_type grant;
+    const char *token_url; /* NULL: no token */
+    const char *client_id, *key_id, *assertion_audience, *audience, *ca_file;
+    const stg_secret_setting *secrets; /* client-secret, one at most */
+    size_t secret_count;
+    const stg_secret_setting *keys; /* private-key, one at most */
+    size_t key_count;
+    stg_texts scope;
+    stg_oauth_auth auth;
+} stg_oauth_settings;
 
 /* A property of librdkafka. The value is a secret if it came from a file. */
 typedef struct stg_property_setting {
@@ -125,6 +145,9 @@ typedef struct stg_target_settings {
     stg_cloud_events cloud_events;
     const stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
                                  requests are not signed */
+    stg_oauth_settings oauth;
+    const stg_oauth_options *token; /* made of it by stg_settings_complete();
+                                       NULL: requests carry no token */
 
     /* -- the lane */
     const char *policy_text;  /* a name of `policies`, a preset or a text; NULL:
@@ -159,7 +182,8 @@ typedef struct stg_target_settings {
     /* -- TLS */
     const char *ca_file, *certificate_file, *key_file, *server_name;
     bool is_unverified;
-    uint64_t files_stamp; /* of when these files were changed, and how large
+    uint64_t
+        files_stamp; /* of when these files and oauth.ca_file were changed, and how large
                              they were; 0: there are none */
 
     const stg_tag_setting *tags;

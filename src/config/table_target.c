@@ -7,6 +7,8 @@ static const char *const schemes[] = {
     "none", "standard-webhooks", "github", "stripe", "custom", NULL};
 static const char *const algorithms[] = {"sha256", "sha512", NULL};
 static const char *const encodings[] = {"hex", "base64", NULL};
+static const char *const grants[] = {"client-credentials", "none", NULL};
+static const char *const auths[] = {"basic", "body", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
 static const char *const batches[] = {"json-array", "ndjson", NULL};
 static const char *const cloud_events[] = {"as-is", "binary", "structured",
@@ -66,6 +68,45 @@ static const stg_setting rows[] = {
 {TARGET("sign.encoding", word, sign.encoding), .words = encodings,
  .standard = "hex", .example = "base64",
  .says = "With `custom`: how the signature is written."},
+{SECTION(STG_IN_TARGET, "oauth2"),
+ .says = "Its requests carry an access token of OAuth 2.0 (`Authorization: "
+         "Bearer`), which the hub gets as a client and replaces before it ends: "
+         "docs/oauth2.md. Targets with the same settings share a token."},
+{TARGET("oauth2.token-url", url, oauth.token_url),
+ .example = "https://login.example/oauth2/token",
+ .says = "URL of the token endpoint. Without it there is no token."},
+{TARGET("oauth2.grant", word, oauth.grant), .words = grants,
+ .standard = "client-credentials", .example = "none",
+ .says = "How a token is got; `none`: this target has no token, though the "
+         "defaults say how to get one."},
+{TARGET("oauth2.client-id", text, oauth.client_id), RANGE(1, 1024),
+ .example = "stagger", .says = "The hub's name at the authorization server."},
+{TARGET_LIST("oauth2.client-secret", secrets, oauth.secrets, oauth.secret_count),
+ .example = "{file: idp.secret}",
+ .says = "Its secret, or a file with it that nobody else may read. A reload "
+         "reads the file again."},
+{TARGET("oauth2.auth", word, oauth.auth), .words = auths, .standard = "basic",
+ .example = "body",
+ .says = "How the secret is sent: `basic`, in a header (client_secret_basic), or "
+         "`body` (client_secret_post)."},
+{TARGET_LIST("oauth2.private-key", secrets, oauth.keys, oauth.key_count),
+ .example = "{file: idp.key}",
+ .says = "Instead of a secret: a key in PEM, RSA, P-256 or Ed25519, that signs "
+         "JWTs which say who the hub is (private_key_jwt)."},
+{TARGET("oauth2.key-id", text, oauth.key_id), RANGE(1, 256), .example = "hub-1",
+ .says = "With `private-key`: its name at the server, the `kid` of a JWT."},
+{TARGET("oauth2.assertion-audience", text, oauth.assertion_audience),
+ RANGE(1, 2048), .example = "https://login.example",
+ .says = "With `private-key`: whom a JWT is for, its `aud`. Without it, "
+         "`oauth2.token-url`."},
+{TARGET_LIST("oauth2.scope", texts, oauth.scope.at, oauth.scope.count),
+ RANGE(1, 100), .example = "[orders:write]", .says = "Scopes to ask for."},
+{TARGET("oauth2.audience", text, oauth.audience), RANGE(1, 2048),
+ .example = "https://shop.example/",
+ .says = "`audience` to ask for, which some servers want."},
+{TARGET("oauth2.ca", file, oauth.ca_file), .example = "idp-ca.pem",
+ .says = "Certificate authorities to trust for the token endpoint, in PEM; "
+         "without it the system's."},
 {TARGET("policy", policy, policy_text), .example = "patient",
  .flag = "-p, --policy P",
  .says = "What to do about failures: a name of `policies`, a preset, or a text. "

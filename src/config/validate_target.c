@@ -207,9 +207,7 @@ static bool is_in(const char *text, const struct sockaddr_storage *to)
            !stg_egress_allows(&only, (const struct sockaddr *)to, NULL);
 }
 
-/* Judged by the text alone, without a resolver: an address of a private
- * network, localhost, or a name without a dot. */
-static bool is_private(const stg_url *url)
+bool stg_validate_is_private(const stg_url *url)
 {
     static const char *const nets[] = {
         "127.0.0.0/8",    "10.0.0.0/8", "172.16.0.0/12",
@@ -247,7 +245,7 @@ static void check_headers(stg_loading *l, size_t target, const stg_url *url)
 
         if (!is_credential(h))
             continue;
-        if (!url->is_tls && !is_private(url))
+        if (!url->is_tls && !stg_validate_is_private(url))
             stg_warn(l->c, place_of(l, target, "url"),
                      "header `%.60s` is sent in the clear, by http:// to a "
                      "host that is not private; expected https://",
@@ -455,6 +453,7 @@ void stg_validate_target(stg_loading *l, size_t target)
     check_method(l, target);
     check_timeouts(l, target);
     stg_validate_sign(l, target);
+    stg_validate_oauth(l, target);
     stg_validate_topics(l, target);
     stg_load_check_tls(l, target);
 }

@@ -19,8 +19,10 @@ static stg_backoff backoff(void)
 
 void stg_oauth_state_init(stg_oauth_state *s, stg_ns now, uint64_t seed)
 {
-    *s = (stg_oauth_state){
-        .ask_at = now, .wait = STG_S, .rng = stg_rng_seed(seed)};
+    *s = (stg_oauth_state){.ask_at = now,
+                           .number = seed,
+                           .wait = STG_S,
+                           .rng = stg_rng_seed(seed)};
 }
 
 bool stg_oauth_state_ask(stg_oauth_state *s, stg_ns now)

@@ -12,7 +12,8 @@
  *                 is asked for; but no more than once in 10 s, so that a target
  *                 that refuses every token does not make a storm of them
  *
- * Tokens are numbered from 1, so that the answer to an older one is known. */
+ * Tokens are numbered on from the seed, so that the answer to an older one, or to one
+ * of another state, is known. */
 #ifndef STAGGER_HTTP_OAUTH_STATE_H
 #define STAGGER_HTTP_OAUTH_STATE_H
 
@@ -24,7 +25,7 @@
 
 typedef struct stg_oauth_state {
     bool is_asking;
-    uint64_t number;   /* of the last token; 0: there was none */
+    uint64_t number;   /* of the last token, or the seed */
     stg_ns until_at;   /* it is used before then; 0: not any more */
     stg_ns ask_at;     /* for the next one, unless is_asking */
     stg_ns asked_at;   /* is_asking: since then */

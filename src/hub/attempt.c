@@ -161,8 +161,10 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
     if (a->number_max != STG_UNLIMITED)
         to = stg_digits_put(PUT(to, "\r\nStagger-Attempts-Max: "),
                             a->number_max);
-    kept = stg_attempt_put_signature(put_given(PUT(to, "\r\n"), p), s->signer,
-                                     id, p->body);
+    to = put_given(PUT(to, "\r\n"), p);
+    if (a->target->token != NULL)
+        to = stg_oauth_put(a->target->token, to, &a->token);
+    kept = stg_attempt_put_signature(to, s->signer, id, p->body);
     if (kept == NULL)
         return NULL;
     to = put_kept(kept, all, a, id, p);
@@ -186,6 +188,8 @@ static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
     *more = NULL;
     if (signer != NULL)
         room += stg_signer_room(signer, id.size);
+    if (a->target->token != NULL)
+        room += stg_oauth_room(a->target->token);
     if (room > sizeof all->headers)
         to = *more = malloc(room);
     if (to == NULL)
@@ -234,6 +238,7 @@ static void note_gone(stg_hub *h, stg_target *t, const stg_outcome *outcome,
         stg_watch_back(&h->watch, t, now);
 }
 
+/* An attempt that is made again with another token is not told of. */
 void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
                         int status, stg_ns took)
 {
@@ -250,6 +255,12 @@ void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
                             .verdict = &v,
                             .trace = &a->trace};
 
+    if (how->is_unauthorized && v.decision.why == STG_WHY_GATE) {
+        stg_metrics_end(&a->target->meter, &how->outcome, &v, took,
+                        a->accepted_at);
+        stg_shell_note(h);
+        return;
+    }
     note(a->target, &how->outcome, took, now);
     if (how->outcome.fault == STG_FAULT_NONE &&
         a->target->recovery == STG_RECOVERY_DUE)
@@ -286,10 +297,13 @@ static void answered(void *ctx, const stg_reply *reply)
                    .answer_size = reply->answer.size,
                    .dialed_at = reply->dialed_at};
 
-    if (a->delivery != NULL && reply->is_put_back)
+    if (a->delivery != NULL && reply->is_put_back) {
         stg_attempt_put_back(h, a, &how, reply->took);
-    else if (a->delivery != NULL)
+    } else if (a->delivery != NULL) {
+        how.is_unauthorized =
+            stg_oauth_refuses(a->target, a->token, reply->status);
         stg_attempt_end_by(h, a, &how, reply->status, reply->took);
+    }
     give_back(&h->attempts, a);
     if (h->is_broken)
         stg_hub_finish(h);
@@ -367,6 +381,7 @@ void stg_attempt_begin(stg_attempts *all, stg_attempt *a,
     a->number = action->start.attempt;
     a->number_max = action->start.attempts_max;
     a->accepted_at = action->start.message->created_at;
+    a->token = 0;
     a->trace = (stg_trace){.high = 0};
     stg_metrics_start(&a->target->meter, action->start.is_retry);
 }

@@ -16,6 +16,7 @@ struct stg_attempt {
     uint32_t partition;
     unsigned hops; /* hubs that the message came through before this one */
     uint64_t position, number, number_max;
+    uint64_t token;     /* the number of the access token that it carries */
     stg_ns accepted_at; /* the message, wall clock; 0: unknown */
     char *converted;    /* the message in another mode of CloudEvents; NULL: as
                            it came */

@@ -42,6 +42,7 @@ typedef struct batch {
     stg_list members;
     size_t count, size;     /* of the bodies */
     size_t events;          /* of them: structured CloudEvents */
+    uint64_t token;         /* the number of the access token that it carries */
     stg_exchange *exchange; /* NULL: not sent */
     char *body;
     stg_ns sent_at;
@@ -122,15 +123,21 @@ static void free_batch(batch *g)
     free(g);
 }
 
-/* Ends all of its deliveries, and the batch. */
+/* Ends all of its deliveries, and the batch. CANCELLED: as if they had not been
+ * started. */
 static void end_all_unsent(batch *g, stg_fault fault, const char *detail)
 {
     stg_hub *h = g->all->hub;
+    stg_end how = {.outcome = stg_failed(fault), .detail = detail};
     member *m;
 
+    how.outcome.unsent = true;
     while ((m = first_of(g)) != NULL) {
         take_out(m);
-        stg_attempt_end_unsent(h, &m->attempt, fault, detail);
+        if (fault == STG_FAULT_CANCELLED)
+            stg_attempt_put_back(h, &m->attempt, &how, 0);
+        else
+            stg_attempt_end_unsent(h, &m->attempt, fault, detail);
         free_member(m);
     }
     free_batch(g);
@@ -190,7 +197,7 @@ static char *put_text(char *to, const char *text)
 }
 
 /* Returns their end; NULL: no memory. */
-static char *put_headers(const batch *g, char *to, stg_span ids, stg_span id,
+static char *put_headers(batch *g, char *to, stg_span ids, stg_span id,
                          stg_span body)
 {
     const stg_target *t = g->of->target;
@@ -206,11 +213,13 @@ static char *put_headers(const batch *g, char *to, stg_span ids, stg_span id,
     to = put_text(to, stg_batch_content_type(t->settings->batch.format,
                                              g->events == g->count));
     to = stg_attempt_drop_targets(t, given, put_text(to, "\r\n"));
+    if (t->token != NULL)
+        to = stg_oauth_put(t->token, to, &g->token);
     return stg_attempt_put_signature(to, t->settings->signer, id, body);
 }
 
 /* To be freed; at is NULL: no memory. */
-static stg_span make_headers(const batch *g, stg_span body)
+static stg_span make_headers(batch *g, stg_span body)
 {
     enum { OWN_MAX = 256 };
     const stg_signer *signer = g->of->target->settings->signer;
@@ -224,6 +233,8 @@ static stg_span make_headers(const batch *g, stg_span body)
     }
     if (signer != NULL)
         room += stg_signer_room(signer, strlen(id));
+    if (g->of->target->token != NULL)
+        room += stg_oauth_room(g->of->target->token);
     made = malloc(room);
     if (made != NULL)
         end = put_headers(g, made, ids, (stg_span){id, strlen(id)}, body);
@@ -283,7 +294,7 @@ static stg_outcome *read_results(const batch *g, const stg_reply *reply)
     return NULL;
 }
 
-static void end_each(batch *g, const stg_reply *reply)
+static void end_each(batch *g, const stg_reply *reply, bool is_again)
 {
     stg_hub *h = g->all->hub;
     const stg_target_settings *s = g->of->target->settings;
@@ -294,7 +305,8 @@ static void end_each(batch *g, const stg_reply *reply)
                    .answer = reply->answer.at,
                    .answer_size =
                        reply->answer.size < shown ? reply->answer.size : shown,
-                   .dialed_at = reply->dialed_at};
+                   .dialed_at = reply->dialed_at,
+                   .is_unauthorized = is_again};
     member *m;
 
     while ((m = first_of(g)) != NULL) {
@@ -336,12 +348,14 @@ static void answered(void *ctx, const stg_reply *reply)
     size_t ended = g->count;
 
     if (b != NULL) {
+        bool is_again = stg_oauth_refuses(b->target, g->token, reply->status);
+
         b->under_way--;
         note_load(g, &reply->outcome);
-        if (g->count > 1 && is_requests_fault(&reply->outcome))
+        if (g->count > 1 && is_requests_fault(&reply->outcome) && !is_again)
             split(b, g);
         else
-            end_each(g, reply);
+            end_each(g, reply, is_again);
     }
     free_batch(g);
     if (h->is_broken) {
@@ -384,13 +398,16 @@ static uint32_t requests_max(stg_batcher *b)
     return b->limit.value;
 }
 
-/* The target may have lost its settings while the batch waited: then it is as if
- * its deliveries had not been started. */
+/* The target may have lost its settings while the batch waited, or its token: then
+ * it is as if its deliveries had not been started. */
 static void launch(stg_batcher *b, batch *g)
 {
-    if (b->target->settings == NULL || b->target->endpoint == NULL) {
+    bool is_away = b->target->settings == NULL || b->target->endpoint == NULL;
+
+    if (is_away || stg_oauth_is_gated(b->target)) {
         end_all_unsent(g, STG_FAULT_CANCELLED,
-                       "the target is no longer in the settings");
+                       is_away ? "the target is no longer in the settings"
+                               : "there is no access token");
         return;
     }
     if (!send_out(b, g)) {

@@ -211,6 +211,7 @@ stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
         l.is_paused = true;
     }
     l.is_known = t->is_known;
+    l.is_gated = stg_oauth_is_gated(t);
     return l;
 }
 
@@ -366,6 +367,11 @@ static void close_all(void *hub)
     stg_shell_close(h, part_closed, h);
 }
 
+static void close_tokens(void *hub)
+{
+    stg_oauth_close(hub, close_all, hub);
+}
+
 /* Safe to call after every event that may be the last one: it begins the end
  * only once, and only when nothing is under way. */
 void stg_hub_finish(stg_hub *h)
@@ -377,7 +383,7 @@ void stg_hub_finish(stg_hub *h)
         return;
     // What has happened is still told to people, within a few seconds.
     h->phase = STG_HUB_ALERTING;
-    stg_watch_close(&h->watch, close_all, h);
+    stg_watch_close(&h->watch, close_tokens, h);
 }
 
 /* -- open ------------------------------------------------------------------ */
@@ -425,6 +431,22 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
                             : status;
 }
 
+/* Of those of the settings. */
+static stg_status open_tokens(stg_hub *h, stg_error *err)
+{
+    stg_status status = STG_OK;
+
+    for (size_t i = 0; i < h->targets.known && status == STG_OK; i++) {
+        stg_target *t = h->targets.all[i];
+        stg_oauth_token *token;
+
+        status = stg_oauth_take(h, t->settings->token, &token, err);
+        if (status == STG_OK)
+            stg_oauth_use(t, token);
+    }
+    return status;
+}
+
 /* What can be wrong with the settings is found before a file is made. */
 static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
 {
@@ -444,6 +466,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         status = stg_client_set_egress(h->client, &o->egress, err);
     if (status == STG_OK)
         status = stg_targets_open(&h->targets, h->client, o, err);
+    if (status == STG_OK)
+        status = open_tokens(h, err);
     if (status == STG_OK)
         status = stg_watch_open(&h->watch, h, &o->alerts, err);
     if (status == STG_OK)
@@ -484,6 +508,7 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     h->settings = o->settings;
     h->calls = o->calls;
     h->source = o->source;
+    stg_list_init(&h->oauth.tokens);
     stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
     stg_measure_open(h);
@@ -510,7 +535,8 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     if (status != STG_OK) {
         if (h->store != NULL)
             stg_store_discard(h->store);
-        stg_watch_close(&h->watch, close_all, h); // at once: nothing happened
+        stg_watch_close(&h->watch, close_tokens,
+                        h); // at once: nothing happened
         while (h->handles > 0)
             uv_run(loop, UV_RUN_ONCE);
         h->settings = NULL; // it is the caller's still

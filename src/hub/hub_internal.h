@@ -5,6 +5,7 @@
  *     attempt.c   one delivery on its way
  *     target.c    names, lanes, endpoints
  *     batch.c     many of them in one request
+ *     oauth.c     their access tokens
  *     intake.c    the ingress
  *     source.c    opens the source that the settings name
  *     reload.c    other settings
@@ -70,6 +71,7 @@ struct stg_hub {
     stg_client *client;
     stg_targets targets;
     stg_verdicts *verdicts; /* of the patterns of their filters */
+    stg_oauth oauth;
     stg_attempts attempts;
     stg_hub_receipts receipts;
     stg_intake intake;

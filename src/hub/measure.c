@@ -159,6 +159,10 @@ static void look_hub(void *ctx, stg_snapshot *p)
     p->receipts.dropped = h->receipts.dropped;
     p->receipts.copied = h->receipts.copy.copied;
     p->receipts.uncopied = h->receipts.copy.dropped;
+    p->tokens.fetches = h->oauth.fetches;
+    p->tokens.failures = h->oauth.failures;
+    p->tokens.refused = h->oauth.refused;
+    p->tokens.gated = h->oauth.gated;
     look_source(h, p);
     look_alerts(h->watch.alerts, p);
     p->log_dropped = stg_log_dropped(h->log);

@@ -23,6 +23,7 @@ typedef struct renewal {
     const stg_target_settings *next;
     stg_added added;        /* of a call's: next is of these */
     stg_endpoint *endpoint; /* a new one; NULL: its own stays */
+    stg_oauth_token *token; /* the one from then on, perhaps its own; or NULL */
     char *url;
     bool is_new; /* flow has no lane of it */
 } renewal;
@@ -126,6 +127,11 @@ static bool plan_target(plan *p, renewal *r)
                      err.text);
         return false;
     }
+    if (stg_oauth_take(h, r->next->token, &r->token, &err) != STG_OK) {
+        stg_complain(&p->diagnostics, r->next->place, "target %s: %s", name,
+                     err.text);
+        return false;
+    }
     count_target(p, r);
     return true;
 }
@@ -199,6 +205,7 @@ static void drop_plan(plan *p)
     for (size_t i = 0; p->renewals != NULL && i < p->room; i++) {
         if (p->renewals[i].endpoint != NULL)
             stg_endpoint_retire(p->renewals[i].endpoint);
+        stg_oauth_drop(p->renewals[i].token);
         free(p->renewals[i].url);
         stg_added_free(&p->renewals[i].added);
         if (p->renewals[i].is_new && p->renewals[i].target != NULL)
@@ -224,6 +231,7 @@ void stg_reload_leave(const stg_hub *h, stg_target *t)
     if (t->endpoint != NULL)
         stg_endpoint_retire(t->endpoint);
     t->endpoint = NULL;
+    stg_oauth_use(t, NULL);
     t->settings = NULL;
     stg_hub_filter(h, t);
     stg_tell_unknown(h, t);
@@ -340,6 +348,8 @@ static void renew(plan *p, renewal *r)
         t->endpoint = r->endpoint;
         r->endpoint = NULL;
     }
+    stg_oauth_use(t, r->token);
+    r->token = NULL;
     l = stg_hub_lane(h, t);
     // Settings that were checked are taken.
     if (!r->is_new)

@@ -112,6 +112,7 @@ void stg_added_free(stg_added *a)
 
 void stg_target_free(stg_target *t)
 {
+    stg_oauth_use(t, NULL);
     stg_added_free(&t->added);
     stg_batcher_free(t->batcher);
     free(t->name);
@@ -402,6 +403,7 @@ void stg_targets_close(stg_targets *t)
         if (t->all[i]->endpoint != NULL)
             stg_endpoint_free(t->all[i]->endpoint);
         t->all[i]->endpoint = NULL;
+        stg_oauth_use(t->all[i], NULL);
     }
 }
 

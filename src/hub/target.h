@@ -12,6 +12,7 @@
 #include "config/targets.h"
 #include "http/client.h"
 #include "hub/hub.h"
+#include "hub/oauth.h"
 #include "metrics/metrics.h"
 #include "store/store.h"
 
@@ -84,6 +85,8 @@ typedef struct stg_target {
                                       the hub's verdicts; 0: none */
     stg_endpoint *endpoint; /* NULL: only the store knows it */
     struct stg_batcher *batcher; /* NULL: no attempt was in a batch so far */
+    stg_oauth_token *token; /* NULL: requests carry none */
+    stg_link token_link;    /* of the token's targets */
     uint64_t attempts;      /* that have ended */
     uint64_t failures;
     stg_latency
@@ -177,7 +180,7 @@ stg_target *stg_targets_named(const stg_targets *t, const char *name);
 /* Frees one that only the store knew: its lane is no more. */
 void stg_targets_remove(stg_targets *t, stg_target *target);
 
-/* Frees the endpoints: no attempt is under way. The rest can be looked at
+/* Frees endpoints and tokens: no attempt is under way. The rest can be looked at
  * until it is freed. */
 void stg_targets_close(stg_targets *t);
 void stg_targets_free(stg_targets *t);

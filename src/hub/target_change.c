@@ -128,6 +128,7 @@ static stg_status make(stg_hub *h, const char *name, stg_added *a,
     const stg_target_settings *s = &a->settings->targets[0];
     stg_target *t = stg_target_new(name, s->url);
     char *url = strdup(s->url);
+    stg_oauth_token *token;
     stg_status status;
 
     if (t == NULL || url == NULL) {
@@ -139,7 +140,11 @@ static stg_status make(stg_hub *h, const char *name, stg_added *a,
     (void)adopt(t, a, url);
     status = stg_target_endpoint(&t->endpoint, h->client, t->settings, err);
     if (status == STG_OK)
+        status = stg_oauth_take(h, t->settings->token, &token, err);
+    if (status == STG_OK) {
+        stg_oauth_use(t, token);
         status = add_lane(h, t, err);
+    }
     if (status == STG_OK) {
         *made = t;
         return STG_OK;
@@ -155,6 +160,7 @@ static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
 {
     const stg_target_settings *s = &a->settings->targets[0];
     stg_endpoint *endpoint = NULL;
+    stg_oauth_token *token = NULL;
     char *url = strdup(s->url);
     stg_status status = url == NULL ? stg_target_refuse_memory(err) : STG_OK;
     stg_added old;
@@ -162,7 +168,11 @@ static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
 
     if (status == STG_OK && !stg_target_keeps_endpoint(t, s))
         status = stg_target_endpoint(&endpoint, h->client, s, err);
+    if (status == STG_OK)
+        status = stg_oauth_take(h, s->token, &token, err);
     if (status != STG_OK) {
+        if (endpoint != NULL)
+            stg_endpoint_retire(endpoint);
         free(url);
         return status;
     }
@@ -171,6 +181,7 @@ static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
             stg_endpoint_retire(t->endpoint);
         t->endpoint = endpoint;
     }
+    stg_oauth_use(t, token);
     stg_targets_move(&h->targets, t, true);
     old = adopt(t, a, url);
     l = stg_hub_lane(h, t);
@@ -228,10 +239,11 @@ stg_status stg_target_change_apply(stg_hub *h, const char *name,
 
 /* Complains of what the settings cannot know: an endpoint with files that TLS
  * does not take, a shard that is another hub's. */
-static void check_made(const stg_hub *h, const stg_settings *s,
+static void check_made(stg_hub *h, const stg_settings *s,
                        char name[STG_TARGET_NAME_MAX], stg_diagnostics *c)
 {
     stg_endpoint *endpoint;
+    stg_oauth_token *token;
     stg_error err;
 
     if (s->target_count == 0) {
@@ -246,9 +258,13 @@ static void check_made(const stg_hub *h, const stg_settings *s,
         stg_endpoint_retire(endpoint);
     else
         stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
+    if (stg_oauth_take(h, s->targets[0].token, &token, &err) == STG_OK)
+        stg_oauth_drop(token);
+    else
+        stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
 }
 
-bool stg_hub_check_target(const stg_hub *h, const char *text,
+bool stg_hub_check_target(stg_hub *h, const char *text,
                           char name[STG_TARGET_NAME_MAX], stg_diagnostics *c)
 {
     stg_settings *s;

@@ -35,7 +35,7 @@ typedef void stg_target_changed_fn(void *ctx, stg_target_changed how,
 /* Whether text can be a target beside those that there are: c has what is wrong,
  * and what is unwise, with pointers; to be freed in any case. name: what the text
  * says, or what is made of its URL; "": it has none. */
-bool stg_hub_check_target(const stg_hub *h, const char *text,
+bool stg_hub_check_target(stg_hub *h, const char *text,
                           char name[STG_TARGET_NAME_MAX], stg_diagnostics *c);
 
 /* Whether the store keeps settings of targets encrypted: secrets are to be

@@ -117,6 +117,21 @@ static void print_receipts(const stg_snapshot *p, stg_exposition *page)
                 p->receipts.uncopied);
 }
 
+static void print_tokens(const stg_snapshot *p, stg_exposition *page)
+{
+    put_counter(page, "stagger_token_fetches_total",
+                "Access tokens that were asked for.", p->tokens.fetches);
+    put_counter(page, "stagger_token_failures_total",
+                "Access tokens that were asked for, and did not come.",
+                p->tokens.failures);
+    put_counter(page, "stagger_tokens_refused_total",
+                "Access tokens that a 401 of a target has replaced.",
+                p->tokens.refused);
+    put_gauge(page, "stagger_targets_without_token",
+              "Targets that nothing can be sent to for want of a token.",
+              p->tokens.gated);
+}
+
 static void print_memory(const stg_snapshot *p, stg_exposition *page)
 {
     put_gauge(page, "stagger_window_messages",
@@ -286,6 +301,7 @@ void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
     print_hub(p, page);
     stg_snapshot_print_targets(p, page);
     print_receipts(p, page);
+    print_tokens(p, page);
     print_memory(p, page);
     print_store(&p->store, &p->groups, page);
     print_times(&p->store, page);

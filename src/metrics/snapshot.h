@@ -63,6 +63,11 @@ typedef struct stg_snapshot {
         uint64_t copied, uncopied;
     } receipts;
 
+    struct {
+        uint64_t fetches, failures, refused;
+        uint64_t gated; /* targets without one */
+    } tokens;           /* of `oauth2` */
+
     stg_snapshot_source source;
     stg_flow_view flow;
     uint64_t accepted; /* messages, by all intakes */

@@ -40,7 +40,7 @@ TARGET = {
     "name": "billing", "url": "http://10.0.0.1:8080/in", "is_known": True,
     "added_by": "settings",
     "is_paused_by_call": False, "is_disabled": False, "policy": "attempts=3", "state": "live",
-    "gate_until": None,
+    "gate_until": None, "token": None,
     "is_catching_up": False, "is_slow_start": False, "in_flight": 0,
     "in_flight_limit": 64, "waiting": 0, "parked": 0, "replays": 0,
     "routed": 1000, "delivered": 1000, "dead": 0, "cancelled": 0,

@@ -33,7 +33,7 @@ TEST(oauth_state, asks_at_once_and_one_at_a_time)
     CHECK_U64(stg_oauth_state_wake_at(&s, begin_at), STG_NEVER);
     stg_oauth_state_take(&s, STG_HOUR, begin_at + STG_S);
     CHECK(stg_oauth_state_is_usable(&s, begin_at + STG_S));
-    CHECK_U64(s.number, 1);
+    CHECK_U64(s.number, 1 + 1);
 }
 
 /* Ahead of its end, at another time each; and it is used until shortly before. */
@@ -155,7 +155,7 @@ TEST(oauth_state, uses_a_token_while_the_next_one_fails)
 
 TEST(oauth_state, replaces_a_token_that_was_refused)
 {
-    stg_oauth_state s = with_token(1, STG_HOUR);
+    stg_oauth_state s = with_token(0, STG_HOUR);
     stg_ns at = begin_at + STG_MIN;
 
     CHECK(stg_oauth_state_refuse(&s, 1, at));
@@ -195,6 +195,7 @@ TEST(oauth_state, does_not_ask_a_failing_server_earlier_for_a_401)
 
     CHECK(stg_oauth_state_ask(&s, at));
     stg_oauth_state_fail(&s, STG_MIN, at);
-    CHECK(stg_oauth_state_refuse(&s, 1, at));
+    CHECK(stg_oauth_state_refuse(&s, s.number, at));
+    CHECK(!stg_oauth_state_is_usable(&s, at));
     CHECK(stg_oauth_state_wake_at(&s, at) >= at + STG_MIN);
 }

@@ -101,6 +101,19 @@ static stg_ns until(const json_t *object, const char *key, stg_ns now)
     return at == 0 ? STATUS_NONE : stg_ns_sub(at, now);
 }
 
+/* Of what holds the target back, or of its last failure. A hub of an older version
+ * tells of no token. */
+static void read_cause(status_row *row, const json_t *target)
+{
+    const json_t *token = json_object_get(target, "token");
+
+    row->lacks_token = json_is_false(json_object_get(token, "is_usable")) &&
+                       json_is_string(json_object_get(token, "cause"));
+    copy(row->cause, sizeof row->cause,
+         row->lacks_token ? stg_json_text_of(token, "cause")
+                          : stg_json_text_of(target, "last_cause"));
+}
+
 static void read_row(status_row *row, const json_t *target, stg_ns now)
 {
     copy(row->name, sizeof row->name, stg_json_text_of(target, "name"));
@@ -108,7 +121,7 @@ static void read_row(status_row *row, const json_t *target, stg_ns now)
          json_is_true(json_object_get(target, "is_disabled"))
              ? "disabled"
              : stg_json_text_of(target, "state"));
-    copy(row->cause, sizeof row->cause, stg_json_text_of(target, "last_cause"));
+    read_cause(row, target);
     copy(row->breaker, sizeof row->breaker,
          stg_json_text_of(target, "breaker"));
     row->is_known = json_is_true(json_object_get(target, "is_known"));
@@ -347,7 +360,7 @@ const char *status_fault(const status_row *row, bool is_roomy,
     const char *cause = row->is_known ? row->cause : "not in settings";
     char when[32] = "";
 
-    if (row->is_known)
+    if (row->is_known && !row->lacks_token)
         when_text(row, is_roomy, when);
     snprintf(text, STATUS_FAULT_MAX, "%s%s%s", cause,
              cause[0] != '\0' && when[0] != '\0' ? " " : "", when);

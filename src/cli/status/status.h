@@ -14,9 +14,12 @@
 /* For what is not known, or is not there. */
 #define STATUS_NONE UINT64_MAX
 
+enum { STATUS_CAUSE_MAX = 160 };
+
 typedef struct status_row {
-    char name[72], state[16], cause[48], breaker[12];
+    char name[72], state[16], cause[STATUS_CAUSE_MAX], breaker[12];
     bool is_known, is_catching_up, is_lag_exact;
+    bool lacks_token; /* and cause says why */
     uint64_t delivered, in_flight, in_flight_limit, parked, dead, waiting;
     uint64_t lag;         /* messages; STATUS_NONE */
     stg_ns age;           /* of the oldest that is not settled; STATUS_NONE */
@@ -47,8 +50,8 @@ void status_look_free(status_look *look);
 bool status_is_failing(const status_row *row);
 
 /* "HTTP_401 3s ago", or "HTTP_503 probe in 12s" while a breaker is open; without
- * room "HTTP_503 probe 12s". Returns text. */
-enum { STATUS_FAULT_MAX = 96 };
+ * room "HTTP_503 probe 12s"; "token: ..." where none can be got. Returns text. */
+enum { STATUS_FAULT_MAX = STATUS_CAUSE_MAX + 32 };
 const char *status_fault(const status_row *row, bool is_roomy,
                          char text[STATUS_FAULT_MAX]);
 

@@ -426,15 +426,16 @@ static void put_fault(sheet *s, const status_row *row)
     bool is_over = row->failed_ago != STATUS_NONE && !status_is_failing(row) &&
                    row->probe_in == STATUS_NONE;
     char text[STATUS_FAULT_MAX];
-    int indent = 1;
+    int indent = 1, room = STATUS_FAULT_MAX;
 
     if (!fault_fits(s, row, text)) {
         end_line(s);
         status_fault(row, true, text);
         indent = s->name + 1;
+        room = s->options->terminal.width - indent;
     }
-    printf("%*s%s%s%s", indent, "",
-           style(s, is_over ? STG_STYLE_FAINT : STG_STYLE_PLAIN), text,
+    printf("%*s%s%.*s%s", indent, "",
+           style(s, is_over ? STG_STYLE_FAINT : STG_STYLE_PLAIN), room, text,
            style(s, STG_STYLE_PLAIN));
 }
 

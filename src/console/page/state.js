@@ -89,7 +89,7 @@ export function trouble(t, now) {
   case "circuit-open":
     return `Its circuit is open ${since}${cause}${probeOf(t, now)}.`;
   case "throttled":
-    return `Held back ${since} by Retry-After, a rate, its parked rows or a full store` +
+    return `Held back ${since} by Retry-After, a rate, its parked rows, a full store or the want of a token` +
       (t.gate_until === null ? "." : `; goes on in ${until(t.gate_until, now)}.`);
   default:
     if (t.failing_since !== null)

@@ -39,6 +39,7 @@ function detailsOf(t, now) {
     ["Books", booksOf(t)],
     ["Attempts", `${count(t.attempts)}, of which ${count(t.failures)} failed; ${count(t.retries)} retries`],
     ["Last failure", t.last_cause === null ? null : [`${t.last_cause}, `, time(t.last_failure_at, now)]],
+    ["Token", t.token === null ? null : t.token.cause ?? "good"],
     ["Circuit breaker", [t.breaker, t.openings > 0 ? `; opened ${counted(t.openings, "time")}` : "",
                          t.probe_at === null ? "" : "; next probe ",
                          t.probe_at === null ? "" : time(t.probe_at, now)]],
