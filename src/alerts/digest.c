@@ -48,10 +48,11 @@ void stg_digest_take_text(char *to, size_t room, const char *text)
 static int rank_of(stg_alert alert)
 {
     static const int ranks[STG_ALERT_COUNT] = {
-        [STG_ALERT_STORE] = 0,     [STG_ALERT_DISABLED] = 1,
-        [STG_ALERT_BREAKER] = 2,   [STG_ALERT_DEAD] = 3,
-        [STG_ALERT_RETENTION] = 4, [STG_ALERT_GONE] = 5,
-        [STG_ALERT_LAG] = 6,       [STG_ALERT_CERTIFICATE] = 7};
+        [STG_ALERT_STORE] = 0,      [STG_ALERT_DISABLED] = 1,
+        [STG_ALERT_TOKEN] = 2,      [STG_ALERT_BREAKER] = 3,
+        [STG_ALERT_DEAD] = 4,       [STG_ALERT_RETENTION] = 5,
+        [STG_ALERT_GONE] = 6,       [STG_ALERT_LAG] = 7,
+        [STG_ALERT_CERTIFICATE] = 8};
 
     return ranks[alert];
 }

@@ -81,7 +81,7 @@ typedef struct stg_alert_detail {
     uint64_t number;  /* LAG: messages. RETENTION: percent used */
     uint64_t time;    /* LAG: ns that the oldest waits. CERTIFICATE: its end, ns
                          since 1970 */
-    const char *text; /* STORE: what is wrong; copied, NULL: nothing */
+    const char *text; /* STORE, TOKEN: what is wrong; copied, NULL: nothing */
 } stg_alert_detail;
 
 /* A condition holds: any alert but STG_ALERT_DEAD. Said again it is no news,

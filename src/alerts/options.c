@@ -24,6 +24,7 @@ static const char *const names[STG_ALERT_COUNT] = {
     [STG_ALERT_BREAKER] = "breaker",
     [STG_ALERT_GONE] = "gone",
     [STG_ALERT_DISABLED] = "disabled",
+    [STG_ALERT_TOKEN] = "token",
     [STG_ALERT_STORE] = "store",
     [STG_ALERT_LAG] = "lag",
     [STG_ALERT_CERTIFICATE] = "certificate",

@@ -20,6 +20,7 @@ typedef enum stg_alert {
     STG_ALERT_BREAKER,     /* `breaker`: it opened */
     STG_ALERT_GONE,        /* `gone`: the target answered 410 */
     STG_ALERT_DISABLED,    /* `disabled`: it only failed for too long */
+    STG_ALERT_TOKEN,       /* `token`: it cannot be sent to for want of one */
     STG_ALERT_STORE,       /* `store`: it is full, or in trouble */
     STG_ALERT_LAG,         /* `lag`: a lane is far behind */
     STG_ALERT_CERTIFICATE, /* `certificate`: a target's is about to expire */

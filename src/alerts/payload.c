@@ -188,6 +188,7 @@ static void set_numbers(json_t *to, const stg_digest_item *i)
     case STG_ALERT_RETENTION:
         set_number(to, "percent", i->number);
         break;
+    case STG_ALERT_TOKEN:
     case STG_ALERT_STORE:
         set_text(to, "detail", i->text);
         break;

@@ -163,6 +163,20 @@ static void write_disabled(stg_writer *w, const stg_digest_item *i)
     write_after(w, i);
 }
 
+static void write_token(stg_writer *w, const stg_digest_item *i)
+{
+    write_before(w, i);
+    stg_write_text(w, i->phase == STG_ALERT_STILL
+                          ? "still nothing can be sent, "
+                          : "nothing can be sent, ");
+    stg_write_text(w, "for want of an access token");
+    if (i->text[0] != '\0') {
+        stg_write_text(w, ": ");
+        stg_write_text(w, i->text);
+    }
+    write_after(w, i);
+}
+
 static void write_store(stg_writer *w, const stg_digest_item *i)
 {
     static const char *const words[] = {
@@ -232,6 +246,7 @@ void stg_alert_headline(const stg_digest_item *i,
         [STG_ALERT_BREAKER] = write_breaker,
         [STG_ALERT_GONE] = write_gone,
         [STG_ALERT_DISABLED] = write_disabled,
+        [STG_ALERT_TOKEN] = write_token,
         [STG_ALERT_STORE] = write_store,
         [STG_ALERT_LAG] = write_lag,
         [STG_ALERT_CERTIFICATE] = write_certificate,
@@ -353,6 +368,17 @@ static void write_store_deed(stg_writer *w, const stg_digest_item *i)
     stg_write_text(w, words[i->trouble]);
 }
 
+static void write_token_deed(stg_writer *w, const stg_digest_item *i)
+{
+    stg_write_text(w,
+                   "asking for one again; no attempt is counted, and nothing "
+                   "becomes a dead letter for it");
+    if (i->waiting > 0) {
+        stg_write_text(w, "; ");
+        write_count(w, i->waiting, "message waits", "messages wait");
+    }
+}
+
 /* Answers the first question of a reader: does anything have to be done at
  * once? Nothing is said of a condition that is over. */
 void stg_alert_deed(const stg_digest_item *i, char text[STG_ALERT_WORDS_MAX])
@@ -372,6 +398,8 @@ void stg_alert_deed(const stg_digest_item *i, char text[STG_ALERT_WORDS_MAX])
         stg_write_text(&w,
                        "keeping it; at 100 % the oldest becomes dead "
                        "letters, in a bulk row, and its bodies go");
+    else if (i->alert == STG_ALERT_TOKEN)
+        write_token_deed(&w, i);
     else if (i->has_lane)
         write_state(&w, i);
 }

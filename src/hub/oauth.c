@@ -174,32 +174,53 @@ static bool has_lane(const stg_hub *h, const stg_target *t)
     return h->flow != NULL && stg_targets_at(&h->targets, t->lane) == t;
 }
 
-static void gate(stg_hub *h, const stg_target *t, bool is_gated)
+bool stg_oauth_is_gated(const stg_target *t)
 {
+    return t->token != NULL && !t->token->is_usable;
+}
+
+/* Makes true for the lane of a target, and tells people, what is known of its
+ * token. */
+static void apply(stg_hub *h, const stg_target *t)
+{
+    const stg_oauth_token *k = t->token;
+    stg_ns now = stg_deadlines_now();
+    bool is_gated = stg_oauth_is_gated(t);
+
     if (!has_lane(h, t))
         return;
-    stg_flow_gate(h->flow, t->lane, is_gated, stg_deadlines_now());
+    stg_flow_gate(h->flow, t->lane, is_gated, now);
+    stg_watch_token(&h->watch, t,
+                    is_gated && k->cause[0] != '\0' ? k->cause : NULL, now);
     stg_shell_note(h);
 }
 
-/* Makes true for lanes and deadline what the state says now. */
+static void set_due(stg_oauth_token *k, stg_ns now)
+{
+    stg_hub *h = k->hub;
+    bool is_idle = stg_list_is_empty(&k->targets) || h->oauth.closed != NULL;
+
+    stg_deadline_set(&h->deadlines, &k->due,
+                     is_idle ? STG_NEVER
+                             : stg_oauth_state_wake_at(&k->state, now));
+}
+
+/* The state has changed, or may have. While there is no token, targets hear of
+ * each failure: its cause may be another. */
 static void update(stg_oauth_token *k)
 {
     stg_hub *h = k->hub;
     stg_ns now = stg_deadlines_now();
-    bool is_usable = stg_oauth_state_is_usable(&k->state, now);
+    bool was_usable = k->is_usable;
 
+    k->is_usable = stg_oauth_state_is_usable(&k->state, now);
     for (stg_link *at = stg_list_first(&k->targets);
-         at != NULL && is_usable != k->is_usable;
+         at != NULL && !(was_usable && k->is_usable);
          at = stg_list_next(&k->targets, at)) {
-        gate(h, STG_HOLDER(at, stg_target, token_link), !is_usable);
-        h->oauth.gated += is_usable ? (uint64_t)-1 : 1;
+        apply(h, STG_HOLDER(at, stg_target, token_link));
+        h->oauth.gated += (uint64_t)was_usable - k->is_usable;
     }
-    k->is_usable = is_usable;
-    stg_deadline_set(&h->deadlines, &k->due,
-                     stg_list_is_empty(&k->targets) || h->oauth.closed != NULL
-                         ? STG_NEVER
-                         : stg_oauth_state_wake_at(&k->state, now));
+    set_due(k, now);
 }
 
 void stg_oauth_use(stg_target *t, stg_oauth_token *k)
@@ -209,22 +230,16 @@ void stg_oauth_use(stg_target *t, stg_oauth_token *k)
     if (old != NULL) {
         stg_list_remove(&t->token_link);
         old->hub->oauth.gated -= !old->is_usable;
-        if (k == NULL)
-            gate(old->hub, t, false);
     }
     t->token = k;
     if (k != NULL) {
         stg_list_push(&k->targets, &t->token_link);
         k->hub->oauth.gated += !k->is_usable;
-        gate(k->hub, t, !k->is_usable);
-        update(k);
+        set_due(k, stg_deadlines_now());
     }
+    if (k != NULL || old != NULL)
+        apply(k != NULL ? k->hub : old->hub, t);
     stg_oauth_drop(old);
-}
-
-bool stg_oauth_is_gated(const stg_target *t)
-{
-    return t->token != NULL && !t->token->is_usable;
 }
 
 /* -- a fetch --------------------------------------------------------------- */

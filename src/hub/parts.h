@@ -292,6 +292,11 @@ void stg_watch_back(stg_watch *w, stg_target *t, stg_ns now);
 void stg_watch_disabled(stg_watch *w, const stg_target *t, bool is_disabled,
                         stg_ns now);
 
+/* Nothing can be sent to it, for no token can be got (why); or not any more (why is
+ * NULL). */
+void stg_watch_token(stg_watch *w, const stg_target *t, const char *why,
+                     stg_ns now);
+
 /* It was disabled just now, by this hub: its owner is told, if it has one. */
 void stg_watch_tell_owner(stg_watch *w, const stg_target *t, stg_ns now);
 

@@ -264,6 +264,17 @@ void stg_watch_disabled(stg_watch *w, const stg_target *t, bool is_disabled,
         stg_alerts_clear(w->alerts, STG_ALERT_DISABLED, t->lane, now);
 }
 
+void stg_watch_token(stg_watch *w, const stg_target *t, const char *why,
+                     stg_ns now)
+{
+    stg_alert_detail d = {.text = why};
+
+    if (why != NULL)
+        stg_alerts_raise(w->alerts, STG_ALERT_TOKEN, t->lane, &d, now);
+    else
+        stg_alerts_clear(w->alerts, STG_ALERT_TOKEN, t->lane, now);
+}
+
 void stg_watch_tell_owner(stg_watch *w, const stg_target *t, stg_ns now)
 {
     stg_alert_detail d = find_cause(t);

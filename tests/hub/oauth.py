@@ -450,6 +450,39 @@ class OAuth(case.Case):
         self.assertEqual(hub.stop(), 0)
         self.assertLess(time.monotonic() - before, 5)
 
+    def test_the_alert_says_what_the_server_says(self):
+        """In words, once for each target; and when it is over."""
+        is_well = threading.Event()
+        server = Server(self, answer=lambda number: None if is_well.is_set()
+                        else Server.error(401, "invalid_client"))
+        at, told = self.guarded(server), self.leaf()
+        hub = self.start(
+            [self.target(server, at, "a"), self.target(server, at, "b")],
+            alerts={"group-wait": "200ms", "min-interval": "0",
+                    "resolve-after": "0", "send-resolved": True,
+                    "receivers": [{"name": "ops", "type": "webhook",
+                                   "url": told.url()}]})
+        hub.post(b"x")
+        began = json.loads(told.wait(1)[0].body)["alerts"]
+        self.assertEqual({one["target"] for one in began}, {"a", "b"})
+        for one in began:
+            self.assertEqual((one["alert"], one["phase"], one["state"]),
+                             ("token", "began", "throttled"))
+            self.assertRegex(one["summary"],
+                             r"nothing can be sent, for want of an access token: "
+                             r"token: http://127\.0\.0\.1:\d+/token\?key=\*\*\*: "
+                             r"answered 401 invalid_client")
+            self.assertIn("no attempt is counted", one["hub_does"])
+        with urllib.request.urlopen(
+                f"http://127.0.0.1:{hub.port}/v1/status") as answer:
+            self.assertEqual(json.load(answer)["alerts"]["firing"], {"token": 2})
+        is_well.set()
+        ended = json.loads(told.wait(2)[1].body)["alerts"]
+        self.assertEqual({(one["target"], one["alert"], one["phase"])
+                          for one in ended},
+                         {("a", "token", "ended"), ("b", "token", "ended")})
+        self.end(hub, server, {"a": 1, "b": 1})
+
     # -- other settings ----------------------------------------------------------
 
     def test_a_reload_takes_a_secret_that_has_changed(self):

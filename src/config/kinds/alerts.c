@@ -92,7 +92,7 @@ static json_t *schema_of_alerts(const stg_setting *s)
 
 const stg_kind stg_kind_alerts = {
     .expected =
-        "a list of dead-letters, breaker, gone, disabled, store, lag, "
+        "a list of dead-letters, breaker, gone, disabled, token, store, lag, "
         "certificate, retention",
     .load = load_alerts,
     .schema = schema_of_alerts,
