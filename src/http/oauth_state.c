@@ -3,8 +3,9 @@
 
 #include <stagger/backoff.h>
 
-static const stg_ns unknown_lifetime = STG_HOUR, margin_max = 10 * STG_S,
-                    refused_pause = 10 * STG_S, delay_max = STG_HOUR;
+static const stg_ns unknown_lifetime = STG_HOUR, margin_min = 2 * STG_S,
+                    margin_max = 10 * STG_S, refused_pause = 10 * STG_S,
+                    delay_max = STG_HOUR;
 
 /* 1 s, 2 s, 4 s ... up to a minute, each from half of that on. */
 static stg_backoff backoff(void)
@@ -34,18 +35,23 @@ bool stg_oauth_state_ask(stg_oauth_state *s, stg_ns now)
     return true;
 }
 
+/* How long a token is used: servers count in whole seconds, and a request is under
+ * way for a while. */
+static stg_ns use_of(stg_ns lifetime)
+{
+    stg_ns margin = stg_ns_max(lifetime / 10, margin_min);
+
+    return lifetime - stg_ns_min(stg_ns_min(margin, margin_max), lifetime / 2);
+}
+
 /* A token lives from when it was asked for: the server may have made it then. One
  * whose life was over before it came is asked for again with the backoff. */
 void stg_oauth_state_take(stg_oauth_state *s, stg_ns lifetime, stg_ns now)
 {
-    stg_ns life = lifetime > 0 ? lifetime : unknown_lifetime,
-           margin = life / 10;
+    stg_ns use = lifetime > 0 ? use_of(lifetime) : unknown_lifetime;
 
     s->number++;
-    s->until_at = STG_NEVER;
-    if (lifetime > 0)
-        s->until_at = stg_ns_add(
-            s->asked_at, life - (margin < margin_max ? margin : margin_max));
+    s->until_at = lifetime > 0 ? stg_ns_add(s->asked_at, use) : STG_NEVER;
     if (now >= s->until_at) {
         stg_oauth_state_fail(s, 0, now);
         return;
@@ -53,8 +59,8 @@ void stg_oauth_state_take(stg_oauth_state *s, stg_ns lifetime, stg_ns now)
     s->is_asking = false;
     s->failures = 0;
     s->wait = STG_S;
-    s->ask_at = stg_ns_add(s->asked_at,
-                           life / 10 * 7 + stg_rng_upto(&s->rng, life / 10));
+    s->ask_at =
+        stg_ns_add(s->asked_at, use / 10 * 7 + stg_rng_upto(&s->rng, use / 10));
 }
 
 void stg_oauth_state_fail(stg_oauth_state *s, stg_ns delay, stg_ns now)

@@ -4,10 +4,10 @@
  *
  *     no token    requests wait; it is asked for at once, and after a failure with
  *                 exponential backoff, no earlier than Retry-After says
- *     a token     used until nine tenths of its life are over (10 s before its end
- *                 at most); from 70 to 80 % of its life on the next one is asked
- *                 for, while this one is still used. One without an end is
- *                 replaced within an hour
+ *     a token     used until a tenth of its life is left: 2 s at least (of a short
+ *                 life a half), 10 s at most; after 70 to 80 % of that time the
+ *                 next one is asked for, while this one is still used. One without
+ *                 an end is replaced within an hour
  *     refused     a target answered 401 to it: it is used no more, and the next one
  *                 is asked for; but no more than once in 10 s, so that a target
  *                 that refuses every token does not make a storm of them

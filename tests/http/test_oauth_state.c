@@ -45,7 +45,7 @@ TEST(oauth_state, asks_ahead_of_the_end)
         stg_oauth_state s = with_token(seed, 100 * STG_S);
         stg_ns at = stg_oauth_state_wake_at(&s, begin_at) - begin_at;
 
-        CHECK_FROM(seed, at >= 70 * STG_S && at <= 80 * STG_S);
+        CHECK_FROM(seed, at >= 63 * STG_S && at <= 72 * STG_S);
         CHECK_FROM(seed, !stg_oauth_state_ask(&s, begin_at + at - 1));
         CHECK_FROM(seed, stg_oauth_state_ask(&s, begin_at + at));
         CHECK_FROM(seed,
@@ -54,16 +54,22 @@ TEST(oauth_state, asks_ahead_of_the_end)
         least = at < least ? at : least;
         most = at > most ? at : most;
     }
-    CHECK(most - least > 9 * STG_S);
+    CHECK(most - least > 8 * STG_S);
 }
 
-/* Of a long life ten seconds are enough; of a short one a tenth is. */
+/* A tenth of its life; of a long one ten seconds are enough, of a short one there
+ * are two, and of a very short one the half. */
 TEST(oauth_state, uses_no_token_at_its_very_end)
 {
-    stg_oauth_state day = with_token(1, STG_DAY), second = with_token(1, STG_S);
+    static const struct {
+        stg_ns life, use;
+    } times[] = {{STG_DAY, STG_DAY - 10 * STG_S}, {50 * STG_S, 45 * STG_S},
+                 {10 * STG_S, 8 * STG_S},         {4 * STG_S, 2 * STG_S},
+                 {STG_S, 500 * STG_MS},           {STG_MS, 500 * STG_US}};
 
-    CHECK_U64(day.until_at, begin_at + STG_DAY - 10 * STG_S);
-    CHECK_U64(second.until_at, begin_at + 900 * STG_MS);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        CHECK_U64(with_token(1, times[i].life).until_at,
+                  begin_at + times[i].use);
 }
 
 /* A slow answer has used up a part of it. */
@@ -73,9 +79,9 @@ TEST(oauth_state, counts_the_life_from_the_question)
 
     CHECK(stg_oauth_state_ask(&s, begin_at));
     stg_oauth_state_take(&s, 10 * STG_S, begin_at + 5 * STG_S);
-    CHECK_U64(s.until_at, begin_at + 9 * STG_S);
+    CHECK_U64(s.until_at, begin_at + 8 * STG_S);
     CHECK(stg_oauth_state_wake_at(&s, begin_at + 5 * STG_S) <=
-          begin_at + 8 * STG_S);
+          begin_at + 7 * STG_S);
 }
 
 /* Not in a circle: with the backoff of a failure. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a hub signs is verified by the packages that receivers have: those of
 Standard Webhooks, Stripe and GitHub, from PyPI and npm. They are fetched into
-build/tools/verify once.
+build/tools/verify once, with the server of oauth_packages.py.
 
 Each reads a body as text in UTF-8; tests/hub/verify.py has the other bodies."""
 import base64
@@ -18,7 +18,8 @@ TOOLS = SOURCE / "build/tools/verify"
 PYPI = ["standardwebhooks==1.1.0", "stripe==16.1.0", "cryptography==50.0.2",
         "cloudevents==2.2.0"]
 NPM = ["standardwebhooks@1.1.1", "stripe@23.1.0",
-       "@octokit/webhooks-methods@6.0.0", "cloudevents@10.0.0"]
+       "@octokit/webhooks-methods@6.0.0", "cloudevents@10.0.0",
+       "oidc-provider@9.13.3"]
 FETCH = 600  # seconds
 
 
