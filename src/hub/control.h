@@ -79,7 +79,7 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
 /* The next probe of a target whose circuit is open starts at once. Where no message
  * waits for it, the probe is the oldest message that `replay: on-recovery` would
  * send again. Returns STG_INVALID with words, and never calls done, when its
- * circuit is not open, or it is paused. done may be called from within this call.
+ * circuit is not open, it is paused, or there is no access token for it. done may be called from within this call.
  * STG_INVALID: there is no message to probe with; STG_IO: the hub is stopping. */
 typedef void stg_probe_fn(void *ctx, stg_status status);
 stg_status stg_hub_probe(stg_hub *h, const char *name, stg_probe_fn *done,

@@ -147,6 +147,10 @@ stg_status stg_hub_probe(stg_hub *h, const char *name, stg_probe_fn *done,
         return stg_hub_refuse(err, STG_INVALID,
                               "its circuit is not open, or it is paused: there "
                               "is nothing to probe");
+    if (stg_oauth_is_gated(t))
+        return stg_hub_refuse(err, STG_INVALID,
+                              "there is no access token to probe it with: "
+                              "`stagger status` says why");
     stg_recovery_probe(h, t, done, ctx);
     return STG_OK;
 }

@@ -5,6 +5,8 @@ The authorization server of these tests is strict: it takes what RFC 6749 and
 RFC 7523 have, and nothing else."""
 import base64
 import collections
+import contextlib
+import http.client
 import json
 import os
 import pathlib
@@ -19,6 +21,7 @@ import case
 import leaf
 import targets
 from case import STAGGER
+from endpoint import Certificates
 
 HERE = pathlib.Path(__file__).parent
 SECRET = "s3cret: 100% & more"
@@ -33,9 +36,11 @@ class Server:
     """An authorization server. answer(number), of the questions from 1, may say
     otherwise: what a leaf does, or None. life: expires_in of its tokens."""
 
-    def __init__(self, test, secret=SECRET, life=3600, answer=lambda number: None):
+    def __init__(self, test, secret=SECRET, life=3600,
+                 answer=lambda number: None, tls=None):
         self.secret, self.life, self.answer = secret, life, answer
-        self.leaf = test.leaf(self.take)
+        self.leaf = test.leaf(self.take, tls=tls)
+        self.scheme = "http" if tls is None else "https"
         self.folder = test.folder
         self.lock = threading.Lock()
         self.valid = {}     # tokens, and when they end
@@ -46,7 +51,7 @@ class Server:
 
     @property
     def url(self):
-        return self.leaf.url("/token?key=hidden")
+        return self.leaf.url("/token?key=hidden", self.scheme)
 
     def client(self, request, form):
         """Whether it is the client that it says; what is no request is a
@@ -264,6 +269,50 @@ class OAuth(Clients):
     def test_a_jwt_of_a_key_of_ed25519(self):
         self.by_key("-algorithm", "ed25519")
 
+    # -- by which way ------------------------------------------------------------
+
+    def test_the_server_is_checked_by_its_own_authority(self):
+        """And the target by another, which wants a certificate of the hub's,
+        too."""
+        made = Certificates(self.folder)
+        made.sign("server", "IP:127.0.0.1")
+        server = Server(self, tls=made.context())
+        at = self.leaf(lambda r: 200 if server.check(r) else 401,
+                       tls=made.context(wants_client=True))
+        tls = {"ca": "root.crt", "certificate": "client.crt",
+               "key": "client.key"}
+        target = self.target(server, at, tls=tls, oauth2={"ca": "root.crt"})
+        target["url"] = at.url("/", "https")
+        hub = self.start([{**target, "oauth2": {**target["oauth2"],
+                                                "ca": "other.crt"}}])
+        hub.post(b"x")
+        self.assertRegex(hub.event("token-failed")["detail"], "certificate")
+        self.assertEqual((server.asked, at.receipts), ([], []))
+        self.write([target])
+        hub.process.send_signal(signal.SIGHUP)
+        self.assertEqual(hub.event("reloaded")["changed"], 1)
+        at.wait(1)
+        # An authority that is written anew is another one.
+        asked = len(server.asked)
+        os.utime(os.path.join(self.folder, "root.crt"), (1, 1))
+        hub.process.send_signal(signal.SIGHUP)
+        self.assertEqual(hub.event("reloaded")["changed"], 1)
+        hub.post(b"x")
+        at.wait(2)
+        self.assertEqual(len(server.asked), asked + 1)
+        self.end(hub, server, {"a": 2})
+
+    def test_a_server_may_not_be_where_targets_may_not_be(self):
+        server = Server(self)
+        target = self.target(server, self.leaf())
+        target["url"] = "http://127.0.0.2:1/"
+        target["oauth2"]["token-url"] = server.leaf.url("/", host="localhost")
+        hub = self.start([target], egress={"deny": ["127.0.0.1/32", "::1/128"]})
+        self.assertRegex(hub.event("token-failed")["detail"],
+                         r"localhost.*127\.0\.0\.1")
+        self.assertEqual(server.leaf.connections, 0)
+        self.assertEqual(hub.stop(), 0)
+
     # -- what is shared ----------------------------------------------------------
 
     def test_targets_with_equal_settings_share_a_token(self):
@@ -431,6 +480,43 @@ class OAuth(Clients):
         self.assertEqual(at.receipts, [])
         server.leaf.open()
         self.end(hub, server, {"a": 10})
+
+    def test_a_token_that_ends_while_the_server_is_away(self):
+        """It is used to its end, and then the lane waits; nor can its open
+        circuit be probed."""
+        is_away = threading.Event()
+        server = Server(self, life=4, answer=lambda number: (503, {})
+                        if is_away.is_set() else None)
+        at = self.leaf(lambda r: 503)
+        target = self.target(server, at)
+        target["policy"] = ("fixed base=50ms jitter=none attempts=100 "
+                            "deadline=none breaker=3:1m-1m")
+        hub = self.start([target])
+        case.wait_for(lambda: self.look(hub, "a")["token"]["is_usable"],
+                      "a token")
+        is_away.set()
+        hub.post(b"x")
+        hub.event("breaker-opened")
+        self.assertTrue(hub.event("token-failed")["is_usable"])
+        case.wait_for(lambda: not self.look(hub, "a")["token"]["is_usable"],
+                      "the end of the token")
+        self.assertEqual(self.look(hub, "a")["state"], "circuit-open")
+        with contextlib.closing(http.client.HTTPConnection(
+                "127.0.0.1", hub.port)) as connection:
+            connection.request("POST", "/v1/targets/a/probe")
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 409)
+            self.assertIn(b"no access token", answer.read())
+        tries = len(at.receipts)
+        at.answer = lambda r: 200 if server.check(r) else 401
+        is_away.clear()
+        hub.event("token-fetched")
+        self.assertEqual(len(at.receipts), tries)
+        with contextlib.closing(http.client.HTTPConnection(
+                "127.0.0.1", hub.port)) as connection:
+            connection.request("POST", "/v1/targets/a/probe")
+            self.assertEqual(connection.getresponse().status, 200)
+        self.end(hub, server, {"a": 1})
 
     def test_a_server_that_asks_to_wait(self):
         first = []
