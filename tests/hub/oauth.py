@@ -417,6 +417,48 @@ class OAuth(Clients):
         tries = collections.Counter(r.id for r in strict.receipts)
         self.assertLessEqual(max(tries.values()), 2)
 
+    # -- batches -----------------------------------------------------------------
+
+    def test_a_batch_is_made_again_with_another_token(self):
+        """All of it, and not message by message, as after another 401."""
+        server = Server(self)
+        at = self.guarded(server)
+        hub = self.start([self.target(server, at, batch={
+            "max": 5, "linger": "1s"})])
+        hub.post(b"1")
+        at.wait(1)
+        server.revoke()
+        for _ in range(5):
+            hub.post(b"2")
+        hub.event("token-refused")
+        case.wait_for(lambda: self.look(hub, "a")["delivered"] == 6, "all")
+        seen = self.look(hub, "a")
+        self.assertEqual((seen["retries"], seen["failures"]), (0, 0))
+        self.end(hub, server, {"a": 6})
+        self.assertEqual(len(server.asked), 2)
+        self.assertEqual({len(r.headers["authorization"]) for r in at.receipts},
+                         {1})
+        self.assertEqual(at.receipts[1].body, at.receipts[2].body)
+
+    def test_a_batch_that_lost_its_token_while_it_lingered_waits(self):
+        is_away = threading.Event()
+        server = Server(self, life=4, answer=lambda number: (503, {})
+                        if is_away.is_set() else None)
+        at = self.guarded(server)
+        hub = self.start([self.target(server, at, batch={
+            "max": 5, "linger": "4s"})])
+        case.wait_for(lambda: self.look(hub, "a")["token"]["is_usable"],
+                      "a token")
+        is_away.set()
+        hub.post(b"1")
+        case.wait_for(lambda: self.look(hub, "a")["in_flight"] == 1, "a batch")
+        case.wait_for(lambda: self.look(hub, "a")["in_flight"] == 0, "its end")
+        seen = self.look(hub, "a")
+        self.assertEqual((seen["state"], seen["attempts"], at.receipts),
+                         ("throttled", 0, []))
+        is_away.clear()
+        self.end(hub, server, {"a": 1})
+
     # -- without one -------------------------------------------------------------
 
     def closed(self, answer, words):
