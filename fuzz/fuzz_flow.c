@@ -94,6 +94,10 @@ static stg_world_answer answer(stg_world *w, uint32_t l, uint64_t position,
     case 5:
         a.outcome = stg_answered(404);
         return a;
+    case 6:
+        stg_world_set_signing_in(w, l, upto(3) > 0);
+        a.outcome = stg_answered(401);
+        return a;
     default:
         return answer_ok();
     }
@@ -238,6 +242,15 @@ static void do_with_lane(stg_world *w, uint32_t what)
     }
 }
 
+/* What its requests need of the hub is missing, or there again. */
+static void gate(stg_world *w, bool is_gated)
+{
+    uint32_t lane = upto(stg_world_sum(w).lanes - 1);
+
+    if (!stg_world_sum_lane(w, lane).was_removed)
+        stg_world_gate(w, lane, is_gated);
+}
+
 static void do_with_store(stg_world *w, uint32_t what)
 {
     switch (what) {
@@ -331,8 +344,10 @@ static void happen(stg_world *w, uint32_t partitions, bool moves)
         stg_world_publish(w, b % partitions, upto(60));
     else if (b < 180)
         do_with_lane(w, b % 5);
-    else if (b < 190)
+    else if (b < 186)
         settle_anew(w);
+    else if (b < 190)
+        gate(w, b % 2 == 0);
     else if (b < 220)
         do_with_store(w, b % 5);
     else
