@@ -25,7 +25,8 @@ typedef enum stg_category {
     STG_CATEGORY_OWN,      /* we did not try, or stopped */
     STG_CATEGORY_DATABASE,
     STG_CATEGORY_RPC,   /* gRPC, Redis, AMQP and Kafka */
-    STG_CATEGORY_LOCAL, /* this machine was short of something: not sent */
+    STG_CATEGORY_LOCAL, /* this machine was short of something, or its
+                            way out was away: not sent */
     STG_CATEGORY_OTHER, /* an exit code, or nothing that we know */
 } stg_category;
 
@@ -70,7 +71,8 @@ typedef enum stg_fault {
     STG_FAULT_OUTCOME_UNKNOWN, /* a COMMIT without an answer */
     STG_FAULT_TRANSIENT,       /* these two: Redis, AMQP and Kafka */
     STG_FAULT_REJECTED,
-    STG_FAULT_COUNT /* how many there are; no fault */
+    STG_FAULT_PROXY, /* local: ours is away, or lets nobody through */
+    STG_FAULT_COUNT  /* how many there are; no fault */
 } stg_fault;
 
 /* The kind of an outcome's code: whose numbers they are. */

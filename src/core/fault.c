@@ -99,6 +99,9 @@ const stg_fault_info stg_faults[STG_FAULT_COUNT] = {
             "the server cannot do it now, but may be able to soon"),
     [STG_FAULT_REJECTED] =
         ROW("rejected", "REJECTED", RPC, "the server rejected the command"),
+    [STG_FAULT_PROXY] = ROW("proxy", "PROXY_UNAVAILABLE", LOCAL,
+                            "our own proxy cannot be reached, or lets nobody "
+                            "through"),
 };
 
 static const char *const categories[] = {

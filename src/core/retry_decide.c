@@ -37,6 +37,7 @@ static bool is_unprocessed(const stg_outcome *o)
     case STG_FAULT_NO_PORTS:
     case STG_FAULT_NO_BUFFERS:
     case STG_FAULT_INTERRUPTED:
+    case STG_FAULT_PROXY:
         return true;
     case STG_FAULT_OVERLOAD:
         return o->unsent || o->code == 425 || o->code == 429;

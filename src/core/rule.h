@@ -58,6 +58,7 @@ static inline unsigned stg_rule_default_link(const stg_outcome *o)
     case STG_FAULT_NO_PORTS:
     case STG_FAULT_NO_BUFFERS:
     case STG_FAULT_INTERRUPTED:
+    case STG_FAULT_PROXY:
         return STG_LINK_NAME;
     case STG_FAULT_5XX:
         return STG_LINK_FAMILY;

@@ -497,7 +497,7 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
         }
         if (pass_budget(f, l, d, now, &why)) {
             begin_attempt(f, l, d, now);
-            stg_uplink_start(f, l, now);
+            stg_uplink_start(l, now);
             describe(f, l, d, action, now);
             return STARTED;
         }

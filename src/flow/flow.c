@@ -125,19 +125,20 @@ bool stg_flow_make_room(stg_flow *f, size_t bytes)
 }
 
 /* A tell is a favour: without memory there is none. */
-void stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
-                   stg_tell what, uint64_t count, stg_ns until_at)
+stg_notice *stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
+                          stg_tell what, uint64_t count, stg_ns until_at)
 {
     stg_notice *t = stg_flow_allocate(f, sizeof *t);
 
     if (t == NULL)
-        return;
+        return NULL;
     *t = (stg_notice){.lane = lane,
                       .partition = partition,
                       .what = what,
                       .count = count,
                       .until_at = until_at};
     stg_list_push(&f->notices, &t->link);
+    return t;
 }
 
 /* -- a flow ---------------------------------------------------------------- */
@@ -173,7 +174,7 @@ static stg_status check_options(const stg_flow_options *o, stg_error *err)
 stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
                         const stg_flow_options *o, stg_ns now, stg_error *err)
 {
-    stg_list *lists[11];
+    stg_list *lists[13];
     stg_flow *f;
 
     if (check_options(o, err) != STG_OK)
@@ -199,6 +200,8 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     lists[8] = &f->checkpoint.pending;
     lists[9] = &f->added;
     lists[10] = &f->uplink.lanes;
+    lists[11] = &f->proxies;
+    lists[12] = &f->uplinks_down;
     for (size_t i = 0; i < sizeof lists / sizeof(stg_list *); i++)
         stg_list_init(lists[i]);
     stg_list_init(&f->checkpoint.in_group);
@@ -329,6 +332,7 @@ static bool tell_next(stg_flow *f, stg_action *action)
     action->tell.what = t->what;
     action->tell.count = t->count;
     action->tell.until_at = t->until_at;
+    action->tell.proxy = t->proxy;
     stg_flow_release(f, t);
     return true;
 }

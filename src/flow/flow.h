@@ -90,6 +90,8 @@ typedef struct stg_lane_options {
                                throttled */
     stg_ns shed_after;      /* how long an open breaker keeps messages before
                                the lane sheds, 0 to 365 d; STG_NEVER: for ever */
+    uint64_t proxy; /* its requests go through this one: a number that lanes of
+                       one proxy share; 0: through none. See uplink.h */
     bool is_paused;
     bool is_gated; /* see stg_flow_gate() */
     bool
@@ -378,7 +380,9 @@ typedef enum stg_tell {
     STG_TELL_UPLINK_DOWN, /* our own network is down, see uplink.h; count: lanes
                              that wait for it; lane: the last of them */
     STG_TELL_UPLINK_UP,   /* count: lanes that waited; until_at: since when */
-    STG_TELL_LOST,        /* count, at most: the log lost them unread */
+    STG_TELL_PROXY_DOWN,  /* likewise, of a proxy */
+    STG_TELL_PROXY_UP,
+    STG_TELL_LOST, /* count, at most: the log lost them unread */
 } stg_tell;
 
 typedef struct stg_action {
@@ -417,6 +421,7 @@ typedef struct stg_action {
             stg_tell what;
             uint64_t count;  /* SHED, LOST */
             stg_ns until_at; /* OPENED: the next probe */
+            uint64_t proxy;  /* PROXY_DOWN, PROXY_UP: its number */
         } tell;
         bool is_clean; /* STOPPED: nothing was cut */
     };
@@ -538,10 +543,14 @@ typedef struct stg_flow_view {
     bool is_uplink_down;     /* see uplink.h */
     stg_ns uplink_down_at;   /* is_uplink_down: since then; else 0 */
     uint32_t uplink_lanes; /* is_uplink_down: lanes that wait for it; else 0 */
+    uint32_t proxies_down; /* likewise, of all proxies */
     bool is_stopping;
 } stg_flow_view;
 
 void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now);
+
+/* How many lanes wait for the proxy of this number; 0: it is not down. */
+uint32_t stg_flow_view_proxy(const stg_flow *f, uint64_t proxy);
 
 /* Checks what must hold between any two calls (I2, I5, I6, I17, I18, I22, and
  * the structure). For tests and fuzzing; slow. Returns NULL, or what is wrong:

@@ -137,7 +137,8 @@ void stg_lane_free(stg_flow *f, stg_lane *l)
     stg_list_remove(&l->link);
     stg_list_remove(&l->catch_up_link);
     stg_list_remove(&l->added);
-    stg_uplink_leave(f, l);
+    stg_uplink_leave(l);
+    stg_uplink_give_back(f, l->uplink.of, l->number);
     stg_heap_remove(&f->timers, &l->timer);
     stg_flow_release(f, l->cursors);
     stg_flow_release(f, l->peer);
@@ -242,14 +243,19 @@ bool stg_lane_make_peer(stg_flow *f, stg_lane *l, stg_ns now)
     return true;
 }
 
-static stg_lane *make_lane(stg_flow *f, uint32_t number, stg_ns now)
+static stg_lane *make_lane(stg_flow *f, uint32_t number, uint64_t proxy,
+                           stg_ns now)
 {
     stg_lane *l = stg_flow_allocate(f, sizeof *l);
+    stg_uplink *uplink = l == NULL ? NULL : stg_uplink_take(f, proxy);
 
-    if (l == NULL)
+    if (uplink == NULL) {
+        stg_flow_release(f, l);
         return NULL;
-    *l = (stg_lane){.number = number, .is_new = true};
+    }
+    *l = (stg_lane){.number = number, .is_new = true, .uplink.of = uplink};
     if (!stg_partition_fit(f, l, f->slot_count)) {
+        stg_uplink_give_back(f, uplink, number);
         stg_flow_release(f, l);
         return NULL;
     }
@@ -293,7 +299,8 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                       "has");
     if (init_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
-    if (!make_cursor_for(f, lane) || (l = make_lane(f, lane, now)) == NULL) {
+    if (!make_cursor_for(f, lane) ||
+        (l = make_lane(f, lane, o->proxy, now)) == NULL) {
         refuse(err, "there is no memory for one more lane");
         return STG_IO;
     }
@@ -366,6 +373,7 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
         return refuse(err, flaw);
     if (init_peer(&peer, o, err) != STG_OK)
         return STG_INVALID;
+    stg_uplink_change(f, l, o->proxy);
     order = l->o.order;
     l->o = *o;
     l->o.order = order;
@@ -376,8 +384,6 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
     }
     follow_all(f, l);
     stg_settle_note_open(f, l, now);
-    stg_uplink_leave(f, l);
-    l->uplink.is_own = false;
     stg_flow_pause(f, lane, o->is_paused, now);
     stg_flow_gate(f, lane, o->is_gated, now);
     return STG_OK;

@@ -159,6 +159,7 @@ typedef struct stg_notice {
     stg_tell what;
     uint64_t count;
     stg_ns until_at;
+    uint64_t proxy;
 } stg_notice;
 
 /* How far a stop has come. */
@@ -194,7 +195,9 @@ struct stg_flow {
     stg_list notices;
     stg_list added; /* lanes, through added */
     stg_uplink uplink;
-    stg_list removed; /* lanes, through link */
+    stg_list proxies;      /* stg_uplink of each */
+    stg_list uplinks_down; /* of all that are down */
+    stg_list removed;      /* lanes, through link */
 
     stg_ns read_at;     /* for want of memory nothing is read before */
     size_t held;        /* bytes: messages, texts, and what reads may bring */
@@ -228,8 +231,8 @@ void stg_flow_release(stg_flow *f, void *bytes); /* NULL: nothing */
 stg_status stg_flow_refuse(stg_error *err, stg_status status, const char *why);
 stg_ns stg_flow_wall(const stg_flow *f, stg_ns at);
 stg_ns stg_flow_from_wall(const stg_flow *f, stg_ns wall_at);
-void stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
-                   stg_tell what, uint64_t count, stg_ns until_at);
+stg_notice *stg_flow_tell(stg_flow *f, uint32_t lane, uint32_t partition,
+                          stg_tell what, uint64_t count, stg_ns until_at);
 
 /* A message of its own, with one reference; NULL: no memory. */
 stg_message *stg_flow_message(stg_flow *f, const stg_partition *p,
@@ -550,14 +553,20 @@ bool stg_uplink_ended(stg_flow *f, stg_lane *l, const stg_end *end, stg_ns now);
 /* Whether the lane waits for the uplink; or *at, when to ask again. */
 bool stg_uplink_holds(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at);
 /* The lane dials: while the uplink is down that is the probe. */
-void stg_uplink_start(stg_flow *f, stg_lane *l, stg_ns now);
-/* While the uplink is down: wakes the lanes that wait, once a second. The first
- * one that starts is the probe. */
+void stg_uplink_start(stg_lane *l, stg_ns now);
+/* While an uplink is down: wakes the lanes that wait for it, once a second. The
+ * first one that starts is the probe. */
 void stg_uplink_probe(stg_flow *f, stg_ns now);
 /* When the next probe is due; STG_NEVER. */
 stg_ns stg_uplink_at(const stg_flow *f);
 /* The lane is removed, or another address is its target's. */
-void stg_uplink_leave(stg_flow *f, stg_lane *l);
+void stg_uplink_leave(stg_lane *l);
+/* The uplink of a proxy, with one user more; of 0, of this machine. NULL: no
+ * memory. With its last user it is gone. */
+stg_uplink *stg_uplink_take(stg_flow *f, uint64_t proxy);
+void stg_uplink_give_back(stg_flow *f, stg_uplink *u, uint32_t lane);
+/* The lane's proxy is this one from now on; what was known of it is forgotten. */
+void stg_uplink_change(stg_flow *f, stg_lane *l, uint64_t proxy);
 
 /* -- reader.c -------------------------------------------------------------- */
 

@@ -2,6 +2,9 @@
  *
  * Pure. A name server, a network or a proxy of ours that is away makes all
  * dials fail alike, which is no fault of the targets: nothing of it is counted.
+ * Lanes that go through a proxy have that for their uplink, those of one proxy the
+ * same; all others have the one of this machine.
+ *
  * The uplink is down when all dials of the last 2 s ended so (dns-temporary,
  * ENETUNREACH, ENETDOWN, no-ports), to three lanes or more (or to all, where
  * there are fewer), and none otherwise.
@@ -14,7 +17,11 @@
  *
  * While the uplink is down, the lanes that have met it wait, by turns one of
  * them dials once a second, and the first dial that ends otherwise ends it.
- * Lanes whose connections work do not notice. */
+ * Lanes whose connections work do not notice.
+ *
+ * Of a proxy, one lane is enough where the fault is `proxy`: nobody else can have
+ * caused it, and no lane has it for its own. A connect-timeout, where the proxy has
+ * said nothing, may be the target's: there the rule above decides. */
 #ifndef STAGGER_FLOW_UPLINK_H
 #define STAGGER_FLOW_UPLINK_H
 
@@ -25,6 +32,10 @@
 #include "base/list.h"
 
 typedef struct stg_uplink {
+    stg_link link;  /* flow.proxies; of this machine's: in no list */
+    stg_link down;  /* flow.uplinks_down */
+    uint64_t proxy; /* its number; 0: this machine's */
+    uint32_t users; /* lanes */
     stg_list lanes; /* suspects; while it is down, those that wait for it: the
                        one that dialed last is the last */
     uint32_t count; /* of lanes */
@@ -38,8 +49,10 @@ typedef struct stg_uplink {
 
 /* Of a lane. */
 typedef struct stg_uplink_mark {
+    stg_uplink *of;
     stg_link link;   /* uplink.lanes */
     stg_ns since_at; /* in the list: since then */
+    bool is_sure;    /* in the list: by a fault that is the proxy's */
     bool is_own;     /* such faults are the target's own */
 } stg_uplink_mark;
 

@@ -189,6 +189,16 @@ stg_status stg_flow_view_lane(const stg_flow *f, uint32_t lane,
 
 /* -- all ------------------------------------------------------------------- */
 
+static uint32_t count_proxies_down(const stg_flow *f)
+{
+    uint32_t count = 0;
+
+    for (stg_link *at = stg_list_first(&f->uplinks_down); at != NULL;
+         at = stg_list_next(&f->uplinks_down, at))
+        count++;
+    return count - f->uplink.is_down;
+}
+
 void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now)
 {
     uint64_t window = 0;
@@ -209,5 +219,6 @@ void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now)
         .is_uplink_down = f->uplink.is_down,
         .uplink_down_at = f->uplink.is_down ? f->uplink.down_at : 0,
         .uplink_lanes = f->uplink.is_down ? f->uplink.count : 0,
+        .proxies_down = count_proxies_down(f),
         .is_stopping = f->stop != STG_STOP_NOT};
 }

@@ -298,6 +298,9 @@ void stg_tell_action(const stg_hub *h, const stg_action *a, stg_ns now)
     case STG_TELL_UPLINK_UP:
         tell_of_all(h, a, now);
         break;
+    case STG_TELL_PROXY_DOWN:
+    case STG_TELL_PROXY_UP:
+        break; // see proxies.c
     }
 }
 

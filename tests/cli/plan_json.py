@@ -316,7 +316,7 @@ class Faults(unittest.TestCase):
            "lock-timeout", "too-many-connections", "connection-lost",
            "pushback", "grpc:4", "grpc:10", "grpc:14", "no-files", "no-ports",
            "no-buffers", "interrupted", "tls-handshake", "outcome-unknown",
-           "transient"]
+           "transient", "proxy"]
     NO = ["dns", "tls", "3xx", "4xx", "cancelled", "invalid", "circuit-open",
           "nested", "loop", "sql", "rejected", "grpc:8", "other grpc", "exit", "error",
           "egress", "too-large"]

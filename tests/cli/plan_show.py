@@ -30,7 +30,7 @@ backend: exponential base=200ms cap=30s jitter=full attempts=5 deadline=2m
                 tls-handshake timeout reset protocol 5xx 408 425 429 deadlock
                 serialization lock-timeout too-many-connections connection-lost
                 outcome-unknown pushback transient grpc:4 grpc:10 grpc:14
-                no-files no-ports no-buffers interrupted
+                no-files no-ports no-buffers interrupted proxy
   given up      dns tls egress 3xx other 4xx sql rejected grpc:8 other grpc exit
                 error
   in run        exit codes are retried, too, but 126 and 127
@@ -63,7 +63,7 @@ COLUMNS = """\
                tls-handshake timeout reset protocol 500 502 504 other 5xx 408
                425 429 deadlock serialization lock-timeout too-many-connections
                connection-lost outcome-unknown pushback transient grpc:4 grpc:10
-               grpc:14 no-files no-ports no-buffers interrupted
+               grpc:14 no-files no-ports no-buffers interrupted proxy
     no    no   dns tls egress 3xx other 4xx sql rejected grpc:8 other grpc exit
                error
    yes   yes   503

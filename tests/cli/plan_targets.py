@@ -12,7 +12,8 @@ from plan_command import read, shown
 
 class Targets(unittest.TestCase):
     """A hub waits for what its machine lacks, and counts no attempt."""
-    WAITED = ("no-files", "no-ports", "no-buffers", "interrupted")
+    WAITED = ("no-files", "no-ports", "no-buffers", "interrupted",
+              "proxy")
     POLICIES = {"usual": "broadcast", "single": "attempts=1 breaker=5:1s",
                 "bare": "backend breaker=none"}
 

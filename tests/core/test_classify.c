@@ -97,6 +97,8 @@ TEST(classify, retries_what_this_machine_was_short_of)
          STG_CATEGORY_LOCAL, NO, YES},
         {"interrupted", "INTERRUPTED", stg_failed_errno(EINTR),
          STG_CATEGORY_LOCAL, NO, YES},
+        {"proxy", "PROXY_UNAVAILABLE", stg_failed(STG_FAULT_PROXY),
+         STG_CATEGORY_LOCAL, NO, YES},
     };
     const stg_policy any = policy_of("retry=any");
     const stg_policy local = policy_of("retry=local");

@@ -875,7 +875,7 @@ TEST(text, sets_rules)
          "tls-timeout,timeout,reset,protocol,invalid,circuit-open,nested,deadlock,"
          "serialization,lock-timeout,too-many-connections,connection-lost,sql,"
          "pushback,exit,error,egress,no-files,no-ports,no-buffers,interrupted,"
-         "tls-handshake,outcome-unknown",
+         "tls-handshake,outcome-unknown,transient,rejected,proxy",
          NULL},
         {"retry=100,599,503", NULL},
         {"retry=sqlstate:40P01,sqlstate:00000,sqlstate:ZZZZZ", NULL},

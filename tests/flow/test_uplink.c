@@ -239,6 +239,159 @@ TEST(uplink, waits_for_what_this_machine_is_short_of)
     world_end(w);
 }
 
+/* -- proxies --------------------------------------------------------------- */
+
+static stg_world_answer answer_by_proxy(stg_world *w, uint32_t l,
+                                        uint64_t position, uint64_t attempt)
+{
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return is_gone(w) ? fail_by(stg_failed(STG_FAULT_PROXY)) : well();
+}
+
+static stg_world_answer answer_late(stg_world *w, uint32_t l, uint64_t position,
+                                    uint64_t attempt)
+{
+    (void)w;
+    (void)l;
+    (void)position;
+    (void)attempt;
+    return fail_by(stg_failed(STG_FAULT_CONNECT_TIMEOUT));
+}
+
+/* So many lanes, which dial each time, those from `from` on by a proxy. */
+static stg_world *begin_by_proxy(uint64_t seed, uint32_t lanes, uint32_t from,
+                                 stg_world_target *leaf)
+{
+    stg_world *w = world_new(seed);
+
+    for (uint32_t l = 0; l < lanes; l++) {
+        world_lane(w, "broadcast")->proxy = l < from ? 0 : 7;
+        stg_world_set_dialing(w, l, true);
+        stg_world_set_target(w, l, l < from ? answer_well : leaf);
+    }
+    stg_world_start(w);
+    return w;
+}
+
+TEST(proxy, that_is_away_costs_no_dead_letter)
+{
+    static const uint32_t lanes[] = {2, 3, 20};
+    static const stg_ns every[] = {20 * STG_MS, 300 * STG_MS, 2500 * STG_MS};
+
+    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++)
+        for (size_t k = 0; k < sizeof every / sizeof *every; k++) {
+            stg_world *w = begin_by_proxy(i, lanes[i], 1, answer_by_proxy);
+
+            publish_until(w, every[k], gone_at + 8 * STG_S);
+            CHECK_FROM(i, world_look_all(w).proxies_down == 1);
+            CHECK_FROM(i, !world_look_all(w).is_uplink_down);
+            CHECK_FROM(i, world_look(w, 1).state == STG_LANE_THROTTLED);
+            CHECK_FROM(i,
+                       world_look(w, 0).delivered == stg_world_sum(w).messages);
+            publish_until(w, every[k], back_at + 5 * STG_S);
+            CHECK_FROM(i, world_look_all(w).proxies_down == 0);
+            stg_world_run(w, STG_NEVER);
+            CHECK_FROM(i, count_lines(w, "proxy down") == 1);
+            CHECK_FROM(i, count_lines(w, "proxy up") == 1);
+            CHECK_FROM(i, count_lines(w, "uplink") == 0);
+            for (uint32_t l = 0; l < lanes[i]; l++) {
+                CHECK_FROM(i, world_look(w, l).dead == 0);
+                CHECK_FROM(i, world_look(w, l).openings == 0);
+                CHECK_FROM(i, world_look(w, l).retries == 0);
+            }
+            world_end(w);
+        }
+}
+
+TEST(proxy, that_is_away_is_asked_once_a_second)
+{
+    stg_world *w = begin_by_proxy(1, 10, 0, answer_by_proxy);
+    uint64_t before;
+
+    publish_until(w, 50 * STG_MS, gone_at + 3 * STG_S);
+    CHECK_U64(stg_flow_view_proxy(stg_world_flow(w), 7), 10);
+    CHECK_U64(stg_flow_view_proxy(stg_world_flow(w), 8), 0);
+    before = starts_of_all(w);
+    publish_until(w, 50 * STG_MS, gone_at + 23 * STG_S);
+    CHECK(starts_of_all(w) - before >= 19);
+    CHECK(starts_of_all(w) - before <= 21);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
+}
+
+/* It fails one of them always, and lets the others through. */
+TEST(proxy, that_fails_one_of_its_lanes_is_not_down)
+{
+    stg_world *w = begin_by_proxy(2, 4, 0, answer_well);
+
+    stg_world_set_answer(w, 2, stg_failed(STG_FAULT_PROXY), STG_MS);
+    publish_until(w, 100 * STG_MS, world_after(w, 20 * STG_S));
+    // At the very first dial nothing speaks for it yet.
+    CHECK_INT(count_lines(w, "proxy down"), 1);
+    CHECK_INT(count_lines(w, "proxy up"), 1);
+    CHECK_U64(world_look(w, 2).dead, 0);
+    CHECK_U64(world_look(w, 2).openings, 0);
+    CHECK(stg_world_sum_lane(w, 2).starts <= 210);
+    for (uint32_t l = 0; l < 4; l++)
+        if (l != 2)
+            CHECK_U64(world_look(w, l).delivered, stg_world_sum(w).messages);
+    stg_world_set_target(w, 2, answer_well);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 2).delivered, stg_world_sum(w).messages);
+    world_end(w);
+}
+
+/* Nobody knows whether it waits for the target, but by the others. */
+TEST(proxy, that_says_nothing_is_judged_by_its_other_lanes)
+{
+    stg_world *w = begin_by_proxy(3, 4, 0, answer_well);
+
+    stg_world_set_target(w, 2, answer_late);
+    publish_until(w, 100 * STG_MS, world_after(w, 10 * STG_S));
+    CHECK(world_look(w, 2).dead > 0 || world_look(w, 2).retries > 0);
+    CHECK(world_look(w, 2).openings > 0);
+    CHECK_INT(count_lines(w, "proxy down"), 0);
+    world_free(w);
+
+    w = begin_by_proxy(4, 4, 0, answer_late);
+    publish_until(w, 100 * STG_MS, world_after(w, 10 * STG_S));
+    CHECK_INT(count_lines(w, "proxy down"), 1);
+    for (uint32_t l = 0; l < 4; l++) {
+        CHECK_U64(world_look(w, l).dead, 0);
+        CHECK_U64(world_look(w, l).openings, 0);
+        stg_world_set_target(w, l, answer_well);
+    }
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
+}
+
+/* Another one may work. */
+TEST(proxy, that_no_lane_has_any_more_is_not_down)
+{
+    stg_world *w = begin_by_proxy(5, 2, 0, answer_by_proxy);
+    stg_lane_options o;
+
+    publish_until(w, 100 * STG_MS, gone_at + 3 * STG_S);
+    CHECK_U64(world_look_all(w).proxies_down, 1);
+    for (uint32_t l = 0; l < 2; l++) {
+        CHECK_INT(count_lines(w, "proxy up"), 0);
+        o = world_lane_of(w, l)->o;
+        o.proxy = 8;
+        CHECK(stg_world_change_lane(w, l, &o, NULL, NULL) == STG_OK);
+        stg_world_set_target(w, l, answer_well);
+    }
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_INT(count_lines(w, "proxy up"), 1);
+    CHECK_U64(world_look_all(w).proxies_down, 0);
+    for (uint32_t l = 0; l < 2; l++)
+        CHECK_U64(world_look(w, l).delivered, stg_world_sum(w).messages);
+    world_end(w);
+}
+
+/* -- whatever comes -------------------------------------------------------- */
+
 /* Where a network comes and goes as it likes. */
 static stg_world_answer answer_by_weather(stg_world *w, uint32_t l,
                                           uint64_t position, uint64_t attempt)
@@ -249,8 +402,13 @@ static stg_world_answer answer_by_weather(stg_world *w, uint32_t l,
     (void)position;
     (void)attempt;
     if (is_away && l != 0)
-        return fail_by(stg_failed_errno(ENETDOWN));
+        return fail_by(l % 2 == 0 ? stg_failed(STG_FAULT_PROXY)
+                                  : stg_failed_errno(ENETDOWN));
     switch (stg_rng_upto(rng, 19)) {
+    case 4:
+        return fail_by(stg_failed(STG_FAULT_PROXY));
+    case 5:
+        return fail_by(stg_failed(STG_FAULT_CONNECT_TIMEOUT));
     case 0:
         return fail_by(stg_failed(STG_FAULT_DNS_TEMPORARY));
     case 1:
@@ -276,6 +434,7 @@ TEST(uplink, loses_nothing_whatever_the_network_does)
             stg_lane_options *o = world_lane(w, "broadcast");
 
             o->order = (stg_order)stg_rng_upto(stg_world_rng(w), 2);
+            o->proxy = l % 2 == 0 ? l : 0;
             stg_world_set_target(w, l, answer_by_weather);
             if (stg_rng_upto(stg_world_rng(w), 3) > 0)
                 stg_world_set_dialing(w, l, true);
