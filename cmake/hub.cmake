@@ -119,6 +119,7 @@ add_library(stagger_hub STATIC
     config/kinds/numbers.c
     config/kinds/patterns.c
     config/kinds/places.c
+    config/kinds/routes.c
     config/kinds/policies.c
     config/kinds/sections.c
     config/kinds/words.c
@@ -136,6 +137,7 @@ add_library(stagger_hub STATIC
     config/validate.c
     config/validate_kafka.c
     config/validate_oauth.c
+    config/validate_route.c
     config/validate_sign.c
     config/validate_target.c
     config/yaml.c
@@ -170,6 +172,7 @@ add_library(stagger_hub STATIC
     http/oauth_key.c
     http/oauth_state.c
     http/origin.c
+    http/proxy.c
     http/request.c
     http/resolve.c
     http/response.c
@@ -179,6 +182,7 @@ add_library(stagger_hub STATIC
     http/sign_key.c
     http/tls.c
     http/trace.c
+    http/tunnel.c
     http/url.c
     http/verify.c
     http/wire.c
@@ -190,6 +194,7 @@ add_library(stagger_hub STATIC
     hub/intake.c
     hub/measure.c
     hub/oauth.c
+    hub/proxies.c
     hub/receipt_copy.c
     hub/receipts.c
     hub/recovery.c

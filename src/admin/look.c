@@ -138,6 +138,22 @@ static json_t *print_uplink(const stg_flow_view *v)
                      "waiting_targets", stg_json_count(v->uplink_lanes));
 }
 
+/* Proxies that are away, or refuse the hub. */
+static json_t *print_proxies(const stg_hub *h)
+{
+    json_t *all = json_array();
+
+    for (const stg_hub_proxy *p = NULL; (p = stg_proxies_next(h, p)) != NULL;)
+        json_array_append_new(
+            all, json_pack(
+                     "{s:o,s:o,s:o,s:o}", "proxy", stg_json_text(p->name),
+                     "down_since", stg_json_time(stg_admin_wall_of(p->down_at)),
+                     "waiting_targets",
+                     stg_json_count(stg_flow_view_proxy(h->flow, p->number)),
+                     "detail", stg_json_text(p->why)));
+    return all;
+}
+
 /* The alerts that hold now, by name. Where there is no receiver nothing is known. */
 static json_t *print_alerts(const stg_hub *h)
 {
@@ -166,7 +182,7 @@ json_t *stg_admin_print_status(const stg_admin *a)
     snprintf(epoch, sizeof epoch, "%016" PRIx64, h->attempts.epoch);
     return json_pack(
         "{s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:o,s:o,s:{s:o,s:o},s:o,s:o,s:o,s:o,"
-        "s:i,s:o,s:o}",
+        "s:i,s:o,s:o,s:o}",
         "version", STG_VERSION, "epoch", epoch, "started_at",
         stg_json_time(a->started_at), "now", stg_json_time(stg_wall_now()),
         "state", state, "missing", stg_json_text(stg_intake_missing(h)),
@@ -177,8 +193,8 @@ json_t *stg_admin_print_status(const stg_admin *a)
         stg_json_count(h->settings->memory_max), "targets",
         print_target_counts(h), "store", print_store(h), "ingress",
         print_ingress(h), "source", print_source(h), "replays_running",
-        (int)a->replays_running, "uplink", print_uplink(&v.flow), "alerts",
-        print_alerts(h));
+        (int)a->replays_running, "uplink", print_uplink(&v.flow),
+        "proxies_down", print_proxies(h), "alerts", print_alerts(h));
 }
 
 void stg_admin_status(void *admin, stg_ask *ask)

@@ -1,5 +1,6 @@
-/* Secrets in a target's settings: values of headers and of the URL's query, those
- * that its requests are signed with, and those that get its token. They are shown
+/* Secrets in a target's settings: values of headers and of the URL's query, the
+ * password of its proxy, those that its requests are signed with, and those that
+ * get its token. They are shown
  * as `***`, and what comes back as it was shown stays what it is. So an object that
  * was read can be changed and put back. */
 #include <stdio.h>
@@ -37,16 +38,39 @@ static bool is_masked(const json_t *value)
            strcmp(json_string_value(value), masked) == 0;
 }
 
+/* Settings with a URL, parts of which may be secrets. */
+static const char *const urls[] = {"url", "proxy"};
+enum { URLS = sizeof urls / sizeof *urls };
+
+static const char *url_of(const json_t *settings, size_t i)
+{
+    return json_string_value(json_object_get(settings, urls[i]));
+}
+
+/* Of malloc(); NULL: there is none, or no memory. */
+static char *masked_url(const json_t *settings, size_t i)
+{
+    const char *url = url_of(settings, i);
+
+    return url == NULL ? NULL : stg_url_mask(url);
+}
+
+static void mask_url(json_t *settings, size_t i)
+{
+    char *shown = masked_url(settings, i);
+
+    if (url_of(settings, i) != NULL)
+        json_object_set_new(settings, urls[i], stg_json_text(shown));
+    free(shown);
+}
+
 void stg_secrets_mask(json_t *settings)
 {
-    const char *url = json_string_value(json_object_get(settings, "url"));
-    char *shown = url == NULL ? NULL : stg_url_mask(url);
     const char *name;
     json_t *value;
 
-    if (url != NULL)
-        json_object_set_new(settings, "url", stg_json_text(shown));
-    free(shown);
+    for (size_t i = 0; i < URLS; i++)
+        mask_url(settings, i);
     json_object_foreach(json_object_get(settings, "headers"), name,
                         value) if (json_is_string(value))
         json_string_set(value, masked);
@@ -75,18 +99,24 @@ static void unmask_list(json_t *settings, const json_t *old, const list *l)
     }
 }
 
+static void unmask_url(json_t *settings, const json_t *old, size_t i)
+{
+    const char *url = url_of(settings, i);
+    char *shown = masked_url(old, i);
+
+    if (url != NULL && shown != NULL && strcmp(url, shown) == 0)
+        json_object_set_new(settings, urls[i], json_string(url_of(old, i)));
+    free(shown);
+}
+
 void stg_secrets_unmask(json_t *settings, const json_t *old)
 {
-    const char *url = json_string_value(json_object_get(settings, "url"));
-    const char *was = json_string_value(json_object_get(old, "url"));
     const json_t *old_headers = json_object_get(old, "headers");
-    char *shown = was == NULL ? NULL : stg_url_mask(was);
     const char *name;
     json_t *value;
 
-    if (url != NULL && shown != NULL && strcmp(url, shown) == 0)
-        json_object_set_new(settings, "url", json_string(was));
-    free(shown);
+    for (size_t i = 0; i < URLS; i++)
+        unmask_url(settings, old, i);
     json_object_foreach(json_object_get(settings, "headers"), name, value)
     {
         const char *secret =
@@ -99,21 +129,29 @@ void stg_secrets_unmask(json_t *settings, const json_t *old)
         unmask_list(settings, old, &lists[k]);
 }
 
+static bool has_secret_url(const json_t *settings, size_t i)
+{
+    char *shown = masked_url(settings, i);
+    bool has_any = shown != NULL && strcmp(shown, url_of(settings, i)) != 0;
+
+    free(shown);
+    return has_any;
+}
+
 bool stg_secrets_find(const json_t *settings, char *pointer, size_t size)
 {
-    const char *url = json_string_value(json_object_get(settings, "url"));
-    char *shown = url == NULL ? NULL : stg_url_mask(url);
-    bool has_any = shown != NULL && strcmp(shown, url) != 0;
     const char *name = json_object_iter_key(
         json_object_iter(json_object_get(settings, "headers")));
     size_t k = 0;
 
     while (k < LISTS && secret_at(settings, &lists[k], 0) == NULL)
         k++;
-    free(shown);
-    if (has_any)
-        snprintf(pointer, size, "/url");
-    else if (name != NULL)
+    for (size_t i = 0; i < URLS; i++)
+        if (has_secret_url(settings, i)) {
+            snprintf(pointer, size, "/%s", urls[i]);
+            return true;
+        }
+    if (name != NULL)
         snprintf(pointer, size, "/headers/%.60s", name);
     else if (k < LISTS)
         snprintf(pointer, size, "/%s/%s", lists[k].section, lists[k].key);
@@ -148,13 +186,17 @@ static void check_list(const json_t *settings, json_t *errors, const list *l)
 
 void stg_secrets_check(const json_t *settings, json_t *errors)
 {
-    const char *url = json_string_value(json_object_get(settings, "url"));
     const char *name;
     const json_t *value;
     char pointer[80];
 
-    if (url != NULL && strstr(url, masked) != NULL)
-        refuse(errors, "/url");
+    for (size_t i = 0; i < URLS; i++) {
+        const char *url = url_of(settings, i);
+
+        snprintf(pointer, sizeof pointer, "/%s", urls[i]);
+        if (url != NULL && strstr(url, masked) != NULL)
+            refuse(errors, pointer);
+    }
     json_object_foreach(json_object_get(settings, "headers"), name, value)
     {
         if (!is_masked(value))

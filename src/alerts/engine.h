@@ -46,6 +46,7 @@ typedef enum stg_alert_trouble {
     STG_TROUBLE_NEARLY,   /* nine tenths of it */
     STG_TROUBLE_UNCOPIED, /* some go that the copy has not got */
     STG_TROUBLE_UPLINK,   /* no connection can be made: see flow/uplink.h */
+    STG_TROUBLE_PROXY,    /* one of the hub's own is away: likewise */
     STG_TROUBLE_BROKEN,   /* the hub ends */
 } stg_alert_trouble;
 #define STG_ALERT_LANE_OF(trouble) (STG_ALERT_NO_LANE - 1 - (uint32_t)(trouble))

@@ -193,6 +193,7 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
         [STG_TROUBLE_UPLINK] =
             ("no connection can be made to any target: it is the network or the "
              "name server of this machine"),
+        [STG_TROUBLE_PROXY] = "a proxy of the hub is away, or refuses it",
         [STG_TROUBLE_BROKEN] = "the store is broken"};
 
     write_before(w, i);
@@ -361,6 +362,9 @@ static void write_store_deed(stg_writer *w, const stg_digest_item *i)
         [STG_TROUBLE_UPLINK] =
             "waiting; no attempt is counted, and one connection a second is "
             "tried",
+        [STG_TROUBLE_PROXY] =
+            "waiting with the targets of this proxy; no attempt is counted, and "
+            "one connection a second is tried",
         [STG_TROUBLE_BROKEN] =
             "ending, for nothing can be kept any more; it finds what it could "
             "not store when it is started again"};

@@ -66,7 +66,8 @@ struct stg_loading {
     size_t target_total;     /* that the file has */
     stg_text_table policies; /* names, to s->policies */
     stg_text_table files;    /* certificates that were looked at, by path */
-    bool has_checked_sign;   /* of the defaults */
+    bool has_checked_sign, has_checked_proxy,
+        has_checked_source; /* of the defaults */
 };
 
 /* -- load.c, load_map.c --------------------------------------------------- */
@@ -107,6 +108,10 @@ const char *stg_load_kind(const stg_yaml_node *n);
 /* A text that is not empty; NULL: complained. */
 const char *stg_load_text(stg_loading *l, const stg_setting *s,
                           const stg_yaml_node *n);
+
+/* A secret, or {file: PATH} of one, kept. False: complained. */
+bool stg_load_secret_value(stg_loading *l, const stg_setting *s,
+                           const stg_yaml_node *n, stg_secret_setting *secret);
 
 /* Those of a list, or of one text. */
 stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,
@@ -179,6 +184,10 @@ void stg_validate_oauth(stg_loading *l, size_t target);
  * does. */
 stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
                                    stg_error *err);
+
+/* -- validate_route.c ------------------------------------------------------ */
+
+void stg_validate_route(stg_loading *l, size_t target);
 
 /* -- validate_kafka.c ------------------------------------------------------ */
 

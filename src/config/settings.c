@@ -15,6 +15,7 @@
 #include "http/url.h"
 #include "ingress/address.h"
 #include "ingress/ingress.h"
+#include "store/parcel.h"
 #include "store/store.h"
 
 /* -- memory ---------------------------------------------------------------- */
@@ -204,6 +205,13 @@ stg_target_settings *stg_settings_add_target(stg_settings *s)
 
 /* -- what others are told -------------------------------------------------- */
 
+uint64_t stg_settings_proxy(const stg_target_settings *t)
+{
+    if (t->proxy == NULL)
+        return 0;
+    return stg_parcel_hash((stg_span){t->proxy, strlen(t->proxy)});
+}
+
 /* The filter's ctx is t itself, which must outlive the lane. */
 stg_lane_options stg_settings_lane(const stg_target_settings *t)
 {
@@ -215,6 +223,7 @@ stg_lane_options stg_settings_lane(const stg_target_settings *t)
     l.burst = t->burst;
     l.parked_max = t->parked_max;
     l.shed_after = t->shed_after;
+    l.proxy = stg_settings_proxy(t);
     l.is_paused = t->is_paused;
     l.is_from_earliest = t->start == STG_TARGET_START_EARLIEST;
     if (t->match_count > 0) {
@@ -554,6 +563,8 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
             status = check_unique(&names, s, i, &why);
         if (status == STG_OK)
             status = check_url(s, t->url, &why);
+        if (status == STG_OK)
+            status = stg_settings_check_route(s, t, &why);
         if (status == STG_OK)
             status = give_policy(s, t, &why);
         if (status == STG_OK)

@@ -179,6 +179,9 @@ typedef struct stg_target_settings {
     stg_ns idle_max, age_max;
     size_t answer_max, excerpt_max; /* bytes */
 
+    const char *proxy;  /* http://[user:password@]host:port; NULL: none */
+    const char *source; /* an IP address of this machine; NULL: any */
+
     /* -- TLS */
     const char *ca_file, *certificate_file, *key_file, *server_name;
     bool is_unverified;
@@ -395,6 +398,16 @@ static inline uint64_t stg_settings_intake_memory(const stg_settings *s)
 {
     return s->memory_max / 4;
 }
+
+/* Refuses a proxy whose address `egress` does not allow, and a source that this
+ * machine has not, with words. */
+stg_status stg_settings_check_route(const stg_settings *s,
+                                    const stg_target_settings *t,
+                                    stg_error *err);
+
+/* A number for the target's proxy, with user and password: never 0 but for no
+ * proxy. */
+uint64_t stg_settings_proxy(const stg_target_settings *t);
 
 /* What a lane of the target is told; its filter points to t. */
 stg_lane_options stg_settings_lane(const stg_target_settings *t);

@@ -237,6 +237,14 @@ static const stg_setting rows[] = {
  .says = "Maximum that is read, so that the connection can be used again."},
 {TARGET("answer.keep", size, excerpt_max), RANGE(0, MIB), .standard = "1KiB",
  .example = "4KiB", .says = "Maximum that is kept, for a dead letter."},
+{TARGET("proxy", proxy, proxy), .example = "http://10.0.0.1:3128",
+ .says = "Forward proxy for its requests, which they pass by CONNECT; `none`: not "
+         "that of the defaults. With a user and a password the URL is a secret: put "
+         "it into a file that nobody else may read. The proxy resolves the target's "
+         "name, and has to refuse what the target may not be (docs/delivery.md)."},
+{TARGET("source-address", ip, source), .example = "192.0.2.7",
+ .says = "IP address of this machine that its connections come from; `none`: not "
+         "that of the defaults. Only addresses of its family are connected to."},
 {SECTION(STG_IN_TARGET, "tls"), .says = "For https."},
 {TARGET("tls.ca", file, ca_file), .example = "ca.pem", .flag = "--ca FILE",
  .says = "Certificate authorities to trust, in PEM; without it the system's."},

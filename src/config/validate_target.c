@@ -452,6 +452,7 @@ void stg_validate_target(stg_loading *l, size_t target)
     check_batch(l, target);
     check_method(l, target);
     check_timeouts(l, target);
+    stg_validate_route(l, target);
     stg_validate_sign(l, target);
     stg_validate_oauth(l, target);
     stg_validate_topics(l, target);

@@ -4,7 +4,9 @@
  * connections that are kept alive; an exchange is one request and its answer.
  * An exchange puts at most one request on the wire: a connection that dies is
  * reported (`reset`, and whether it had been used before), never papered over.
- * Redirects are not followed; proxies in the environment are ignored.
+ * Redirects are not followed; proxies in the environment are ignored. Through an
+ * endpoint's own proxy each connection is made by CONNECT (proxy.h): from then on it
+ * is as one to the target.
  *
  * Each phase has its own timeout and its own fault: resolve, connect, TLS,
  * write, first byte, whole. An answer is read up to a cap and then cut. What is
@@ -71,6 +73,9 @@ typedef struct stg_endpoint_options {
     const char *certificate_file, *key_file; /* of the client; NULL: none */
     const struct stg_tls_names *tls_names; /* of these files; see tls.h; NULL: a
                                               target's */
+    const char *proxy;  /* http://[user:password@]host:port, see proxy.h; NULL:
+                           none */
+    const char *source; /* an IP address to connect from; NULL: any */
     const char *server_name; /* for SNI and the check; NULL: the URL's host */
     bool is_unverified;      /* do not check the server's certificate */
     stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,
@@ -86,7 +91,7 @@ stg_endpoint_options stg_endpoint_options_default(const char *url);
 
 /* Returns STG_INVALID with words for a URL that is none (or carries user and
  * password, a fragment, another scheme), a header that is none, a certificate
- * that cannot be read. Strings are copied. */
+ * that cannot be read, a proxy or an address that is none. Strings are copied. */
 stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
                             const stg_endpoint_options *o, stg_error *err);
 

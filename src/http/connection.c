@@ -5,8 +5,8 @@
 
 #include "http/internal.h"
 
-/* An exchange on a connection: its phases (resolve, connect, TLS, write, wait,
- * read), the time that each may take, and its end.
+/* An exchange on a connection: its phases (resolve, connect, tunnel, TLS, write,
+ * wait, read), the time that each may take, and its end.
  *
  * An exchange ends once, by tell(), and that is the last use of the
  * connection: who is told may send, cancel and free. Nobody is told from
@@ -78,7 +78,7 @@ void stg_connection_go_on(stg_connection *c)
 
 /* -- the end --------------------------------------------------------------- */
 
-static void forget_answer(stg_connection *c)
+void stg_connection_forget_answer(stg_connection *c)
 {
     if (c->answer == NULL)
         return;
@@ -102,7 +102,7 @@ static void release(stg_connection *c)
 
     stg_deadline_clear(&client->deadlines, &c->deadline);
     stg_dial_end(c);
-    forget_answer(c);
+    stg_connection_forget_answer(c);
     forget_headers(c);
     if (c->tls != NULL)
         stg_tls_free(c->tls);
@@ -147,7 +147,7 @@ static void tell(stg_connection *c, stg_endpoint *e, stg_reply *reply)
     char *excerpt =
         c->answer == NULL ? NULL : stg_answer_take_excerpt(c->answer, &size);
 
-    forget_answer(c);
+    stg_connection_forget_answer(c);
     forget_headers(c);
     reply->answer = (stg_span){excerpt != NULL ? excerpt : "", size};
     reply->is_reused = x->is_reused;
@@ -185,9 +185,10 @@ void stg_connection_fail(stg_connection *c, stg_outcome outcome,
 
     stg_connection_close(c);
     reply.outcome.unsent = is_unsent(c);
-    if (c->exchange.ended_in <= STG_PHASE_CONNECT &&
+    if (c->exchange.ended_in <= STG_PHASE_TUNNEL &&
         outcome.fault != STG_FAULT_CANCELLED &&
-        outcome.fault != STG_FAULT_EGRESS)
+        (outcome.fault != STG_FAULT_EGRESS ||
+         c->exchange.ended_in == STG_PHASE_TUNNEL)) // its proxy was reached
         c->exchange.dialed_at = stg_deadlines_now();
     if (c->answer != NULL && c->answer->status >= 200)
         reply.status = c->answer->status;
@@ -230,6 +231,11 @@ void stg_exchange_cancel(stg_exchange *x)
 
 /* -- failures -------------------------------------------------------------- */
 
+static bool is_local(const stg_outcome *o)
+{
+    return stg_fault_about(o->fault)->category == STG_CATEGORY_LOCAL;
+}
+
 static void fail_errno(stg_connection *c, stg_exchange_phase phase, int error)
 {
     stg_outcome outcome = stg_failed_errno(-error);
@@ -240,19 +246,24 @@ static void fail_errno(stg_connection *c, stg_exchange_phase phase, int error)
         outcome = stg_failed(STG_FAULT_RESET);
     else if (error == UV_ETIMEDOUT && phase == STG_PHASE_CONNECT)
         outcome = stg_failed(STG_FAULT_CONNECT_TIMEOUT);
+    if (stg_connection_is_at_proxy(c, phase) && !is_local(&outcome))
+        outcome = stg_failed(STG_FAULT_PROXY);
     stg_connection_fail(c, outcome,
                         stg_connection_print_error(c, phase, error));
 }
 
-static void refuse_address(stg_connection *c)
+/* A proxy that the hub itself forbids is one that is away: no message is at
+ * fault. */
+static void refuse_address(stg_connection *c, int error)
 {
-    stg_outcome outcome = stg_failed(STG_FAULT_EGRESS);
+    bool is_proxy = c->endpoint->via != NULL && !stg_dial_is_target_refused(c);
+    stg_fault fault =
+        error == STG_ERROR_EGRESS ? STG_FAULT_EGRESS : STG_FAULT_UNREACHABLE;
+    stg_outcome outcome = stg_failed(is_proxy ? STG_FAULT_PROXY : fault);
 
-    outcome.permanent = true; // whatever the policy says of connections
-    (void)snprintf(c->client->detail, sizeof c->client->detail,
-                   "connect %s: %s (see egress in the settings)",
-                   c->endpoint->peer, stg_dial_why(c));
-    stg_connection_fail(c, outcome, c->client->detail);
+    outcome.permanent = !is_proxy; // whatever the policy says of connections
+    stg_connection_fail(c, outcome,
+                        stg_connection_print_refusal(c, is_proxy, error));
 }
 
 /* -- time ------------------------------------------------------------------ */
@@ -262,12 +273,14 @@ static void time_out(stg_connection *c)
     static const stg_fault faults[] = {
         [STG_PHASE_RESOLVE] = STG_FAULT_DNS_TEMPORARY,
         [STG_PHASE_CONNECT] = STG_FAULT_CONNECT_TIMEOUT,
+        [STG_PHASE_TUNNEL] = STG_FAULT_CONNECT_TIMEOUT,
         [STG_PHASE_TLS] = STG_FAULT_TLS_TIMEOUT,
         [STG_PHASE_WRITE] = STG_FAULT_TIMEOUT,
         [STG_PHASE_WAIT] = STG_FAULT_TIMEOUT,
         [STG_PHASE_READ] = STG_FAULT_TIMEOUT,
     };
     stg_exchange_phase phase = c->phase;
+    stg_fault fault = faults[phase];
 
     // An address that does not answer leaves time for the others.
     if (phase == STG_PHASE_CONNECT && stg_deadlines_now() < c->dial_at &&
@@ -275,7 +288,9 @@ static void time_out(stg_connection *c)
         stg_dial_next(c);
         return;
     }
-    stg_connection_fail(c, stg_failed(faults[phase]),
+    if (c->endpoint->via != NULL && phase <= STG_PHASE_CONNECT)
+        fault = STG_FAULT_PROXY;
+    stg_connection_fail(c, stg_failed(fault),
                         stg_connection_print_timeout(c, phase));
 }
 
@@ -293,8 +308,8 @@ static void pass(stg_deadline *d)
         stg_connection_close(c);
     else if (x->is_cancelled)
         stg_connection_fail(c, stg_failed(STG_FAULT_CANCELLED), "cancelled");
-    else if (x->error == STG_ERROR_EGRESS)
-        refuse_address(c);
+    else if (x->error == STG_ERROR_EGRESS || x->error == STG_ERROR_FAMILY)
+        refuse_address(c, x->error);
     else if (x->error != 0)
         fail_errno(c, x->ended_in, x->error);
     else if (c->is_waiting)
@@ -386,14 +401,18 @@ stg_answer *stg_connection_answer(stg_connection *c)
 
     if (c->answer == NULL) {
         c->answer = &c->client->answer;
-        stg_answer_begin(c->answer, e->answer_max, e->excerpt_max,
-                         e->is_to_head);
+        // A 2xx to CONNECT has no body, and that of another is not read.
+        if (c->phase == STG_PHASE_TUNNEL)
+            stg_answer_begin(c->answer, 0, 0, true);
+        else
+            stg_answer_begin(c->answer, e->answer_max, e->excerpt_max,
+                             e->is_to_head);
     }
     return c->answer;
 }
 
 /* There is more to come: the client's is for others until then. */
-static void await_more(stg_connection *c)
+void stg_connection_await_more(stg_connection *c)
 {
     if (c->phase == STG_PHASE_WAIT)
         stg_connection_enter(c, STG_PHASE_READ, STG_NEVER);
@@ -410,7 +429,7 @@ void stg_connection_settle(stg_connection *c)
 {
     switch (c->answer->state) {
     case STG_ANSWER_OPEN:
-        await_more(c);
+        stg_connection_await_more(c);
         break;
     case STG_ANSWER_BROKEN:
         refuse_answer(c);
@@ -535,6 +554,16 @@ void stg_connection_connected(stg_connection *c)
         stg_connection_fail_later(c, error);
         return;
     }
+    if (e->via != NULL)
+        stg_tunnel_open(c);
+    else
+        stg_connection_reached(c);
+}
+
+void stg_connection_reached(stg_connection *c)
+{
+    stg_endpoint *e = c->endpoint;
+
     c->exchange.dialed_at = stg_deadlines_now();
     if (e->tls == NULL) {
         begin_request(c);

@@ -4,24 +4,31 @@
 
 #include "http/internal.h"
 
+enum { PLACE_MAX = 620 };
+
 /* The phase in which an exchange ended, and its peer: "connect 10.0.0.1:80". */
 static void print_place(const stg_connection *c, stg_exchange_phase phase,
                         char *text, size_t size)
 {
     static const char *const verbs[] = {
         [STG_PHASE_RESOLVE] = "resolve", [STG_PHASE_CONNECT] = "connect",
-        [STG_PHASE_TLS] = "tls",         [STG_PHASE_WRITE] = "send to",
-        [STG_PHASE_WAIT] = "answer of",  [STG_PHASE_READ] = "answer of",
+        [STG_PHASE_TUNNEL] = "CONNECT",  [STG_PHASE_TLS] = "tls",
+        [STG_PHASE_WRITE] = "send to",   [STG_PHASE_WAIT] = "answer of",
+        [STG_PHASE_READ] = "answer of",
     };
+    const stg_endpoint *e = c->endpoint;
+    bool is_proxy = e->via != NULL && phase < STG_PHASE_TUNNEL;
+    bool is_by = phase == STG_PHASE_TUNNEL;
     char peer[300];
 
     if (phase == STG_PHASE_CONNECT)
         stg_dial_print(c, peer, sizeof peer);
     else
         (void)snprintf(peer, sizeof peer, "%s",
-                       phase == STG_PHASE_RESOLVE ? c->endpoint->host
-                                                  : c->endpoint->peer);
-    (void)snprintf(text, size, "%s %s", verbs[phase], peer);
+                       phase == STG_PHASE_RESOLVE ? e->host : e->peer);
+    (void)snprintf(text, size, "%s %s%s%s%s", verbs[phase],
+                   is_proxy ? "proxy " : "", peer, is_by ? " by proxy " : "",
+                   is_by ? e->via : "");
 }
 
 /* How long the phase was allowed to last, or the exchange if that was less. */
@@ -32,6 +39,7 @@ static stg_ns allowed(const stg_connection *c, stg_exchange_phase phase)
     const stg_ns timeouts[] = {
         [STG_PHASE_RESOLVE] = e->resolve_timeout,
         [STG_PHASE_CONNECT] = e->connect_timeout,
+        [STG_PHASE_TUNNEL] = e->connect_timeout,
         [STG_PHASE_TLS] = e->tls_timeout,
         [STG_PHASE_WRITE] = e->write_timeout,
         [STG_PHASE_WAIT] = e->first_byte_timeout,
@@ -48,16 +56,17 @@ const char *stg_connection_print_timeout(stg_connection *c,
     static const char *const missing[] = {
         [STG_PHASE_RESOLVE] = "the resolver did not answer",
         [STG_PHASE_CONNECT] = "no connection",
+        [STG_PHASE_TUNNEL] = "no answer",
         [STG_PHASE_TLS] = "the handshake was not over",
         [STG_PHASE_WRITE] = "the request was not taken",
         [STG_PHASE_WAIT] = "nothing came",
         [STG_PHASE_READ] = "it was not whole",
     };
-    char place[320], time[STG_NS_TEXT_MAX];
+    char place[PLACE_MAX], time[STG_NS_TEXT_MAX];
 
     print_place(c, phase, place, sizeof place);
     (void)snprintf(c->client->detail, sizeof c->client->detail,
-                   "%s: %s within %s", place, missing[phase],
+                   "%.420s: %s within %s", place, missing[phase],
                    stg_ns_text(allowed(c, phase), time));
     return c->client->detail;
 }
@@ -66,17 +75,32 @@ const char *stg_connection_print_error(stg_connection *c,
                                        stg_exchange_phase phase, int error)
 {
     const stg_exchange *x = &c->exchange;
-    char place[320], answered[64] = "";
+    char place[PLACE_MAX], answered[64] = "";
+    bool is_answer = phase > STG_PHASE_WRITE || phase == STG_PHASE_TUNNEL;
 
     print_place(c, phase, place, sizeof place);
-    if (phase > STG_PHASE_WRITE && stg_connection_heard(c) == 0)
+    if (is_answer && stg_connection_heard(c) == 0)
         (void)snprintf(answered, sizeof answered, ", before an answer");
-    else if (phase >= STG_PHASE_WRITE && stg_connection_heard(c) > 0)
+    else if (stg_connection_heard(c) > 0)
         (void)snprintf(answered, sizeof answered, ", after %llu bytes of it",
                        (unsigned long long)stg_connection_heard(c));
     (void)snprintf(
-        c->client->detail, sizeof c->client->detail, "%s: %s%s%s", place,
+        c->client->detail, sizeof c->client->detail, "%.360s: %s%s%s", place,
         error == UV_EOF ? "the connection was closed" : uv_strerror(error),
         answered, x->is_reused ? ", on a reused connection" : "");
+    return c->client->detail;
+}
+
+/* Of an address that the settings do not allow. */
+const char *stg_connection_print_refusal(stg_connection *c, bool is_proxy,
+                                         int error)
+{
+    const stg_endpoint *e = c->endpoint;
+
+    (void)snprintf(c->client->detail, sizeof c->client->detail,
+                   "connect %s%s: %s (see %s in the settings)",
+                   is_proxy ? "proxy " : "", is_proxy ? e->via : e->peer,
+                   stg_dial_why(c),
+                   error == STG_ERROR_EGRESS ? "egress" : "source-address");
     return c->client->detail;
 }

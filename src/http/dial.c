@@ -6,9 +6,11 @@
  * closed. Many dials at once are spread over turns of the loop; where the system
  * has no file left they wait for one, and that time is not the target's. */
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "http/internal.h"
 
@@ -21,7 +23,9 @@ static const stg_ns REST = 100 * STG_MS;
 /* Of a connection that is being made. */
 struct stg_addresses {
     uint8_t count;
-    char why[176]; /* what is wrong with the first one that egress refuses */
+    bool is_target_refused; /* by egress, where the proxy is dialed */
+    int error;     /* why there are none: STG_ERROR_EGRESS or _FAMILY */
+    char why[176]; /* what is wrong with the first one that may not be tried */
     stg_address at[];
 };
 
@@ -40,24 +44,49 @@ static void print_address(const stg_address *at, char host[64])
         (void)uv_ip4_name(&at->v4, host, 64);
 }
 
-/* Counts the one behind the last, if egress allows it. */
-static void keep_allowed(stg_addresses *a, const stg_client *c)
+static bool is_allowed(stg_addresses *a, const stg_client *c,
+                       const stg_address *at)
 {
-    const stg_address *at = &a->at[a->count];
     char why[STG_EGRESS_WHY_MAX], host[64] = "";
 
-    if (stg_egress_allows(&c->egress, &at->any, why)) {
-        a->count++;
-        return;
-    }
-    if (*a->why != '\0')
-        return;
+    if (stg_egress_allows(&c->egress, &at->any, why))
+        return true;
+    if (a->error == STG_ERROR_EGRESS)
+        return false;
     print_address(at, host);
+    a->error = STG_ERROR_EGRESS;
     (void)snprintf(a->why, sizeof a->why, "%.45s may not be connected to: %s",
                    host, why);
+    return false;
 }
 
-/* The URL's own address. */
+/* An address of the other family cannot be connected to from the source. */
+static bool is_of_family(stg_addresses *a, const stg_endpoint *e,
+                         const stg_address *at)
+{
+    int family = e->source.any.sa_family;
+
+    if (family == AF_UNSPEC || family == at->any.sa_family)
+        return true;
+    if (a->error != 0)
+        return false;
+    a->error = STG_ERROR_FAMILY;
+    (void)snprintf(a->why, sizeof a->why,
+                   "it has no address of IPv%c, as the source has",
+                   family == AF_INET ? '4' : '6');
+    return false;
+}
+
+/* Counts the one behind the last, if it may be tried. */
+static void keep_allowed(stg_addresses *a, const stg_endpoint *e)
+{
+    const stg_address *at = &a->at[a->count];
+
+    if (is_of_family(a, e, at) && is_allowed(a, e->client, at))
+        a->count++;
+}
+
+/* The URL's own address, or the proxy's. */
 static stg_addresses *of_literal(const stg_endpoint *e)
 {
     stg_addresses *a = new_addresses(1);
@@ -66,7 +95,7 @@ static stg_addresses *of_literal(const stg_endpoint *e)
         return NULL;
     if (uv_ip4_addr(e->host, e->port, &a->at->v4) != 0)
         (void)uv_ip6_addr(e->host, e->port, &a->at->v6); // checked in url.c
-    keep_allowed(a, e->client);
+    keep_allowed(a, e);
     return a;
 }
 
@@ -91,7 +120,7 @@ static stg_addresses *of_name(const stg_endpoint *e, stg_name *n)
 
         *at = all[i];
         set_port(at, e->port);
-        keep_allowed(a, e->client);
+        keep_allowed(a, e);
     }
     return a;
 }
@@ -104,7 +133,9 @@ void stg_dial_print(const stg_connection *c, char *text, size_t size)
     bool is_v6;
 
     if (a == NULL || c->address == 0) {
-        (void)snprintf(text, size, "%s", c->endpoint->peer);
+        (void)snprintf(text, size, "%s",
+                       c->endpoint->via != NULL ? c->endpoint->via
+                                                : c->endpoint->peer);
         return;
     }
     at = &a->at[c->address - 1];
@@ -221,6 +252,21 @@ static void connected(uv_connect_t *request, int status)
     stg_connection_connected(c);
 }
 
+/* The port is chosen when it connects, so that connections to two targets may
+ * have one port: there are more of them then. */
+static int bind_source(stg_socket *s, const stg_address *source)
+{
+#ifdef IP_BIND_ADDRESS_NO_PORT
+    uv_os_fd_t fd;
+    int on = 1;
+
+    if (uv_fileno((uv_handle_t *)&s->tcp, &fd) == 0)
+        (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
+                         sizeof on);
+#endif
+    return uv_tcp_bind(&s->tcp, &source->any, 0);
+}
+
 /* Returns an error of libuv, or 0. A socket that was begun is closed by itself
  * after an error. */
 static int open_socket(stg_connection *c, const stg_address *to)
@@ -230,7 +276,9 @@ static int open_socket(stg_connection *c, const stg_address *to)
     int error = UV_ENOMEM;
 
     if (s != NULL && request != NULL)
-        error = uv_tcp_init(c->client->loop, &s->tcp);
+        // Of no family it has no file yet.
+        error = uv_tcp_init_ex(c->client->loop, &s->tcp,
+                               c->endpoint->source.any.sa_family);
     if (error != 0) {
         free(s);
         free(request);
@@ -240,7 +288,10 @@ static int open_socket(stg_connection *c, const stg_address *to)
     s->family = to->any.sa_family;
     c->handles++;
     stg_list_push(&c->dials, &s->link);
-    error = uv_tcp_connect(request, &s->tcp, &to->any, connected);
+    if (c->endpoint->source.any.sa_family != AF_UNSPEC)
+        error = bind_source(s, &c->endpoint->source);
+    if (error == 0)
+        error = uv_tcp_connect(request, &s->tcp, &to->any, connected);
     if (error != 0) {
         free(request);
         close_socket(c, s);
@@ -386,7 +437,7 @@ static void connect_to(stg_connection *c, stg_addresses *a)
     if (a == NULL)
         stg_connection_fail_later(c, UV_ENOMEM);
     else if (a->count == 0)
-        stg_connection_fail_later(c, STG_ERROR_EGRESS);
+        stg_connection_fail_later(c, a->error);
     else
         stg_dial_next(c);
 }
@@ -402,7 +453,11 @@ bool stg_dial_is_allowed(stg_connection *c)
         return true;
     if (uv_tcp_getpeername(&c->socket->tcp, (struct sockaddr *)&peer, &size) !=
             0 ||
-        !stg_egress_allows(&c->client->egress, (struct sockaddr *)&peer, NULL))
+        !stg_egress_allows(&c->client->egress, (struct sockaddr *)&peer,
+                           NULL) ||
+        (c->endpoint->is_target_address &&
+         !stg_egress_allows(&c->client->egress, &c->endpoint->target.any,
+                            NULL)))
         return false;
     c->rule = c->client->rule;
     return true;
@@ -413,6 +468,22 @@ const char *stg_dial_why(const stg_connection *c)
     return c->addresses != NULL && c->addresses->count == 0
                ? c->addresses->why
                : "the address may not be connected to any more";
+}
+
+bool stg_dial_is_target_refused(const stg_connection *c)
+{
+    return c->addresses != NULL && c->addresses->is_target_refused;
+}
+
+/* The proxy connects to whatever it is asked for: an address is judged here, and a
+ * name there. NULL: no memory. */
+static stg_addresses *refuse_target(const stg_endpoint *e)
+{
+    stg_addresses *a = new_addresses(0);
+
+    if (a != NULL)
+        a->is_target_refused = !is_allowed(a, e->client, &e->target);
+    return a;
 }
 
 /* -- resolve --------------------------------------------------------------- */
@@ -461,6 +532,7 @@ void stg_dial_asked(stg_link *waiting, bool is_under_way)
 void stg_dial_told(stg_link *waiting, stg_name *n)
 {
     stg_connection *c = STG_HOLDER(waiting, stg_connection, link);
+    bool is_proxy = c->endpoint->via != NULL;
 
     if (n->error == 0) {
         stg_connection_go_on(c);
@@ -468,8 +540,11 @@ void stg_dial_told(stg_link *waiting, stg_name *n)
         return;
     }
     (void)snprintf(c->client->detail, sizeof c->client->detail,
-                   "resolve %s: %s", n->host, n->why);
-    stg_connection_fail(c, outcome_of(n->error), c->client->detail);
+                   "resolve %s%s: %s", is_proxy ? "proxy " : "", n->host,
+                   n->why);
+    stg_connection_fail(
+        c, is_proxy ? stg_failed(STG_FAULT_PROXY) : outcome_of(n->error),
+        c->client->detail);
 }
 
 void stg_dial_begin(stg_connection *c)
@@ -477,7 +552,10 @@ void stg_dial_begin(stg_connection *c)
     stg_endpoint *e = c->endpoint;
 
     e->connects++;
-    if (e->is_address) {
+    if (e->is_target_address &&
+        !stg_egress_allows(&e->client->egress, &e->target.any, NULL)) {
+        connect_to(c, refuse_target(e));
+    } else if (e->is_address) {
         connect_to(c, of_literal(e));
     } else if (stg_name_ask(e->name, &c->link, stg_deadlines_now())) {
         connect_to(c, of_name(e, e->name));

@@ -10,10 +10,11 @@
 
 #include <stagger/stagger.h>
 
+#include "base/refuse.h"
 #include "core/writer.h"
 #include "http/header.h"
 #include "http/internal.h"
-#include "http/url.h"
+#include "http/proxy.h"
 
 stg_endpoint_options stg_endpoint_options_default(const char *url)
 {
@@ -138,10 +139,46 @@ static stg_status check_headers(const char *at, stg_error *err)
     return STG_OK;
 }
 
-static stg_status check(const stg_endpoint_options *o, stg_url *url,
+/* NULL is of no family. */
+static stg_status read_source(const char *text, stg_address *source,
+                              stg_error *err)
+{
+    *source = (stg_address){.any.sa_family = AF_UNSPEC};
+    if (text == NULL || uv_ip4_addr(text, 0, &source->v4) == 0 ||
+        uv_ip6_addr(text, 0, &source->v6) == 0)
+        return STG_OK;
+    return stg_refuse(err, "source: expected an IP address");
+}
+
+/* What its URL and its proxy's say. */
+typedef struct whereabouts {
+    stg_url url;
+    stg_proxy proxy; /* of the options' proxy */
+} whereabouts;
+
+static stg_status read_proxy(const char *text, stg_proxy *proxy, stg_error *err)
+{
+    stg_error why;
+    stg_status status;
+
+    *proxy = (stg_proxy){.basic = NULL};
+    if (text == NULL)
+        return STG_OK;
+    status = stg_proxy_parse(proxy, text, &why);
+    return status == STG_OK
+               ? STG_OK
+               : stg_hub_refuse(err, status, "proxy: %.300s", why.text);
+}
+
+/* The proxy is read last, for it has memory of its own: give it back with
+ * stg_proxy_free(). */
+static stg_status check(const stg_endpoint_options *o, whereabouts *w,
                         stg_error *err)
 {
-    if (stg_url_parse(url, o->url, err) != STG_OK ||
+    stg_address source;
+
+    if (stg_url_parse(&w->url, o->url, err) != STG_OK ||
+        read_source(o->source, &source, err) != STG_OK ||
         check_method(o->method, err) != STG_OK ||
         check_headers(o->headers, err) != STG_OK ||
         check_times(o, err) != STG_OK || check_sizes(o, err) != STG_OK)
@@ -152,7 +189,7 @@ static stg_status check(const stg_endpoint_options *o, stg_url *url,
         return stg_refuse(err,
                           "a client's certificate needs both: the file "
                           "of the certificate and that of its key");
-    return STG_OK;
+    return read_proxy(o->proxy, &w->proxy, err);
 }
 
 /* -- the texts ------------------------------------------------------------- */
@@ -221,8 +258,11 @@ static stg_span name_of(const stg_endpoint_options *o, const stg_url *url)
 }
 
 static void set_options(stg_endpoint *e, const stg_endpoint_options *o,
-                        const stg_url *url)
+                        const whereabouts *w)
 {
+    const stg_url *dialed = o->proxy != NULL ? &w->proxy.url : &w->url;
+    struct sockaddr_storage to;
+
     e->resolve_timeout = o->resolve_timeout;
     e->connect_timeout = o->connect_timeout;
     e->tls_timeout = o->tls_timeout;
@@ -233,30 +273,71 @@ static void set_options(stg_endpoint *e, const stg_endpoint_options *o,
     e->answer_max = o->answer_max;
     e->excerpt_max = o->excerpt_max;
     e->idle_count_max = o->idle_count_max;
-    e->port = url->port;
+    e->port = dialed->port;
     e->is_to_head = strcmp(o->method, "HEAD") == 0;
-    e->is_address = url->is_address;
+    e->is_address = dialed->is_address;
+    (void)read_source(o->source, &e->source, NULL);
+    if (o->proxy == NULL || !stg_url_read_address(&w->url, &to))
+        return;
+    e->is_target_address = true;
+    memcpy(&e->target, &to, sizeof e->target);
+}
+
+/* Of the request for a tunnel, and of the proxy's "host:port". */
+typedef struct tunnel_texts {
+    char peer[300], via[300];
+    size_t peer_size, via_size, size;
+} tunnel_texts;
+
+static void measure_tunnel(tunnel_texts *t, const stg_endpoint_options *o,
+                           const whereabouts *w)
+{
+    char none[1];
+
+    t->peer_size = (size_t)print_peer(t->peer, sizeof t->peer, &w->url, true);
+    t->via_size = t->size = 0;
+    if (o->proxy == NULL)
+        return;
+    t->via_size =
+        (size_t)print_peer(t->via, sizeof t->via, &w->proxy.url, true);
+    t->size = (size_t)stg_proxy_print(&w->proxy, t->peer, none, sizeof none);
+}
+
+static void put_tunnel(stg_endpoint *e, const tunnel_texts *t,
+                       const stg_proxy *proxy, char **at)
+{
+    e->via = put(at, t->via, t->via_size);
+    e->tunnel = *at;
+    e->tunnel_size = t->size;
+    (void)stg_proxy_print(proxy, t->peer, *at, t->size + 1);
+    *at += t->size + 1;
 }
 
 /* One block of memory: the struct, and behind it all texts, each with a
  * terminator. */
-static stg_endpoint *make(const stg_endpoint_options *o, const stg_url *url)
+static stg_endpoint *make(const stg_endpoint_options *o, const whereabouts *w)
 {
-    char peer[300], none[1];
-    size_t peer_size = (size_t)print_peer(peer, sizeof peer, url, true);
+    const stg_url *url = &w->url;
+    stg_span host = o->proxy != NULL ? w->proxy.url.host : url->host;
+    char none[1];
     size_t head_size = (size_t)print_head(none, sizeof none, o, url);
     stg_span name = name_of(o, url);
-    stg_endpoint *e = calloc(1, sizeof *e + url->host.size + peer_size +
-                                    name.size + head_size + 4);
+    tunnel_texts t;
+    stg_endpoint *e;
     char *at;
 
+    measure_tunnel(&t, o, w);
+    e = calloc(1, sizeof *e + host.size + t.peer_size + name.size + head_size +
+                      t.via_size + t.size + 6);
     if (e == NULL)
         return NULL;
-    set_options(e, o, url);
+    set_options(e, o, w);
     stg_list_init(&e->idle);
     at = e->text;
-    e->host = put(&at, url->host.at, url->host.size);
-    e->peer = put(&at, peer, peer_size);
+    e->host = put(&at, host.at, host.size);
+    e->peer = put(&at, t.peer, t.peer_size);
+    if (o->proxy != NULL)
+        put_tunnel(e, &t, &w->proxy, &at);
     e->server_name = put(&at, name.at, name.size);
     e->is_name_address = stg_url_is_address(name);
     e->head = at;
@@ -279,15 +360,18 @@ stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
 {
     stg_tls_options tls = tls_of(o);
     stg_tls_context *context = NULL;
-    stg_url url;
+    whereabouts w;
     stg_endpoint *e;
 
-    if (check(o, &url, err) != STG_OK)
+    if (check(o, &w, err) != STG_OK)
         return STG_INVALID;
-    if (url.is_tls &&
-        stg_tls_context_take(&context, &c->contexts, &tls, err) != STG_OK)
+    if (w.url.is_tls &&
+        stg_tls_context_take(&context, &c->contexts, &tls, err) != STG_OK) {
+        stg_proxy_free(&w.proxy);
         return STG_INVALID;
-    e = make(o, &url);
+    }
+    e = make(o, &w);
+    stg_proxy_free(&w.proxy);
     if (e == NULL) {
         if (context != NULL)
             stg_tls_context_release(context);
@@ -312,7 +396,15 @@ stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
 static bool has_same_texts(const stg_endpoint *a, const stg_endpoint *b)
 {
     return strcmp(a->host, b->host) == 0 && strcmp(a->head, b->head) == 0 &&
-           strcmp(a->server_name, b->server_name) == 0;
+           strcmp(a->server_name, b->server_name) == 0 &&
+           (a->via != NULL) == (b->via != NULL) &&
+           (a->via == NULL || strcmp(a->tunnel, b->tunnel) == 0);
+}
+
+/* All of a union that began as zeros. */
+static bool has_same_source(const stg_endpoint *a, const stg_endpoint *b)
+{
+    return memcmp(&a->source, &b->source, sizeof a->source) == 0;
 }
 
 static bool has_same_numbers(const stg_endpoint *a, const stg_endpoint *b)
@@ -324,7 +416,8 @@ static bool has_same_numbers(const stg_endpoint *a, const stg_endpoint *b)
            a->first_byte_timeout == b->first_byte_timeout &&
            a->idle_max == b->idle_max && a->age_max == b->age_max &&
            a->answer_max == b->answer_max && a->excerpt_max == b->excerpt_max &&
-           a->idle_count_max == b->idle_count_max && a->port == b->port;
+           a->idle_count_max == b->idle_count_max && a->port == b->port &&
+           has_same_source(a, b);
 }
 
 /* Makes another endpoint to compare with, so that what options come to is
@@ -334,17 +427,17 @@ bool stg_endpoint_matches(const stg_endpoint *e, const stg_endpoint_options *o)
 {
     stg_tls_options tls = tls_of(o);
     stg_endpoint *other;
-    stg_url url;
+    whereabouts w;
     bool is_same;
 
-    if (check(o, &url, NULL) != STG_OK || url.is_tls != (e->tls != NULL))
+    if (check(o, &w, NULL) != STG_OK)
         return false;
-    if (e->tls != NULL && !stg_tls_context_matches(e->tls, &tls))
-        return false;
-    other = make(o, &url);
-    is_same =
-        other != NULL && has_same_texts(e, other) && has_same_numbers(e, other);
+    other = make(o, &w);
+    is_same = other != NULL && w.url.is_tls == (e->tls != NULL) &&
+              (e->tls == NULL || stg_tls_context_matches(e->tls, &tls)) &&
+              has_same_texts(e, other) && has_same_numbers(e, other);
     free(other);
+    stg_proxy_free(&w.proxy);
     return is_same;
 }
 

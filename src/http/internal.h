@@ -7,6 +7,7 @@
  *     names.c       names, who waits for them, and answers that are kept
  *     resolve.c     how they are asked about
  *     dial.c        from a name to a connection
+ *     tunnel.c      from a connection to a proxy to one to the target
  *     wire.c        bytes out and in, plain or through tls.c
  *     answer.c      the bytes of an answer
  *
@@ -71,8 +72,9 @@ struct stg_endpoint {
     uint16_t port;
     bool is_retired; /* it goes with its last exchange */
     bool is_to_head;
-    bool is_address;      /* host is one */
-    bool is_name_address; /* server_name is one */
+    bool is_address;        /* host is one */
+    bool is_target_address; /* and the target's host, see target */
+    bool is_name_address;   /* server_name is one */
 
     /* -- of its connections */
     stg_name *name; /* of the host; NULL: it is an address */
@@ -80,18 +82,26 @@ struct stg_endpoint {
     stg_ns resolve_timeout, connect_timeout, tls_timeout;
     size_t answer_max, excerpt_max;
     int64_t certificate_until;
-    char *host;        /* as the resolver takes it; in text */
-    char *peer;        /* "host:port", for people; in text */
-    char *server_name; /* for TLS; in text */
+    char *host;   /* that is dialed: the target's, or the proxy's; as the
+                          resolver takes it; in text */
+    char *peer;   /* the target's "host:port"; in text */
+    char *via;    /* the proxy's; NULL: none; in text */
+    char *tunnel; /* via: the request for a connection to peer; in text */
+    size_t tunnel_size;
+    stg_address target; /* via: of a host that is an address */
+    stg_address source; /* to connect from; family 0: any */
+    char *server_name;  /* for TLS; in text */
     char text[];
 };
 
-/* Beside the errors of libuv: the address is not one that egress allows. */
-enum { STG_ERROR_EGRESS = -1000000 };
+/* Beside the errors of libuv: the address is not one that egress allows; or none
+ * of the addresses is of the source's family. */
+enum { STG_ERROR_EGRESS = -1000000, STG_ERROR_FAMILY };
 
 typedef enum stg_exchange_phase {
     STG_PHASE_RESOLVE,
     STG_PHASE_CONNECT,
+    STG_PHASE_TUNNEL, /* for the proxy's answer to CONNECT */
     STG_PHASE_TLS,
     STG_PHASE_WRITE,
     STG_PHASE_WAIT, /* for the answer's first byte */
@@ -190,15 +200,21 @@ void stg_connection_closed(stg_connection *c);
 void stg_connection_enter(stg_connection *c, stg_exchange_phase phase,
                           stg_ns at);
 
-/* The name is resolved, the socket connected, TLS up: on with the next. */
+/* The name is resolved, the socket connected, the target reached, TLS up: on
+ * with the next. */
 void stg_connection_connected(stg_connection *c);
+void stg_connection_reached(stg_connection *c);
 void stg_connection_secured(stg_connection *c);
 
 /* The whole request is with the system. */
 void stg_connection_written(stg_connection *c);
 
-/* What it hears of the answer goes into this one. */
+/* What it hears of the answer, or of the proxy's, goes into this one. */
 stg_answer *stg_connection_answer(stg_connection *c);
+
+/* It is over, or there is more of it to come. */
+void stg_connection_forget_answer(stg_connection *c);
+void stg_connection_await_more(stg_connection *c);
 
 /* Bytes came in, all of them fed; or the end did. */
 void stg_connection_settle(stg_connection *c);
@@ -227,12 +243,23 @@ static inline uint64_t stg_connection_heard(const stg_connection *c)
     return c->answer == NULL ? 0 : c->answer->size;
 }
 
+/* Whether it fails before the proxy has connected it. */
+static inline bool stg_connection_is_at_proxy(const stg_connection *c,
+                                              stg_exchange_phase phase)
+{
+    return c->endpoint->via != NULL && phase <= STG_PHASE_TUNNEL;
+}
+
 /* -- connection_words.c ---------------------------------------------------- */
 
 /* Of an exchange that ended in this phase, until the next one of the client's:
  * "connect 10.0.0.1:80: no connection within 5 s" */
 const char *stg_connection_print_timeout(stg_connection *c,
                                          stg_exchange_phase phase);
+
+/* "connect 10.0.0.1:80: 10.0.0.1 may not be connected to: ..." */
+const char *stg_connection_print_refusal(stg_connection *c, bool is_proxy,
+                                         int error);
 
 /* "answer of h:80: connection reset by peer, before an answer, on a reused
  * connection". error: of libuv. */
@@ -268,8 +295,12 @@ void stg_dial_turn(uv_idle_t *turn);
 /* Whether the address that c is connected to is allowed now. */
 bool stg_dial_is_allowed(stg_connection *c);
 
-/* The reason for STG_ERROR_EGRESS: "169.254.1.1 may not be ..." */
+/* The reason for STG_ERROR_EGRESS or STG_ERROR_FAMILY: "169.254.1.1 may not be
+ * ..." */
 const char *stg_dial_why(const stg_connection *c);
+
+/* Whether it is the target's own address that is refused, and not the proxy's. */
+bool stg_dial_is_target_refused(const stg_connection *c);
 
 /* Its addresses are not needed any more. */
 void stg_dial_end(stg_connection *c);
@@ -280,6 +311,14 @@ void stg_dial_print(const stg_connection *c, char *text, size_t size);
 /* Hooks that names call: see names.h. */
 void stg_dial_asked(stg_link *waiting, bool is_under_way);
 void stg_dial_told(stg_link *waiting, stg_name *n);
+
+/* -- tunnel.c -------------------------------------------------------------- */
+
+/* From a connection to the proxy to stg_connection_reached(), or a failure. */
+void stg_tunnel_open(stg_connection *c);
+
+/* The proxy has said this. */
+void stg_tunnel_read(stg_connection *c, const char *bytes, size_t size);
 
 /* -- wire.c ---------------------------------------------------------------- */
 
@@ -293,6 +332,10 @@ bool stg_wire_is_quiet(const stg_connection *c);
 
 /* Sends what is left of the request, as far as the system takes it now. */
 void stg_wire_write(stg_connection *c);
+
+/* Sends bytes that no request has: now, or in a copy later. Returns an error of
+ * libuv, or 0. */
+int stg_wire_send(stg_connection *c, const char *bytes, size_t size);
 
 /* Goes on with the handshake. */
 void stg_wire_shake_hands(stg_connection *c);

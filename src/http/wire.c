@@ -131,17 +131,12 @@ static int put_off(uv_stream_t *stream, const char *bytes, size_t size,
     return error;
 }
 
-int stg_tls_flush(stg_tls *t, uv_stream_t *stream, uv_write_cb written)
+static int send_bytes(uv_stream_t *stream, const char *bytes, size_t size,
+                      uv_write_cb written)
 {
-    size_t size;
-    const char *bytes = stg_tls_out(t, &size);
     uv_buf_t part = {.base = (char *)(uintptr_t)bytes, .len = size};
-    int taken;
+    int taken = uv_try_write(stream, &part, 1);
 
-    if (size == 0)
-        return 0;
-    taken = uv_try_write(stream, &part, 1);
-    stg_tls_sent(t);
     if (taken == UV_EAGAIN)
         taken = 0;
     if (taken < 0)
@@ -149,6 +144,16 @@ int stg_tls_flush(stg_tls *t, uv_stream_t *stream, uv_write_cb written)
     if ((size_t)taken == size)
         return 0;
     return put_off(stream, bytes + taken, size - (size_t)taken, written);
+}
+
+int stg_tls_flush(stg_tls *t, uv_stream_t *stream, uv_write_cb written)
+{
+    size_t size;
+    const char *bytes = stg_tls_out(t, &size);
+    int error = size == 0 ? 0 : send_bytes(stream, bytes, size, written);
+
+    stg_tls_sent(t);
+    return error;
 }
 
 static void backlog_written(uv_write_t *request, int status)
@@ -160,6 +165,11 @@ static void backlog_written(uv_write_t *request, int status)
         stg_wire_write(c);
     else if (status != 0 && c->phase <= STG_PHASE_WRITE)
         fail_write(c, status);
+}
+
+int stg_wire_send(stg_connection *c, const char *bytes, size_t size)
+{
+    return send_bytes(stream_of(c), bytes, size, backlog_written);
 }
 
 static int flush(stg_connection *c)
@@ -340,6 +350,8 @@ static void take(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
         read_tls(c, buf->base, (size_t)size);
     } else if (c->phase == STG_PHASE_IDLE) {
         stg_connection_close(c); // nobody asked
+    } else if (c->phase == STG_PHASE_TUNNEL) {
+        stg_tunnel_read(c, buf->base, (size_t)size);
     } else {
         (void)stg_answer_feed(stg_connection_answer(c), buf->base,
                               (size_t)size);

@@ -243,7 +243,7 @@ void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
                         int status, stg_ns took)
 {
     stg_ns now = stg_deadlines_now();
-    stg_verdict v = stg_flow_ended(h->flow, a->delivery, how, now);
+    stg_verdict v;
     stg_attempt_end told = {.target = a->target,
                             .partition = a->partition,
                             .position = a->position,
@@ -255,6 +255,9 @@ void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
                             .verdict = &v,
                             .trace = &a->trace};
 
+    if (how->outcome.fault != STG_FAULT_NONE)
+        stg_proxies_note(h, a->target, &how->outcome, how->detail);
+    v = stg_flow_ended(h->flow, a->delivery, how, now);
     if (how->is_unauthorized && v.decision.why == STG_WHY_GATE) {
         stg_metrics_end(&a->target->meter, &how->outcome, &v, took,
                         a->accepted_at);
@@ -262,6 +265,8 @@ void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
         return;
     }
     note(a->target, &how->outcome, took, now);
+    // Put back for our own network: see flow/uplink.h.
+    a->target->ours += v.decision.why == STG_WHY_GATE && v.failure == NULL;
     if (how->outcome.fault == STG_FAULT_NONE &&
         a->target->recovery == STG_RECOVERY_DUE)
         stg_recovery_note(h, a->target);

@@ -69,11 +69,11 @@ static void noted(void *ctx, const stg_lane_note *notes, size_t count)
 static bool look_at(stg_target *t, stg_lane_note *n)
 {
     stg_failing *f = &t->failing;
-    uint64_t attempts = t->attempts - f->attempts;
-    uint64_t failures = t->failures - f->failures;
+    uint64_t all = t->attempts - t->ours, failed = t->failures - t->ours;
+    uint64_t attempts = all - f->attempts, failures = failed - f->failures;
 
-    f->attempts = t->attempts;
-    f->failures = t->failures;
+    f->attempts = all;
+    f->failures = failed;
     f->in_row = attempts > failures ? 0 : f->in_row + failures;
     *n = (stg_lane_note){.lane = t->lane, .has_succeeded = attempts > failures};
     return attempts > 0;

@@ -509,6 +509,7 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     h->calls = o->calls;
     h->source = o->source;
     stg_list_init(&h->oauth.tokens);
+    stg_list_init(&h->proxies);
     stg_attempts_init(&h->attempts, h, 0, STG_TRACE_OFF);
     stg_shell_open(h);
     stg_measure_open(h);
@@ -583,6 +584,7 @@ void stg_hub_free(stg_hub *h)
     stg_target_changes_free(h);
     stg_targets_free(&h->targets);
     stg_verdicts_free(h->verdicts);
+    stg_proxies_close(h);
     stg_seal_keys_free(h->keys);
     if (h->calls_part != NULL)
         h->calls->free(h->calls_part);

@@ -61,6 +61,16 @@ typedef enum stg_hub_phase {
     STG_HUB_CLOSING_CALLS,
 } stg_hub_phase;
 
+/* A proxy that has failed: see proxies.c. */
+typedef struct stg_hub_proxy {
+    stg_link link; /* hub.proxies */
+    uint64_t number;
+    bool is_down;   /* flow says so */
+    stg_ns down_at; /* is_down: since then */
+    char name[300]; /* "10.0.0.1:3128" */
+    char why[512];  /* the last failure's detail */
+} stg_hub_proxy;
+
 struct stg_hub {
     uv_loop_t *loop;
     stg_log *log;
@@ -79,6 +89,7 @@ struct stg_hub {
     stg_hub_source source_part;
     stg_metrics metrics;
     stg_watch watch;            /* its alerts */
+    stg_list proxies;           /* stg_hub_proxy */
     stg_recorder recorder;      /* of what its targets did in the last hour */
     stg_deadline failing;       /* when disable.c looks at its targets */
     const stg_hub_calls *calls; /* NULL: nobody can call */
@@ -220,6 +231,20 @@ bool stg_target_control_forgotten(void *hub, uint32_t lane);
 
 /* Those who wait for a forget are told that the hub stops first. */
 void stg_target_control_close(stg_hub *h);
+
+/* -- proxies.c ------------------------------------------------------------- */
+
+/* An attempt has failed; perhaps by its proxy. Before flow is told. */
+void stg_proxies_note(stg_hub *h, const stg_target *t,
+                      const stg_outcome *outcome, const char *detail);
+
+/* STG_TELL_PROXY_DOWN and _UP, and no other. */
+void stg_proxies_tell(stg_hub *h, const stg_action *a, stg_ns now);
+
+/* Those that are down: the next one behind p, or the first; NULL: no more. */
+const stg_hub_proxy *stg_proxies_next(const stg_hub *h, const stg_hub_proxy *p);
+
+void stg_proxies_close(stg_hub *h);
 
 /* -- disable.c -------------------------------------------------------------- */
 

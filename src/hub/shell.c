@@ -238,6 +238,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         note_breaker(h, a);
         stg_watch_tell(&h->watch, a, now);
         stg_tell_action(h, a, now);
+        stg_proxies_tell(h, a, now);
         break;
     case STG_ACTION_ADDED:
         stg_reload_lane_begun(h, a->lane);

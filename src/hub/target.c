@@ -191,6 +191,8 @@ static stg_endpoint_options endpoint_options(const stg_target_settings *s,
     e.certificate_file = s->certificate_file;
     e.key_file = s->key_file;
     e.server_name = s->server_name;
+    e.proxy = s->proxy;
+    e.source = s->source;
     e.is_unverified = s->is_unverified;
     e.resolve_timeout = s->resolve_timeout;
     e.connect_timeout = s->connect_timeout;

@@ -89,6 +89,7 @@ typedef struct stg_target {
     stg_link token_link;    /* of the token's targets */
     uint64_t attempts;      /* that have ended */
     uint64_t failures;
+    uint64_t ours; /* of both, by a network or a proxy of ours: not counted */
     stg_latency
         *latency; /* of those that succeeded; NULL: none did, or there was
                              no memory */

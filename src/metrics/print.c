@@ -68,6 +68,9 @@ static void print_hub(const stg_snapshot *p, stg_exposition *page)
               "1 when no connection can be made to any target, for want of a "
               "network or a name server.",
               p->flow.is_uplink_down);
+    put_gauge(page, "stagger_proxies_down",
+              "Proxies of targets that cannot be reached, or refuse the hub.",
+              p->flow.proxies_down);
     stg_page_family(page, "stagger_targets", "gauge",
                     "Targets of the settings, and those that only the store "
                     "knows.");

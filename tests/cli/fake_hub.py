@@ -71,6 +71,7 @@ STATUS = {
     "replays_running": 0,
     "alerts": {"receivers": 0, "firing": {}},
     "uplink": {"is_down": False, "down_since": None, "waiting_targets": 0},
+    "proxies_down": [],
 }
 
 LETTER = {

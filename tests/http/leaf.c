@@ -110,12 +110,14 @@ static bool take_request(leaf_guest *g)
     static const char name[] = "Content-Length: ";
     const char *end = g->heard ? strstr(g->heard, "\r\n\r\n") : NULL;
     const char *length = g->heard ? strstr(g->heard, name) : NULL;
+    bool has_body = g->heard && strncmp(g->heard, "CONNECT ", 8) != 0;
     size_t size;
 
-    if (end == NULL || length == NULL)
+    if (end == NULL || (has_body && length == NULL))
         return false;
-    size =
-        (size_t)(end - g->heard) + 4 + strtoul(length + strlen(name), NULL, 10);
+    size = (size_t)(end - g->heard) + 4;
+    if (has_body)
+        size += strtoul(length + strlen(name), NULL, 10);
     if (g->heard_size < size)
         return false;
     memmove(g->heard, g->heard + size, g->heard_size - size + 1);
@@ -218,6 +220,18 @@ static void turn(uv_idle_t *idle)
     leaf_turn(idle->data);
 }
 
+static void note_from(leaf *l, const uv_tcp_t *tcp)
+{
+    struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+    int size = sizeof from;
+
+    l->from[0] = '\0';
+    (void)uv_tcp_getpeername(tcp, (struct sockaddr *)&from, &size);
+    if (from.ss_family == AF_INET)
+        (void)uv_ip4_name((const struct sockaddr_in *)&from, l->from,
+                          sizeof l->from);
+}
+
 static const leaf_step *script_of(const leaf *l)
 {
     size_t i =
@@ -245,6 +259,7 @@ static void welcome(uv_stream_t *listener, int status)
     CHECK(uv_tcp_init(listener->loop, &g->tcp) == 0);
     g->tcp.data = g;
     CHECK(uv_accept(listener, (uv_stream_t *)&g->tcp) == 0);
+    note_from(l, &g->tcp);
     (void)uv_tcp_nodelay(&g->tcp, 1);
     if (l->tls != NULL) {
         g->ssl = SSL_new(l->tls);

@@ -55,6 +55,7 @@ typedef struct leaf {
     unsigned accepted;          /* connections, since the start */
     unsigned requests;          /* whole ones, since the start */
     unsigned open;              /* connections */
+    char from[64];              /* where the last one came from, of IPv4 */
     char heard[LEAF_HEARD_MAX]; /* what came last, as far as it fits */
     size_t heard_size;
     leaf_guest *guests[LEAF_GUESTS_MAX];

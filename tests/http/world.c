@@ -41,6 +41,7 @@ static void told(void *ctx, const stg_reply *reply)
     e->status = reply->status;
     e->is_reused = reply->is_reused;
     e->is_put_back = reply->is_put_back;
+    e->dialed_at = reply->dialed_at;
     e->took = reply->took;
     (void)snprintf(e->detail, sizeof e->detail, "%s", reply->detail);
     e->answer_size = reply->answer.size;

@@ -24,7 +24,7 @@ typedef struct ending {
     char detail[512];
     char answer[4096];
     size_t answer_size;
-    stg_ns took;
+    stg_ns dialed_at, took;
 } ending;
 
 #define WORLD(w, ...)                               \

@@ -211,6 +211,19 @@ static uint64_t sum_delivered(const status_look *look)
     return sum;
 }
 
+static void put_proxies(sheet *s, const json_t *hub)
+{
+    const json_t *p;
+    char waiting[8];
+    size_t i;
+
+    json_array_foreach(json_object_get(hub, "proxies_down"), i, p)
+        put_line(s, "proxy %s is away: %s targets wait, uncounted: %s",
+                 stg_json_text_of(p, "proxy"),
+                 status_count(stg_json_count_of(p, "waiting_targets"), waiting),
+                 stg_json_text_of(p, "detail"));
+}
+
 /* The URL and all texts of the hub go through put_line(), which cleans them. */
 static void put_hub(sheet *s, const char *url, const status_look *look)
 {
@@ -248,6 +261,7 @@ static void put_hub(sheet *s, const char *url, const status_look *look)
             "no connection can be made, for want of a network or a name "
             "server: %s targets wait, uncounted",
             status_count(stg_json_count_of(uplink, "waiting_targets"), flying));
+    put_proxies(s, look->hub);
 }
 
 enum { TOPICS_SHOWN = 4 };

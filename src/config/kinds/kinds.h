@@ -5,6 +5,7 @@
  *     numbers.c   counts, percentages, sizes, times, rates
  *     words.c     one word of several, true and false, texts, names, files
  *     places.c    URLs, addresses, sources, stores, copies of dead letters
+ *     routes.c    how requests go out: proxies, addresses of this machine
  *     policies.c  policies by name and by text, budgets
  *     alerts.c    alerts and their thresholds
  *     lists.c     texts, rules of headers, brokers, topics, networks, secrets
@@ -76,6 +77,7 @@ extern const stg_kind stg_kind_word, stg_kind_flag, stg_kind_flag_not,
     stg_kind_method;
 extern const stg_kind stg_kind_url, stg_kind_address, stg_kind_source,
     stg_kind_store, stg_kind_letters;
+extern const stg_kind stg_kind_proxy, stg_kind_ip;
 extern const stg_kind stg_kind_policy, stg_kind_budget, stg_kind_policies;
 extern const stg_kind stg_kind_threshold, stg_kind_alerts;
 extern const stg_kind stg_kind_texts, stg_kind_rules, stg_kind_brokers,

@@ -243,15 +243,23 @@ static bool read_secret_file(stg_loading *l, const stg_setting *s,
     return secret->value != NULL;
 }
 
+bool stg_load_secret_value(stg_loading *l, const stg_setting *s,
+                           const stg_yaml_node *n, stg_secret_setting *secret)
+{
+    *secret = (stg_secret_setting){.file = NULL};
+    if (n->kind == STG_NODE_MAP)
+        return read_secret_file(l, s, n, secret);
+    secret->value = stg_load_text(l, s, n);
+    return secret->value != NULL;
+}
+
 /* Whether it is a secret of its scheme is seen when that is known
  * (validate_sign.c). */
 static bool read_secret(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *n, void *item)
 {
-    stg_secret_setting secret = {.file = NULL};
-    bool is_read = n->kind == STG_NODE_MAP
-                       ? read_secret_file(l, s, n, &secret)
-                       : (secret.value = stg_load_text(l, s, n)) != NULL;
+    stg_secret_setting secret;
+    bool is_read = stg_load_secret_value(l, s, n, &secret);
 
     if (is_read)
         *(stg_secret_setting *)item = secret;

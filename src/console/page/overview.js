@@ -31,6 +31,8 @@ function factsOf(status, targets, isSettled) {
     ["Alerts", alertsOf(status.alerts)],
     ["Store", store === null ? null : `${bytes(store.used_bytes)} of ${bytes(store.quota_bytes)}`],
     ["Network", status.uplink.is_down ? make("span", {class: "trouble"}, "down: no target can be reached") : null],
+    ["Proxies", status.proxies_down.length > 0
+      ? make("span", {class: "trouble"}, status.proxies_down.map((p) => `${p.proxy} is away: ${p.detail}`).join("; ")) : null],
   ]);
 }
 
