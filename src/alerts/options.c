@@ -287,6 +287,8 @@ static stg_status check_mail(const place *p)
         return fail(p, "key-file", "only pagerduty and opsgenie have it");
     if (s->body != NULL)
         return fail(p, "body", "only a template has it");
+    if (s->proxy != NULL)
+        return fail(p, "proxy", "a mail goes through none");
     return STG_OK;
 }
 

@@ -102,6 +102,7 @@ typedef struct stg_alert_receiver_options {
     const char *key_file; /* pagerduty: routing key; opsgenie: API key */
     const char *body;     /* template: with {field}s, see alerts/event.h */
     const char *ca_file;  /* PEM; NULL: the system's */
+    const char *proxy;    /* http://[user:password@]host:port; NULL: none */
     stg_ns timeout;       /* of one attempt, 1 s to 1 m: 10 s */
 
     /* -- webhook, template */

@@ -86,6 +86,7 @@ static stg_status make_endpoint(const stg_alert_world *w,
     e.headers = headers;
     e.tls_names = &names;
     e.ca_file = o->ca_file;
+    e.proxy = o->proxy;
     e.idle_count_max = 1;
     e.answer_max = 4096;
     status = stg_endpoint_new(endpoint, w->client, &e, &why);

@@ -406,6 +406,9 @@ static const stg_setting alert_rows[] = {
          "is JSON, unless `headers` have another Content-Type."},
 {RECEIVER("ca", file, ca_file), .example = "ca.pem",
  .says = "Certificate authorities to trust, in PEM; without it the system's."},
+{RECEIVER("proxy", proxy, proxy), .example = "http://10.0.0.1:3128",
+ .says = "For Slack and a webhook: forward proxy, as of a target. It is not that "
+         "of the targets' defaults."},
 {RECEIVER("timeout", time, timeout), RANGE(STG_S, STG_MIN), .standard = "10s",
  .example = "30s", .says = "For one attempt to send."},
 {RECEIVER_LIST("headers", receiver_headers, headers, header_count),

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import threading
@@ -92,7 +93,7 @@ def pump(a, b):
             s.shutdown(socket.SHUT_RDWR)
 
 
-class Proxies(Targets):
+class Base(Targets):
     def proxy(self, *arguments, **more):
         return self.kept(Proxy(*arguments, **more))
 
@@ -143,6 +144,8 @@ class Proxies(Targets):
         self.assertEqual(done.returncode, code, done)
         return done.stdout + done.stderr
 
+
+class Proxies(Base):
     # -- through it
 
     def test_http_and_https_pass_by_connect_and_keep_their_tunnels(self):
@@ -291,6 +294,61 @@ class Proxies(Targets):
         self.assertEqual(self.status(hub)["proxies_down"], [])
         self.end_well(hub)
         self.assertEqual(self.rows(), [])
+
+    def test_that_is_away_is_an_alert_with_its_cause(self):
+        receiver, leaf, proxy = self.leaf(), self.leaf(), self.proxy(user="a:b")
+        other = self.proxy()
+        hub = self.begin(
+            [{"name": "a", "url": leaf.url(), "proxy": proxy.proxy("a:x")}],
+            alerts={"group-wait": "100ms", "min-interval": "0",
+                    "resolve-after": "0",
+                    "receivers": [{"name": "ops", "type": "webhook",
+                                   "url": receiver.url(host="ops.invalid"),
+                                   "proxy": other.proxy()}]})
+        hub.post(b"x")
+        alert, = json.loads(receiver.wait(1)[0].body)["alerts"]
+        self.assertEqual((alert["alert"], alert["phase"]), ("store", "began"))
+        self.assertIn("a proxy of the hub is away, or refuses it: proxy "
+                      f"127.0.0.1:{proxy.port} asks for authorisation (407)",
+                      alert["summary"])
+        proxy.user = "a:x"
+        leaf.wait(1)
+        alert, = json.loads(receiver.wait(2)[1].body)["alerts"]
+        self.assertEqual(alert["phase"], "ended")
+        self.assertEqual(set(other.asked()), {f"ops.invalid:{receiver.port}"})
+        self.assertEqual(other.mistakes, [])
+        self.end_well(hub)
+
+    def test_that_is_away_disables_no_target(self):
+        leaf = self.leaf(lambda r: 404)
+        proxy = self.proxy()
+        targets = [{"name": "a", "url": leaf.url(), "disable-after": "5d",
+                    "proxy": proxy.proxy()}]
+        hub = self.begin(targets)
+        hub.post(b"x")
+        self.await_settled(1)
+        self.end_well(hub)
+        proxy.close()
+        # Its first failure was long ago.
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            db.execute("UPDATE lanes SET failing_since = ? WHERE name = 'a'",
+                       (int((time.time() - 6 * 86400) * 1000),))
+            db.commit()
+        hub = self.begin(targets)
+        for _ in range(4):
+            hub.post(b"y")
+        self.seen(hub, "proxy-down")
+        # A probe a second: more than ten, and a look behind them.
+        time.sleep(22)
+        self.assertEqual(hub.events("target-disabled"), [])
+        self.assertGreater(self.failures(hub), 10)
+        proxy.open()
+        leaf.wait(5)
+        self.end_well(hub)
+
+    def failures(self, hub):
+        target, = json.loads(self.get(hub, "/v1/targets"))["targets"]
+        return target["failures"]
 
     def test_that_breaks_off_is_no_fault_of_the_target(self):
         says = [then_close(), then_close(b"HTTP/1.1 200 O"),
