@@ -123,6 +123,7 @@ add_library(stagger_hub STATIC
     config/kinds/policies.c
     config/kinds/sections.c
     config/kinds/words.c
+    config/inbound.c
     config/load.c
     config/load_map.c
     config/load_target.c
@@ -132,9 +133,11 @@ add_library(stagger_hub STATIC
     config/settings.c
     config/table.c
     config/table_find.c
+    config/table_inbound.c
     config/table_target.c
     config/targets.c
     config/validate.c
+    config/validate_inbound.c
     config/validate_kafka.c
     config/validate_oauth.c
     config/validate_route.c
@@ -226,6 +229,7 @@ add_library(stagger_hub STATIC
     ingress/route.c
     ingress/stream.c
     ingress/token.c
+    ingress/webhook.c
     kafka/assignment.c
     kafka/catch_up_queue.c
     kafka/claim.c

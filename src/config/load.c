@@ -192,8 +192,11 @@ static void end(stg_loading *l)
         free(l->targets[i]);
     for (size_t i = 0; i < l->receiver_count; i++)
         free(l->receivers[i]);
+    for (size_t i = 0; i < l->inbound_count; i++)
+        free(l->inbounds[i]);
     free(l->targets);
     free(l->receivers);
+    free(l->inbounds);
     free(l->defaults);
     stg_text_table_free(&l->policies);
     stg_text_table_free(&l->files);

@@ -37,8 +37,8 @@ static size_t list_keys(stg_setting_in in, const char *prefix, bool is_default,
     return count;
 }
 
-/* A setting whose last part is the key: `quota` for `store.quota`. A receiver's
- * settings are left out. */
+/* A setting whose last part is the key: `quota` for `store.quota`. The
+ * settings of receivers and of inbound webhooks are left out. */
 static const stg_setting *find_elsewhere(const char *key)
 {
     const stg_setting *s;
@@ -47,7 +47,7 @@ static const stg_setting *find_elsewhere(const char *key)
         const char *dot = strrchr(s->path, '.');
 
         if (strcmp(dot != NULL ? dot + 1 : s->path, key) == 0 &&
-            s->in != STG_IN_RECEIVER)
+            s->in != STG_IN_RECEIVER && s->in != STG_IN_INBOUND)
             return s;
     }
     return NULL;

@@ -8,6 +8,7 @@
  *     validate_target.c the same of a target
  *     validate_sign.c   the same of a target's signatures
  *     validate_oauth.c  and of its token
+ *     validate_inbound.c the same of inbound webhooks
  *     validate_kafka.c  the same of Kafka, PostgreSQL and shards
  *     files.c        secrets and certificates */
 #ifndef STAGGER_CONFIG_LOADING_H
@@ -46,8 +47,13 @@ struct stg_settings_inside {
     size_t signer_count;
     stg_pattern **patterns;
     size_t pattern_count;
+    stg_verifier **verifiers;
+    size_t verifier_count;
     bool is_complete;
 };
+
+/* inbound.c: s->webhooks of s->inbound. */
+stg_status stg_settings_make_webhooks(stg_settings *s, stg_error *err);
 
 /* -- a file that is loaded -------------------------------------------------- */
 
@@ -62,10 +68,11 @@ struct stg_loading {
     stg_file_place *defaults;
     stg_file_place **targets; /* one for each of s->targets */
     stg_file_place **receivers;
-    size_t receiver_count;   /* that were read so far */
-    size_t target_total;     /* that the file has */
-    stg_text_table policies; /* names, to s->policies */
-    stg_text_table files;    /* certificates that were looked at, by path */
+    stg_file_place **inbounds;
+    size_t receiver_count, inbound_count; /* that were read so far */
+    size_t target_total;                  /* that the file has */
+    stg_text_table policies;              /* names, to s->policies */
+    stg_text_table files; /* certificates that were looked at, by path */
     bool has_checked_sign, has_checked_proxy,
         has_checked_source; /* of the defaults */
 };
@@ -189,9 +196,16 @@ stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
 
 void stg_validate_route(stg_loading *l, size_t target);
 
+/* -- validate_inbound.c ---------------------------------------------------- */
+
+void stg_validate_inbound(stg_loading *l);
+
 /* -- validate_kafka.c ------------------------------------------------------ */
 
 void stg_validate_kafka(stg_loading *l);
+
+/* Whether the hub reads a topic: by its name, or as all that a pattern matches. */
+bool stg_validate_has_topic(const stg_texts *topics, const char *name);
 
 /* A target's choice of topics. */
 void stg_validate_topics(stg_loading *l, size_t target);

@@ -138,9 +138,9 @@ static const char tail[] =
     "\n"
     "## What a reload can change\n"
     "\n"
-    "Targets, policies, defaults, alerts, egress, tokens, the headers that are "
-    "kept and the\n"
-    "limits of connections. A setting that only a restart can change is marked "
+    "Targets, policies, defaults, alerts, egress, tokens, inbound webhooks, the "
+    "headers that are\n"
+    "kept and the limits of connections. A setting that only a restart can change is marked "
     "(*restart*); a\n"
     "reload that would change one is refused, whole.\n";
 
@@ -214,6 +214,7 @@ void stg_settings_print_docs(FILE *to)
     fputs(stg_settings_example, to);
     fputs(rules, to);
     print_table(to, "The hub", STG_IN_HUB, false);
+    print_table(to, "One of inbound", STG_IN_INBOUND, false);
     print_table(to, "A target, and the defaults", STG_IN_TARGET, false);
     print_table(to, "Alerts", STG_IN_HUB, true);
     print_table(to, "One of alerts.receivers", STG_IN_RECEIVER, false);
@@ -378,6 +379,7 @@ void stg_settings_print_manual(FILE *to)
 {
     fputs(manual_head, to);
     print_list(to, "THE HUB", STG_IN_HUB);
+    print_list(to, "AN INBOUND WEBHOOK", STG_IN_INBOUND);
     print_list(to, "A TARGET", STG_IN_TARGET);
     print_list(to, "A RECEIVER OF ALERTS", STG_IN_RECEIVER);
     fputs(".Sh EXAMPLES\n.Bd -literal -offset indent\n", to);

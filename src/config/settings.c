@@ -82,6 +82,9 @@ void stg_settings_free(stg_settings *s)
     for (size_t i = 0; i < s->inside->pattern_count; i++)
         stg_pattern_unref(s->inside->patterns[i]);
     free(s->inside->patterns);
+    for (size_t i = 0; i < s->inside->verifier_count; i++)
+        stg_verifier_free(s->inside->verifiers[i]);
+    free(s->inside->verifiers);
     stg_text_table_free(&s->inside->compiled);
     free(s->inside->policies);
     free(s->inside->places);
@@ -179,7 +182,7 @@ stg_settings *stg_settings_beside(const stg_settings *base)
     *s = *base;
     s->inside = inside;
     s->targets = NULL;
-    s->target_count = 0;
+    s->target_count = s->inbound_count = 0; // base's take what comes in
     return s;
 }
 
@@ -575,6 +578,8 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
             number_error(err, i, t, status, &why);
     }
     stg_text_table_free(&names);
+    if (status == STG_OK)
+        status = stg_settings_make_webhooks(s, err);
     if (status == STG_OK)
         take_share(s);
     s->inside->is_complete = status == STG_OK;

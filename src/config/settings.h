@@ -29,6 +29,7 @@
 #include "http/sign.h"
 #include "http/trace.h"
 #include "ingress/cloud_event.h"
+#include "ingress/webhook.h"
 #include "store/dead_options.h"
 
 #define STG_TARGET_NAME_MAX 65 /* the terminator included */
@@ -241,6 +242,15 @@ typedef struct stg_listen_settings {
     uint32_t connections_max, address_connections_max;
 } stg_listen_settings;
 
+/* A webhook that others send. */
+typedef struct stg_inbound_settings {
+    stg_webhook hook; /* its headers and its verifier are made of the others by
+                         stg_settings_complete() */
+    const stg_secret_setting *secrets;
+    size_t secret_count;
+    stg_texts keep; /* none: those of listen.headers */
+} stg_inbound_settings;
+
 typedef enum stg_source_kind {
     STG_SOURCE_QUEUE, /* what is published by HTTP */
     STG_SOURCE_KAFKA, /* topics of Kafka; nothing is published by HTTP */
@@ -323,7 +333,11 @@ typedef struct stg_settings {
     stg_shard_settings shard;
     stg_store_settings store;
     stg_listen_settings listen;
-    uint64_t memory_max;       /* bytes, 8 MiB to 1 TiB. A message may
+    const stg_inbound_settings *inbound;
+    size_t inbound_count;
+    const stg_webhook *webhooks; /* as many, of these; by
+                                    stg_settings_complete() */
+    uint64_t memory_max;         /* bytes, 8 MiB to 1 TiB. A message may
                                have 1/32 of it at most */
     uint32_t in_flight_max;    /* attempts at once, of all targets: 1 to 10^6 */
     stg_budget_options budget; /* of all retries of all targets */

@@ -153,6 +153,11 @@ static const stg_setting hub_rows[] = {
  RANGE(1, 60000), .standard = "512", .example = "64",
  .says = "Connections of one client, which is known by its token, or without one "
          "by its address."},
+{HUB_LIST("inbound", inbounds, inbound, inbound_count),
+ .example = "[{name: github, scheme: github, secrets: {file: github.secret}}]",
+ .says = "Webhooks that others send, at `POST /v1/in/NAME`: a request that is "
+         "signed with one of the secrets is a message, and needs no token "
+         "(docs/inbound.md)."},
 /* -- what is kept ---------------------------------------------------------- */
 {SECTION(STG_IN_HUB, "store"),
  .says = "The queue, parked deliveries and dead letters: one SQLite file. With "
@@ -439,43 +444,49 @@ static const stg_setting alert_rows[] = {
 };
 /* clang-format on */
 
-enum {
-    HUBS = sizeof hub_rows / sizeof *hub_rows,
-    ALERTS = sizeof alert_rows / sizeof *alert_rows,
-};
+/* The tables, in the order of the documentation. */
+enum { TABLES = 4 };
+
+typedef struct table {
+    const stg_setting *rows;
+    size_t count;
+} table;
+
+static void find_tables(table all[TABLES])
+{
+    all[0] = (table){hub_rows, sizeof hub_rows / sizeof *hub_rows};
+    all[1].rows = stg_setting_inbound_rows(&all[1].count);
+    all[2].rows = stg_setting_target_rows(&all[2].count);
+    all[3] = (table){alert_rows, sizeof alert_rows / sizeof *alert_rows};
+}
 
 const stg_setting *stg_setting_at(size_t i)
 {
-    size_t target_count;
-    const stg_setting *targets = stg_setting_target_rows(&target_count);
+    table all[TABLES];
 
-    if (i < HUBS)
-        return &hub_rows[i];
-    i -= HUBS;
-    if (i < target_count)
-        return &targets[i];
-    i -= target_count;
-    return i < ALERTS ? &alert_rows[i] : NULL;
+    find_tables(all);
+    for (size_t t = 0; t < TABLES; i -= all[t++].count)
+        if (i < all[t].count)
+            return &all[t].rows[i];
+    return NULL;
 }
 
 /* Whether s is one of these; *number: its number among them. */
-static bool is_in(const stg_setting *s, const stg_setting *rows, size_t count,
-                  size_t *number)
+static bool is_in(const stg_setting *s, const table *t, size_t *number)
 {
     // As numbers, for rows may be of another array; what is before wraps around.
-    *number = (size_t)((uintptr_t)s - (uintptr_t)rows) / sizeof *rows;
-    return *number < count;
+    *number = (size_t)((uintptr_t)s - (uintptr_t)t->rows) / sizeof *t->rows;
+    return *number < t->count;
 }
 
 size_t stg_setting_number(const stg_setting *s)
 {
-    size_t target_count, number;
-    const stg_setting *targets = stg_setting_target_rows(&target_count);
+    size_t before = 0, number;
+    table all[TABLES];
 
-    if (is_in(s, hub_rows, HUBS, &number))
-        return number;
-    if (is_in(s, targets, target_count, &number))
-        return HUBS + number;
-    return is_in(s, alert_rows, ALERTS, &number) ? HUBS + target_count + number
-                                                 : stg_setting_count();
+    find_tables(all);
+    for (size_t t = 0; t < TABLES; before += all[t++].count)
+        if (is_in(s, &all[t], &number))
+            return before + number;
+    return before;
 }

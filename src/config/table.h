@@ -13,15 +13,16 @@ typedef enum stg_setting_in {
     STG_IN_HUB,      /* the file: stg_settings */
     STG_IN_TARGET,   /* one of `targets`, or `defaults`: stg_target_settings */
     STG_IN_RECEIVER, /* one of `alerts.receivers`: stg_alert_receiver_options */
+    STG_IN_INBOUND,  /* one of `inbound`: stg_inbound_settings */
 } stg_setting_in;
 
-enum { STG_IN_COUNT = STG_IN_RECEIVER + 1 };
+enum { STG_IN_COUNT = STG_IN_INBOUND + 1 };
 
 typedef struct stg_kind stg_kind; /* config/kinds/kinds.h */
 
 typedef struct stg_setting {
-    const char *path; /* "store.quota" */
-    uint64_t least, most;
+    const char *path;     /* "store.quota" */
+    uint64_t least, most; /* of words: the first one's place */
     const char *none; /* the word for STG_NEVER, also of a number; NULL: it has
                          none */
     const char *const *words; /* of stg_kind_word, in the enum's order */

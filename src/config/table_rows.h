@@ -1,5 +1,5 @@
-/* table_rows.h - how a row of the table of settings is written: for table.c and
- * table_target.c. */
+/* table_rows.h - how a row of the table of settings is written: for table.c,
+ * table_target.c and table_inbound.c. */
 #ifndef STAGGER_CONFIG_TABLE_ROWS_H
 #define STAGGER_CONFIG_TABLE_ROWS_H
 
@@ -26,6 +26,10 @@
     ROW(TARGET, stg_target_settings, name, what, field)
 #define RECEIVER(name, what, field) \
     ROW(RECEIVER, stg_alert_receiver_options, name, what, field)
+#define INBOUND(name, what, field) \
+    ROW(INBOUND, stg_inbound_settings, name, what, field)
+#define INBOUND_LIST(name, what, field, count) \
+    LIST(INBOUND, stg_inbound_settings, name, what, field, count)
 #define HUB_LIST(name, what, field, count) \
     LIST(HUB, stg_settings, name, what, field, count)
 #define TARGET_LIST(name, what, field, count) \
@@ -36,7 +40,9 @@
     .path = (name), .in = (where), .kind = &stg_kind_section
 #define RANGE(a, b) .least = (a), .most = (b)
 
-/* Those of a target; they stand between those of the hub and of its alerts. */
+/* Those of inbound webhooks and of a target; they stand between those of the hub
+ * and of its alerts. */
+const stg_setting *stg_setting_inbound_rows(size_t *count);
 const stg_setting *stg_setting_target_rows(size_t *count);
 
 #endif

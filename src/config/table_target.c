@@ -3,10 +3,6 @@
 #include "config/kinds/kinds.h"
 #include "config/table_rows.h"
 
-static const char *const schemes[] = {
-    "none", "standard-webhooks", "github", "stripe", "custom", NULL};
-static const char *const algorithms[] = {"sha256", "sha512", NULL};
-static const char *const encodings[] = {"hex", "base64", NULL};
 static const char *const grants[] = {"client-credentials", "none", NULL};
 static const char *const auths[] = {"basic", "body", NULL};
 static const char *const orders[] = {"none", "key", "strict", NULL};
@@ -37,7 +33,7 @@ static const stg_setting rows[] = {
 {SECTION(STG_IN_TARGET, "sign"),
  .says = "Signs its requests, so that it can tell them from those of others, and "
          "from old ones: docs/verify.md."},
-{TARGET("sign.scheme", word, sign.scheme), .words = schemes, .standard = "none",
+{TARGET("sign.scheme", word, sign.scheme), .words = stg_sign_schemes, .standard = "none",
  .example = "standard-webhooks",
  .says = "How: `standard-webhooks`, with Webhook-Id, Webhook-Timestamp and "
          "Webhook-Signature; `github`, with X-Hub-Signature-256; `stripe`, with "
@@ -62,10 +58,10 @@ static const stg_setting rows[] = {
          "is that of Idempotency-Key. Without it, {body}."},
 {TARGET("sign.prefix", text, sign.prefix), RANGE(1, 256), .example = "sha256=",
  .says = "With `custom`: what goes before the signature in its header."},
-{TARGET("sign.algorithm", word, sign.algorithm), .words = algorithms,
+{TARGET("sign.algorithm", word, sign.algorithm), .words = stg_sign_algorithms,
  .standard = "sha256", .example = "sha512",
  .says = "With `custom`: the hash of the HMAC."},
-{TARGET("sign.encoding", word, sign.encoding), .words = encodings,
+{TARGET("sign.encoding", word, sign.encoding), .words = stg_sign_encodings,
  .standard = "hex", .example = "base64",
  .says = "With `custom`: how the signature is written."},
 {SECTION(STG_IN_TARGET, "oauth2"),

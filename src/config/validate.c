@@ -403,6 +403,7 @@ void stg_validate(stg_loading *l)
     check_listen(l);
     stg_load_check_listen_tls(l);
     check_connections(l);
+    stg_validate_inbound(l);
     check_tokens(l);
     check_secrets_key(l);
     check_ordered(l);

@@ -117,7 +117,7 @@ static void check_shard(stg_loading *l)
 
 /* The hub's own list may have patterns: a name is in it if one of them
  * matches. */
-static bool has_topic(const stg_texts *topics, const char *topic)
+bool stg_validate_has_topic(const stg_texts *topics, const char *topic)
 {
     for (size_t i = 0; i < topics->count; i++)
         if (stg_topic_matches(topics->at[i], topic))
@@ -130,7 +130,7 @@ static bool has_topic(const stg_texts *topics, const char *topic)
 static bool has_choice(const stg_texts *topics, const char *choice)
 {
     if (!stg_topic_is_pattern(choice))
-        return has_topic(topics, choice);
+        return stg_validate_has_topic(topics, choice);
     for (size_t i = 0; i < topics->count; i++)
         if (stg_topic_is_pattern(topics->at[i]) ||
             stg_topic_matches(choice, topics->at[i]))
@@ -154,7 +154,8 @@ static void check_patterns(stg_loading *l)
 static void check_copy(stg_loading *l, const char *path,
                        const stg_letters_settings *copy, const char *what)
 {
-    if (copy->topic != NULL && has_topic(&l->s->kafka.topics, copy->topic))
+    if (copy->topic != NULL &&
+        stg_validate_has_topic(&l->s->kafka.topics, copy->topic))
         stg_complain(l->c, stg_load_hub_place(l, path),
                      "`%s`: messages come from the topic %.60s, and each %s "
                      "would be one; expected another topic",

@@ -19,6 +19,11 @@ struct stg_signer {
     stg_sign_key keys[];
 };
 
+const char *const stg_sign_schemes[] = {
+    "none", "standard-webhooks", "github", "stripe", "custom", NULL};
+const char *const stg_sign_algorithms[] = {"sha256", "sha512", NULL};
+const char *const stg_sign_encodings[] = {"hex", "base64", NULL};
+
 /* -- layouts --------------------------------------------------------------- */
 
 static const stg_sign_layout layouts[] = {
@@ -47,6 +52,7 @@ stg_sign_layout stg_sign_layout_of(const stg_sign_options *o)
     if (o->scheme != STG_SIGN_CUSTOM)
         return layouts[o->scheme];
     return (stg_sign_layout){
+        .id_header = o->id_header,
         .time_header = o->time_header,
         .header = o->header,
         .signs = o->signs != NULL ? o->signs : "{body}",
@@ -69,9 +75,9 @@ stg_status stg_sign_layout_key(const stg_sign_layout *l, stg_sign_key *k,
 bool stg_sign_same(const stg_sign_options *a, const stg_sign_options *b)
 {
     return a->scheme == b->scheme && a->header == b->header &&
-           a->time_header == b->time_header && a->signs == b->signs &&
-           a->prefix == b->prefix && a->algorithm == b->algorithm &&
-           a->encoding == b->encoding;
+           a->time_header == b->time_header && a->id_header == b->id_header &&
+           a->signs == b->signs && a->prefix == b->prefix &&
+           a->algorithm == b->algorithm && a->encoding == b->encoding;
 }
 
 /* -- what is signed -------------------------------------------------------- */
@@ -111,18 +117,17 @@ bool stg_sign_pieces_make(stg_sign_pieces *p, const char *signs, stg_span id,
 
 /* -- checks ---------------------------------------------------------------- */
 
-static bool is_header(const char *name)
+/* NULL is none, and fine. is_ours: it is the hub that says it. */
+static stg_status check_header(const char *field, const char *name,
+                               bool is_ours, stg_error *err)
 {
-    stg_span text = {name, strlen(name)};
+    stg_span text = {name, name == NULL ? 0 : strlen(name)};
 
-    return stg_header_is_name(text) && !stg_header_is_framing(text) &&
-           !stg_header_is_hubs(text) &&
-           !stg_header_matches("Content-Type", text);
-}
-
-static stg_status refuse_header(stg_error *err, const char *field,
-                                const char *name)
-{
+    if (name == NULL ||
+        (stg_header_is_name(text) && !stg_header_is_framing(text) &&
+         !(is_ours && stg_header_is_hubs(text)) &&
+         !stg_header_matches("Content-Type", text)))
+        return STG_OK;
     return stg_hub_refuse(
         err, STG_INVALID,
         "%s: `%.60s` cannot be; expected the name of a header "
@@ -155,7 +160,8 @@ static stg_status check_signs(const stg_sign_options *o, stg_error *err)
     return STG_OK;
 }
 
-stg_status stg_sign_check(const stg_sign_options *o, stg_error *err)
+stg_status stg_sign_layout_check(const stg_sign_options *o, bool is_ours,
+                                 stg_error *err)
 {
     if (o->scheme != STG_SIGN_CUSTOM)
         return STG_OK;
@@ -163,10 +169,11 @@ stg_status stg_sign_check(const stg_sign_options *o, stg_error *err)
         return stg_hub_refuse(err, STG_INVALID,
                               "header: the custom scheme needs one; expected "
                               "the name of a header, like X-Signature");
-    if (!is_header(o->header))
-        return refuse_header(err, "header", o->header);
-    if (o->time_header != NULL && !is_header(o->time_header))
-        return refuse_header(err, "timestamp-header", o->time_header);
+    if (check_header("header", o->header, is_ours, err) != STG_OK ||
+        check_header("timestamp-header", o->time_header, is_ours, err) !=
+            STG_OK ||
+        check_header("id-header", o->id_header, is_ours, err) != STG_OK)
+        return STG_INVALID;
     if (o->time_header != NULL &&
         stg_header_same((stg_span){o->header, strlen(o->header)},
                         (stg_span){o->time_header, strlen(o->time_header)}))
@@ -178,6 +185,11 @@ stg_status stg_sign_check(const stg_sign_options *o, stg_error *err)
         return stg_hub_refuse(err, STG_INVALID,
                               "prefix: it cannot be sent in a header");
     return check_signs(o, err);
+}
+
+stg_status stg_sign_check(const stg_sign_options *o, stg_error *err)
+{
+    return stg_sign_layout_check(o, true, err);
 }
 
 size_t stg_sign_secrets_max(stg_sign_scheme scheme)

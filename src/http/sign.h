@@ -41,11 +41,16 @@ typedef enum stg_sign_encoding {
     STG_SIGN_BASE64,
 } stg_sign_encoding;
 
+/* Their words, in the order of the enums; ended by NULL. */
+extern const char *const stg_sign_schemes[], *const stg_sign_algorithms[],
+                                                 *const stg_sign_encodings[];
+
 /* All but the scheme is of STG_SIGN_CUSTOM. Texts are kept. */
 typedef struct stg_sign_options {
     stg_sign_scheme scheme;
     const char *header;      /* of the signature */
     const char *time_header; /* of the time; NULL: there is none */
+    const char *id_header;   /* of the id; NULL: there is none */
     const char *signs;       /* a text with {id}, {timestamp} and {body}, of
                                 which {body} is needed; NULL: {body} */
     const char *prefix;      /* of the header's value; NULL: none */

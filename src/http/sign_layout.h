@@ -22,6 +22,11 @@ typedef struct stg_sign_layout {
 /* The layout of STG_SIGN_CUSTOM has the options' texts. */
 stg_sign_layout stg_sign_layout_of(const stg_sign_options *o);
 
+/* As stg_sign_check(). is_ours: requests are the hub's own, so that their headers
+ * have to be ones that it may say. */
+stg_status stg_sign_layout_check(const stg_sign_options *o, bool is_ours,
+                                 stg_error *err);
+
 /* A secret as the layout has them. The key is to be closed in any case. */
 stg_status stg_sign_layout_key(const stg_sign_layout *l, stg_sign_key *k,
                                const char *secret, stg_error *err);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/crypto.h>
+
 #include "base/digits.h"
 #include "base/refuse.h"
 #include "base/text.h"
@@ -13,47 +15,71 @@
 #include "http/request.h"
 #include "http/sign_layout.h"
 
+enum { SIGNATURES_MAX = 8 }; /* of a request that are looked at */
+
+/* With a layout all keys are of its scheme. Without one, keys[STANDARD] is the
+ * secret as Standard Webhooks has it, keys[RAW] its bytes as they are; inner and
+ * pair NULL: it is none of these. */
 struct stg_verifier {
     EVP_MD_CTX *work;
-    stg_sign_key standard, raw; /* raw: the secret's bytes as they are */
-    bool has_standard, has_raw;
+    uint64_t window;
+    bool is_any;
+    stg_sign_layout layout;
+    size_t count;
+    stg_sign_key keys[];
 };
 
-static bool fail(stg_error *why, const char *words)
+enum { STANDARD, RAW, KINDS };
+
+static stg_signature fail(stg_error *why, stg_signature how, const char *words)
 {
     (void)stg_hub_refuse(why, STG_INVALID, "%s", words);
-    return false;
+    return how;
 }
 
-/* -- the secret ------------------------------------------------------------ */
+/* -- options and secrets --------------------------------------------------- */
 
-/* Either key alone is enough, but a key of a pair is nothing else. */
-static stg_status read_keys(stg_verifier *v, const char *secret, stg_error *err)
+stg_status stg_verify_check(const stg_sign_options *o, stg_error *err)
 {
-    bool is_pair =
-        strncmp(secret, "whsk_", 5) == 0 || strncmp(secret, "whpk_", 5) == 0;
-    stg_status status = stg_sign_key_read(&v->standard, secret, err);
+    stg_status status = stg_sign_layout_check(o, false, err);
 
-    v->has_standard = status == STG_OK;
-    if (is_pair)
-        return status;
-    v->has_raw =
-        stg_sign_key_take(&v->raw, secret, EVP_sha256(), NULL) == STG_OK;
-    return v->has_raw ? STG_OK : status;
+    if (status == STG_OK && o->scheme == STG_SIGN_CUSTOM && o->signs != NULL &&
+        strstr(o->signs, "{id}") != NULL && o->id_header == NULL)
+        status = stg_hub_refuse(err, STG_INVALID,
+                                "signs: an {id}, and no `id-header` says which "
+                                "it was; expected both");
+    return status;
 }
 
-stg_status stg_verifier_new(stg_verifier **v, const char *secret,
-                            stg_error *err)
+stg_status stg_verify_check_secret(const stg_sign_options *o,
+                                   const char *secret, stg_error *err)
 {
-    stg_verifier *made = calloc(1, sizeof *made);
-    stg_status status;
+    stg_sign_layout l = stg_sign_layout_of(o);
+    stg_sign_key key;
+    stg_status status = stg_sign_layout_key(&l, &key, secret, err);
 
-    if (made == NULL)
-        return stg_hub_refuse(err, STG_IO, "no memory for a key");
-    made->work = EVP_MD_CTX_new();
-    status = made->work == NULL
-                 ? stg_hub_refuse(err, STG_IO, "no memory for a key")
-                 : read_keys(made, secret, err);
+    stg_sign_key_close(&key);
+    return status;
+}
+
+static stg_verifier *make(size_t count, uint64_t window, stg_error *err)
+{
+    stg_verifier *v = calloc(1, sizeof *v + count * sizeof *v->keys);
+
+    if (v != NULL) {
+        v->window = window;
+        v->work = EVP_MD_CTX_new();
+    }
+    if (v != NULL && v->work != NULL)
+        return v;
+    free(v);
+    (void)stg_hub_refuse(err, STG_IO, "no memory for a key");
+    return NULL;
+}
+
+static stg_status finish(stg_verifier **v, stg_verifier *made,
+                         stg_status status)
+{
     if (status == STG_OK)
         *v = made;
     else
@@ -61,12 +87,53 @@ stg_status stg_verifier_new(stg_verifier **v, const char *secret,
     return status;
 }
 
+stg_status stg_verifier_new(stg_verifier **v, const stg_sign_options *o,
+                            const char *const *secrets, size_t count,
+                            uint64_t window, stg_error *err)
+{
+    stg_verifier *made = make(count, window, err);
+    stg_status status = STG_OK;
+
+    if (made == NULL)
+        return STG_IO;
+    made->layout = stg_sign_layout_of(o);
+    for (; status == STG_OK && made->count < count; made->count++)
+        status = stg_sign_layout_key(&made->layout, &made->keys[made->count],
+                                     secrets[made->count], err);
+    return finish(v, made, status);
+}
+
+static bool is_key(const stg_sign_key *k)
+{
+    return k->inner != NULL || k->pair != NULL;
+}
+
+/* Either key alone is enough, but a key of a pair is nothing else. */
+stg_status stg_verifier_new_any(stg_verifier **v, const char *secret,
+                                stg_error *err)
+{
+    bool is_pair =
+        strncmp(secret, "whsk_", 5) == 0 || strncmp(secret, "whpk_", 5) == 0;
+    stg_verifier *made = make(KINDS, STG_VERIFY_WINDOW, err);
+    stg_status status;
+
+    if (made == NULL)
+        return STG_IO;
+    made->is_any = true;
+    made->count = KINDS;
+    status = stg_sign_key_read(&made->keys[STANDARD], secret, err);
+    if (!is_pair && stg_sign_key_take(&made->keys[RAW], secret, EVP_sha256(),
+                                      NULL) == STG_OK)
+        status = STG_OK;
+    return finish(v, made, status);
+}
+
 void stg_verifier_free(stg_verifier *v)
 {
     if (v == NULL)
         return;
-    stg_sign_key_close(&v->standard);
-    stg_sign_key_close(&v->raw);
+    for (size_t i = 0; i < v->count; i++)
+        stg_sign_key_close(&v->keys[i]);
     EVP_MD_CTX_free(v->work);
     free(v);
 }
@@ -125,7 +192,8 @@ static bool take_prefix(stg_span *text, const char *prefix)
 {
     size_t size = prefix == NULL ? 0 : strlen(prefix);
 
-    if (size == 0 || text->size < size || memcmp(text->at, prefix, size) != 0)
+    if (prefix == NULL || text->size < size ||
+        memcmp(text->at, prefix, size) != 0)
         return false;
     *text = (stg_span){text->at + size, text->size - size};
     return true;
@@ -144,27 +212,27 @@ static void find_time(const stg_sign_layout *l, given *g)
     }
 }
 
-static bool check_time(stg_span time, uint64_t now, stg_error *why)
+static stg_signature check_time(stg_span time, uint64_t window, uint64_t now,
+                                stg_error *why)
 {
+    static const char words[] = "the timestamp is not a number of seconds";
     uint64_t seconds = 0, apart;
 
     if (time.size == 0 || time.size > 12)
-        return fail(why, "the timestamp is not a number of seconds");
+        return fail(why, STG_SIGNATURE_MISSING, words);
     for (size_t i = 0; i < time.size; i++) {
         if (time.at[i] < '0' || time.at[i] > '9')
-            return fail(why, "the timestamp is not a number of seconds");
+            return fail(why, STG_SIGNATURE_MISSING, words);
         seconds = seconds * 10 + (uint64_t)(time.at[i] - '0');
     }
     apart = seconds > now ? seconds - now : now - seconds;
-    if (apart <= STG_VERIFY_WINDOW)
-        return true;
+    if (apart <= window)
+        return STG_SIGNATURE_RIGHT;
     (void)stg_hub_refuse(why, STG_INVALID,
-                         "the timestamp is %" PRIu64
-                         " s %s; expected %d s at "
-                         "most",
-                         apart, seconds > now ? "ahead" : "old",
-                         STG_VERIFY_WINDOW);
-    return false;
+                         "the timestamp is %" PRIu64 " s %s; expected %" PRIu64
+                         " s at most",
+                         apart, seconds > now ? "ahead" : "old", window);
+    return STG_SIGNATURE_STALE;
 }
 
 /* -- signatures ------------------------------------------------------------ */
@@ -194,69 +262,95 @@ static bool read_signature(const stg_sign_layout *l, stg_span text, char *to,
            stg_base64_read(to, text, size);
 }
 
-/* Whether a signature, without its prefix, is the key's. */
-static bool is_right(const stg_verifier *v, const stg_sign_layout *l,
-                     const stg_sign_key *k, stg_span text,
-                     const stg_sign_pieces *p)
-{
-    char bytes[STG_SIGNATURE_MAX + 3] = {0}; // Base64 is read by threes
-    size_t size;
-
-    return read_signature(l, text, bytes, &size) &&
-           stg_sign_key_verify(k, v->work, p->at, p->count,
-                               (stg_span){bytes, size});
-}
-
-/* One that is right among those of the key's kind is enough: a sender signs with
- * an old and a new secret for a while. */
-static bool check_signatures(const stg_verifier *v, const stg_sign_layout *l,
-                             const stg_sign_key *k, const given *g,
-                             stg_span body, stg_error *why)
+/* Whether one of the list is the key's; *count: how many are of its kind, of which
+ * a few are looked at. The hash of an HMAC is made once, however many there are. */
+static bool has_right(const stg_verifier *v, const stg_sign_layout *l,
+                      const stg_sign_key *k, stg_span list,
+                      const stg_sign_pieces *p, size_t *count)
 {
     const char *prefix = k->pair != NULL ? l->pair_prefix : l->prefix;
-    stg_span list = g->signatures;
-    stg_sign_pieces p;
-    size_t count = 0;
+    unsigned char hash[STG_SIGNATURE_MAX];
+    size_t hash_size = 0, size;
 
-    if (!stg_sign_pieces_make(&p, l->signs, g->id, g->time, body))
-        return fail(why, "it has too many parts");
-    while (list.size > 0) {
+    *count = 0;
+    if (k->pair == NULL &&
+        !stg_sign_key_sign(k, v->work, p->at, p->count, hash, &hash_size))
+        return false;
+    while (list.size > 0 && *count < SIGNATURES_MAX) {
         stg_span part = take_part(&list, l->separator);
+        char bytes[STG_SIGNATURE_MAX + 3] = {0}; // Base64 is read by threes
 
         if (!take_prefix(&part, prefix))
             continue;
-        if (is_right(v, l, k, part, &p))
+        ++*count;
+        if (!read_signature(l, part, bytes, &size))
+            continue;
+        if (k->pair != NULL
+                ? stg_sign_key_verify(k, v->work, p->at, p->count,
+                                      (stg_span){bytes, size})
+                : size == hash_size && CRYPTO_memcmp(bytes, hash, size) == 0)
             return true;
-        count++;
     }
-    (void)stg_hub_refuse(
-        why, STG_INVALID,
-        count > 0 ? "no signature in %s is right: another secret, or the "
-                    "request was changed on its way"
-                  : "%s has no signature for a secret of this kind",
-        l->header);
     return false;
 }
 
-static bool check(const stg_verifier *v, const stg_sign_layout *l,
-                  const stg_sign_key *k, stg_span lines, stg_span body,
-                  uint64_t now, stg_error *why)
+/* One that is right among those of a key's kind is enough: a sender signs with
+ * an old and a new secret for a while. */
+static stg_signature check_signatures(const stg_verifier *v,
+                                      const stg_sign_layout *l,
+                                      const stg_sign_key *keys, size_t count,
+                                      const given *g, stg_span body,
+                                      stg_error *why)
 {
-    given g = {.id = {"", 0}, .time = {"", 0}};
+    stg_sign_pieces p;
+    size_t found, all = 0;
 
-    if (!read_header(lines, l->id_header, &g.id, why) ||
-        !read_header(lines, l->time_header, &g.time, why) ||
-        !read_header(lines, l->header, &g.signatures, why))
-        return false;
-    find_time(l, &g);
-    if ((l->time_header != NULL || l->time != NULL) &&
-        !check_time(g.time, now, why))
-        return false;
-    return check_signatures(v, l, k, &g, body, why);
+    if (!stg_sign_pieces_make(&p, l->signs, g->id, g->time, body))
+        return fail(why, STG_SIGNATURE_MISSING, "it has too many parts");
+    for (size_t i = 0; i < count; i++) {
+        if (has_right(v, l, &keys[i], g->signatures, &p, &found))
+            return STG_SIGNATURE_RIGHT;
+        all += found;
+    }
+    (void)stg_hub_refuse(
+        why, STG_INVALID,
+        all > 0 ? "no signature in %s is right: another secret, or the "
+                  "request was changed on its way"
+                : "%s has no signature for a secret of this kind",
+        l->header);
+    return STG_SIGNATURE_WRONG;
 }
 
-bool stg_verifier_check(const stg_verifier *v, stg_span lines, stg_span body,
-                        uint64_t now, stg_error *why)
+static stg_signature read_given(const stg_verifier *v, const stg_sign_layout *l,
+                                stg_span lines, uint64_t now, given *g,
+                                stg_error *why)
+{
+    *g = (given){.id = {"", 0}, .time = {"", 0}};
+    if (!read_header(lines, l->id_header, &g->id, why) ||
+        !read_header(lines, l->time_header, &g->time, why) ||
+        !read_header(lines, l->header, &g->signatures, why))
+        return STG_SIGNATURE_MISSING;
+    find_time(l, g);
+    if (l->time_header == NULL && l->time == NULL)
+        return STG_SIGNATURE_RIGHT;
+    return check_time(g->time, v->window, now, why);
+}
+
+static stg_signature check(const stg_verifier *v, const stg_sign_layout *l,
+                           const stg_sign_key *keys, size_t count,
+                           stg_span lines, stg_span body, uint64_t now,
+                           stg_error *why)
+{
+    given g;
+    stg_signature how = read_given(v, l, lines, now, &g, why);
+
+    return how == STG_SIGNATURE_RIGHT
+               ? check_signatures(v, l, keys, count, &g, body, why)
+               : how;
+}
+
+static stg_signature check_any(const stg_verifier *v, stg_span lines,
+                               stg_span body, uint64_t now, stg_error *why)
 {
     static const stg_sign_scheme schemes[] = {STG_SIGN_STANDARD,
                                               STG_SIGN_GITHUB, STG_SIGN_STRIPE};
@@ -266,17 +360,34 @@ bool stg_verifier_check(const stg_verifier *v, stg_span lines, stg_span body,
         stg_sign_layout l =
             stg_sign_layout_of(&(stg_sign_options){.scheme = schemes[i]});
         bool is_standard = schemes[i] == STG_SIGN_STANDARD;
+        const stg_sign_key *k = &v->keys[is_standard ? STANDARD : RAW];
 
         if (find(lines, l.header, &value) == 0)
             continue;
-        if (!(is_standard ? v->has_standard : v->has_raw))
-            return fail(why, is_standard ? "the secret is not one of Standard "
-                                           "Webhooks"
-                                         : "the secret is not one of an HMAC");
-        return check(v, &l, is_standard ? &v->standard : &v->raw, lines, body,
-                     now, why);
+        if (!is_key(k))
+            return fail(why, STG_SIGNATURE_WRONG,
+                        is_standard ? "the secret is not one of Standard "
+                                      "Webhooks"
+                                    : "the secret is not one of an HMAC");
+        return check(v, &l, k, 1, lines, body, now, why);
     }
-    return fail(why,
+    return fail(why, STG_SIGNATURE_MISSING,
                 "it is not signed: neither Webhook-Signature nor "
                 "X-Hub-Signature-256 nor Stripe-Signature is there");
+}
+
+stg_signature stg_verifier_check(const stg_verifier *v, stg_span lines,
+                                 stg_span body, uint64_t now, stg_error *why)
+{
+    return v->is_any
+               ? check_any(v, lines, body, now, why)
+               : check(v, &v->layout, v->keys, v->count, lines, body, now, why);
+}
+
+stg_signature stg_verifier_check_head(const stg_verifier *v, stg_span lines,
+                                      uint64_t now, stg_error *why)
+{
+    given g;
+
+    return read_given(v, &v->layout, lines, now, &g, why);
 }

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "config/from.h"
 #include "hub/hub_internal.h"
 
 static size_t least(size_t a, size_t b)
@@ -118,8 +119,9 @@ static const stg_tls_names tls_names = {
 
 /* The options that a reload may change; stg_intake_open() adds those that are
  * fixed while the ingress is open. */
-static stg_ingress_options ingress_options(const stg_listen_settings *o)
+static stg_ingress_options ingress_options(const stg_settings *s)
 {
+    const stg_listen_settings *o = &s->listen;
     stg_ingress_options i = stg_ingress_options_default();
 
     i.listen = o->address;
@@ -132,6 +134,8 @@ static stg_ingress_options ingress_options(const stg_listen_settings *o)
                                   o->client_auth == STG_CLIENT_AUTH_OPTIONAL};
     if (o->headers.count > 0)
         i.headers = o->headers.at;
+    i.webhooks = s->webhooks;
+    i.webhook_count = s->inbound_count;
     i.connections_max = o->connections_max;
     i.address_connections_max = o->address_connections_max;
     return i;
@@ -142,7 +146,7 @@ static stg_ingress_options ingress_options(const stg_listen_settings *o)
 stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
                            unsigned *parts, stg_error *err)
 {
-    stg_ingress_options i = ingress_options(&o->listen);
+    stg_ingress_options i = ingress_options(o);
     stg_status status;
 
     in->hub = hub;
@@ -151,6 +155,8 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
     i.message_max = stg_intake_message_max(o->memory_max);
     if (hub->source->ops->publish == NULL)
         i.elsewhere = hub->source->ops->elsewhere;
+    i.is_keyless =
+        o->source == STG_SOURCE_KAFKA && !stg_from_is_postgres(o->store.path);
     i.batch_max = least(i.batch_max, i.pending_max / 2);
     i.append = append;
     i.files = stg_client_files(hub->client);
@@ -173,7 +179,7 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
 stg_status stg_intake_change(stg_intake *in, const stg_settings *o,
                              stg_error *err)
 {
-    stg_ingress_options i = ingress_options(&o->listen);
+    stg_ingress_options i = ingress_options(o);
 
     return stg_ingress_change(in->ingress, &i, err);
 }

@@ -86,14 +86,15 @@ static const char *print_retry_after(const stg_caller *c, char text[24])
 }
 
 /* 401 and 405 must name what would do (RFC 9110, sections 15.5.2 and 15.5.6);
- * 429 and 503 say when to come again. */
+ * 429 and 503 say when to come again. A signature is no scheme of HTTP's. */
 static void add_problem_lines(const stg_caller *c, lines *l)
 {
     char wait[24];
 
     switch (c->problem.status) {
     case 401:
-        add(l, "WWW-Authenticate", "Bearer");
+        if (stg_request_body(c) != STG_BODY_WEBHOOK)
+            add(l, "WWW-Authenticate", "Bearer");
         break;
     case 405:
         add(l, "Allow", c->match.allowed);

@@ -25,7 +25,8 @@ bool stg_request_is_published(const stg_caller *c)
 {
     stg_body body = stg_request_body(c);
 
-    return body == STG_BODY_MESSAGE || body == STG_BODY_BATCH;
+    return body == STG_BODY_MESSAGE || body == STG_BODY_BATCH ||
+           body == STG_BODY_WEBHOOK;
 }
 
 size_t stg_request_body_max(const stg_caller *c)
@@ -34,6 +35,7 @@ size_t stg_request_body_max(const stg_caller *c)
 
     switch (stg_request_body(c)) {
     case STG_BODY_MESSAGE:
+    case STG_BODY_WEBHOOK:
         return o->message_max;
     case STG_BODY_BATCH:
         return o->batch_max;
@@ -218,18 +220,26 @@ static bool is_known_origin(stg_span origin, stg_span host)
 
 /* A browser on this machine reaches loopback, whoever wrote its page: pages of
  * others are told by Origin, and those that have a name of theirs resolve to
- * 127.0.0.1 (DNS rebinding) by Host, which has to be loopback without tokens. */
-static bool check_browser(stg_caller *c)
+ * 127.0.0.1 (DNS rebinding) by Host, see below. */
+static bool check_origin(stg_caller *c)
 {
-    const stg_ingress *g = stg_ingress_of(c);
     stg_span origin = part_of(c, STG_PART_ORIGIN);
     stg_span host = part_of(c, STG_PART_HOST);
 
-    if (origin.at != NULL && !is_known_origin(origin, host))
-        return stg_problem_set(&c->problem, 403, 0,
-                               "requests of pages of another origin are "
-                               "refused");
-    if (host.at != NULL && g->tokens == NULL && !is_loopback_host(host))
+    return origin.at == NULL || is_known_origin(origin, host) ||
+           stg_problem_set(&c->problem, 403, 0,
+                           "requests of pages of another origin are refused");
+}
+
+/* Without tokens it has to be loopback, but for webhooks: a proxy passes on the
+ * host that their sender knows, and a page cannot sign. */
+static bool check_host(stg_caller *c)
+{
+    const stg_ingress *g = stg_ingress_of(c);
+    stg_span host = part_of(c, STG_PART_HOST);
+
+    if (host.at != NULL && g->tokens == NULL && !is_loopback_host(host) &&
+        stg_request_body(c) != STG_BODY_WEBHOOK)
         return stg_problem_set(&c->problem, 403, 0,
                                "without a token the Host must be loopback, "
                                "like localhost");
@@ -285,6 +295,8 @@ static bool check_caller(stg_caller *c, const char *method)
     const stg_ingress *g = stg_ingress_of(c);
     char from[STG_FROM_MAX];
 
+    if (stg_request_body(c) == STG_BODY_WEBHOOK)
+        return stg_webhook_check(c, false);
     if (check_token(c))
         return true;
     stg_origin_print(c->in.origin, from);
@@ -368,7 +380,8 @@ bool stg_request_check_stop(stg_caller *c)
     unsigned role = c->match.route->role;
 
     if (!stg_ingress_of(c)->view.is_stopping ||
-        (role != STG_ROLE_PUBLISH && role != STG_ROLE_OPERATE))
+        (role != STG_ROLE_PUBLISH && role != STG_ROLE_OPERATE &&
+         !stg_request_is_published(c)))
         return true;
     return stg_problem_set(&c->problem, 503, 0, "the hub is stopping");
 }
@@ -411,7 +424,8 @@ void stg_request_check(stg_caller *c)
     c->match.allowed[0] = '\0';
     c->problem.status = 0;
     c->tag[0] = '\0';
-    (void)(check_browser(c) && check_route(c, method) &&
+    c->webhook = NULL;
+    (void)(check_origin(c) && check_route(c, method) && check_host(c) &&
            check_caller(c, method) && check_hops(c) && check_query(c) &&
            check_type(c) && check_length(c) && stg_request_check_stop(c) &&
            check_room(c));

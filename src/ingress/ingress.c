@@ -100,6 +100,8 @@ static const stg_route own[] = {
      publish_options, NULL, false},
     {"POST", "/v1/messages/batch", STG_ROLE_PUBLISH, STG_BODY_BATCH,
      publish_options, NULL, false},
+    {"POST", "/v1/in/{webhook}", STG_ROLE_ANYBODY, STG_BODY_WEBHOOK, NULL, NULL,
+     false},
     {"GET", "/healthz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_health,
      true},
     {"GET", "/readyz", STG_ROLE_ANYBODY, STG_BODY_NONE, NULL, answer_ready,

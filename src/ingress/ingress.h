@@ -4,6 +4,7 @@
  *     POST /v1/messages         one message      202 {"id": ..}
  *     POST /v1/messages/batch   NDJSON           202 {"ids": [..]}
  *                               ?topic=NAME      of a log of several topics
+ *     POST /v1/in/NAME          webhook.h        202 {"id": ..}
  *     GET  /healthz, /readyz    for probes
  *     ...                       what stg_ingress_serve() was given
  *
@@ -23,6 +24,7 @@
 #include "host/log.h"
 #include "http/tls.h"
 #include "ingress/token.h"
+#include "ingress/webhook.h"
 #include "store/store.h"
 
 typedef struct stg_ingress stg_ingress;
@@ -34,9 +36,12 @@ typedef struct stg_ingress_options {
         *token_file;     /* NULL: none, and only loopback may be listened on */
     stg_tls_options tls; /* certificate_file NULL: it speaks plain HTTP */
     const char *const
-        *headers;   /* those kept of a message, ended by NULL: names,
+        *headers; /* those kept of a message, ended by NULL: names,
                                    or "X-*"; see http/header.h */
-    uint64_t epoch; /* the first half of every id */
+    const stg_webhook *webhooks; /* kept until the next change */
+    size_t webhook_count;
+    bool is_keyless; /* no idempotency keys are kept: webhooks have none */
+    uint64_t epoch;  /* the first half of every id */
 
     /* Why nothing can be published here, for producers: they get a 404. NULL: it
      * can. Static. */
@@ -108,8 +113,8 @@ typedef struct stg_refused_call {
 typedef void stg_refused_fn(void *ctx, const stg_refused_call *call);
 void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx);
 
-/* From the next request on with this token file (read anew), these headers, and
- * this many connections of an address; from the next connection on with this
+/* From the next request on with this token file (read anew), these headers and
+ * webhooks, and this many connections of an address; from the next connection on with this
  * certificate. Streams end, for their clients to come again with a token that
  * holds. The rest of the options is as it was. All or nothing: errors are those
  * of stg_ingress_open(). */
@@ -137,6 +142,7 @@ typedef struct stg_ingress_view {
     uint64_t repeats;     /* messages that were there before, by their key */
     uint64_t refused_4xx; /* requests */
     uint64_t refused_5xx;
+    uint64_t signatures[STG_SIGNATURE_WRONG + 1]; /* of webhooks */
     uint64_t cut;               /* requests that were too slow */
     uint64_t handshakes_failed; /* of TLS */
     int64_t certificate_until;  /* seconds since 1970; 0: there is none */

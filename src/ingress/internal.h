@@ -5,6 +5,7 @@
  *     request.c  a request, from its header to its end
  *     check.c    whether it may be asked at all
  *     message.c  a request's bytes as messages
+ *     webhook.c  requests that are signed
  *     publish.c  messages to the store, and what came of it
  *     ask.c      any other request, to its handler
  *     stream.c   a request that is answered with events, as they happen
@@ -22,6 +23,7 @@
 #include "ingress/batch.h"
 #include "ingress/ingress.h"
 #include "ingress/token.h"
+#include "ingress/webhook.h"
 
 typedef struct stg_caller stg_caller;
 typedef struct stg_publication stg_publication;
@@ -36,6 +38,8 @@ struct stg_ingress {
     uv_loop_t *loop;
     stg_ingress_options options;
     char **headers; /* the rules, copied */
+    const stg_webhook *webhooks;
+    size_t webhook_count;
     stg_tokens *tokens;
     stg_listen_address address;
     char address_text[STG_ADDRESS_TEXT_MAX];
@@ -91,6 +95,7 @@ struct stg_caller {
     unsigned roles;               /* that it has; all, where none is needed */
     unsigned hops;                /* hubs that it has come through */
     stg_problem problem;          /* status 0: none so far */
+    const stg_webhook *webhook;   /* in the turn in which it was found */
     stg_span lent;                /* a body that came at once */
     char *body;                   /* or one in pieces */
     size_t size, room;            /* room counts as pending */
@@ -163,6 +168,25 @@ void stg_ingress_release(stg_ingress *g, stg_origin *client, size_t bytes);
 
 /* What the client of a call is, for people: "address" or "token". */
 const char *stg_caller_kind(const stg_caller *c);
+
+/* -- webhook.c ------------------------------------------------------- */
+
+enum { STG_WEBHOOK_KEY_MAX = STG_KEY_SIZE_MAX + 72 }; /* with in/NAME/ */
+
+/* Finds c->webhook and verifies the request: its headers, or all of it. False: the
+ * caller has the problem. */
+bool stg_webhook_check(stg_caller *c, bool is_whole);
+
+/* Whether the header is of the signature, or the hub's own, and so not kept. */
+bool stg_webhook_drops(const stg_webhook *w, stg_span name);
+
+/* The header of a delivery's id; NULL: it is in the body. */
+const char *stg_webhook_id_header(const stg_webhook *w);
+
+/* The idempotency key of a request that was verified, with the value of that
+ * header, in key. Empty: it has none. */
+stg_span stg_webhook_key(const stg_caller *c, stg_span header,
+                         char key[STG_WEBHOOK_KEY_MAX]);
 
 /* -- publish.c ------------------------------------------------------- */
 

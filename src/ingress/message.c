@@ -13,7 +13,9 @@
 /* A request's headers, as a message has them. Spans point into the request until
  * they are copied. */
 typedef struct letterhead {
-    const stg_ingress *ingress;
+    const char *const *rules; /* of headers that are kept */
+    const stg_webhook *webhook;
+    const char *id_header; /* of the idempotency key; NULL: it has none */
     const stg_request *request;
     stg_span content_type, key, idempotency_key, names;
     unsigned content_types, keys, idempotency_keys;
@@ -32,7 +34,8 @@ static void write_bytes(char **out, const char *at, size_t size)
 /* Headers that Connection names end at this hop (RFC 9110, section 7.6.1). */
 static bool is_kept(const letterhead *l, stg_span name)
 {
-    return stg_headers_keep((const char *const *)l->ingress->headers, name) &&
+    return stg_headers_keep(l->rules, name) &&
+           !(l->webhook != NULL && stg_webhook_drops(l->webhook, name)) &&
            !stg_request_is_hop(l->request, name);
 }
 
@@ -73,15 +76,16 @@ static void keep(letterhead *l, stg_span name, stg_span value)
 
 static void read_header(letterhead *l, stg_span name, stg_span text)
 {
+    if (l->id_header != NULL && stg_header_equal(name, l->id_header)) {
+        l->idempotency_key = text;
+        l->idempotency_keys++;
+    }
     if (stg_header_equal(name, "Content-Type")) {
         l->content_type = text;
         l->content_types++;
     } else if (stg_header_equal(name, "Stagger-Key")) {
         l->key = text;
         l->keys++;
-    } else if (stg_header_equal(name, "Idempotency-Key")) {
-        l->idempotency_key = text;
-        l->idempotency_keys++;
     } else if (stg_header_equal(name, "Stagger-Keep")) {
         l->names = text;
     } else if (is_kept(l, name)) {
@@ -94,6 +98,9 @@ static void read_headers(const stg_caller *c, letterhead *l)
     stg_span lines = c->in.request.parts[STG_PART_LINES], name, value;
 
     keep_hops(l, c->hops);
+    if (l->webhook != NULL)
+        keep(l, (stg_span){STG_WEBHOOK_HEADER, sizeof STG_WEBHOOK_HEADER - 1},
+             (stg_span){l->webhook->name, strlen(l->webhook->name)});
     while (stg_request_line(&lines, &name, &value))
         read_header(l, name, value);
 }
@@ -143,8 +150,7 @@ static bool check_letterhead(stg_caller *c, letterhead *l)
         return stg_problem_set(&c->problem, 400, 0,
                                "expected one Content-Type");
     return check_names(c, l) && check_key(c, "Stagger-Key", l->keys, l->key) &&
-           check_key(c, "Idempotency-Key", l->idempotency_keys,
-                     l->idempotency_key);
+           check_key(c, l->id_header, l->idempotency_keys, l->idempotency_key);
 }
 
 /* -- copies ------------------------------------------------------------------ */
@@ -194,7 +200,7 @@ static void copy_message(stg_publication *p, const stg_caller *c, letterhead *l)
     stg_span body = p->body != NULL ? (stg_span){p->body, c->size} : c->lent;
     char *out = p->text;
 
-    p->one = (stg_append){.idempotency_key = {NULL, 0}};
+    p->one = (stg_append){.is_same_by_key = l->webhook != NULL};
     p->one.parcel.content_type = copy(&out, l->content_type);
     p->one.parcel.key = copy(&out, l->key);
     p->one.idempotency_key = copy(&out, l->idempotency_key);
@@ -210,13 +216,23 @@ static void copy_message(stg_publication *p, const stg_caller *c, letterhead *l)
  * the count has made room. */
 static stg_publication *make_message(stg_caller *c)
 {
-    letterhead l = {.ingress = stg_ingress_of(c), .request = &c->in.request};
+    const stg_webhook *w = c->webhook;
+    letterhead l = {.rules = (const char *const *)stg_ingress_of(c)->headers,
+                    .webhook = w,
+                    .id_header = w != NULL ? stg_webhook_id_header(w)
+                                           : "Idempotency-Key",
+                    .request = &c->in.request};
+    char key[STG_WEBHOOK_KEY_MAX];
     stg_publication *p;
     size_t size;
 
+    if (w != NULL && w->headers != NULL)
+        l.rules = w->headers;
     read_headers(c, &l);
     if (!check_letterhead(c, &l))
         return NULL;
+    if (w != NULL)
+        l.idempotency_key = stg_webhook_key(c, l.idempotency_key, key);
     size = l.size + l.content_type.size + l.key.size + l.idempotency_key.size;
     p = make(c, size + c->lent.size);
     if (p != NULL)

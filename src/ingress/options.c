@@ -10,7 +10,7 @@
  * (tokens, rules of headers, TLS).
  *
  * At the start all of them count. A change while the hub runs takes over
- * tokens, headers, certificates and a client's share of connections, and
+ * tokens, headers, webhooks, certificates and a client's share of connections, and
  * nothing else. All that is new is made before anything old is freed, so a
  * change that is refused leaves the ingress as it was. A change ends the
  * streams, for the token of one may be gone. */
@@ -126,6 +126,8 @@ static stg_status read_rules(stg_ingress *g, const stg_ingress_options *o,
     stg_ingress_free_headers(g->headers);
     g->tokens = tokens;
     g->headers = headers;
+    g->webhooks = o->webhooks;
+    g->webhook_count = o->webhook_count;
     return STG_OK;
 }
 

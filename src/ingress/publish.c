@@ -153,7 +153,8 @@ static const char *topic_of(const stg_caller *c)
 void stg_publish(stg_publication *p)
 {
     stg_ingress *g = p->ingress;
-    const char *topic = topic_of(p->caller);
+    const stg_webhook *w = p->caller->webhook;
+    const char *topic = w != NULL ? w->topic : topic_of(p->caller);
 
     p->caller->publication = p;
     stg_list_push(&g->publications, &p->link);

@@ -147,7 +147,10 @@ static void begin(stg_inbound *in)
 
 static void publish(stg_caller *c)
 {
-    stg_publication *p = stg_publication_new(c);
+    bool is_webhook = stg_request_body(c) == STG_BODY_WEBHOOK;
+    stg_publication *p = !is_webhook || stg_webhook_check(c, true)
+                             ? stg_publication_new(c)
+                             : NULL;
 
     if (p == NULL)
         stg_answer_caller(c);

@@ -48,6 +48,7 @@ typedef enum stg_body {
     STG_BODY_JSON,    /* application/json, STG_JSON_BODY_MAX at most */
     STG_BODY_MESSAGE, /* these are the ingress' own */
     STG_BODY_BATCH,
+    STG_BODY_WEBHOOK,
 } stg_body;
 
 enum { STG_JSON_BODY_MAX = 64 * 1024 };

@@ -186,6 +186,13 @@ static void print_times(const stg_store_view *s, stg_exposition *page)
 
 static void print_ingress(const stg_ingress_view *g, stg_exposition *page)
 {
+    static const char *const results[] = {
+        [STG_SIGNATURE_RIGHT] = "right",
+        [STG_SIGNATURE_MISSING] = "missing",
+        [STG_SIGNATURE_STALE] = "stale",
+        [STG_SIGNATURE_WRONG] = "wrong",
+    };
+
     put_counter(page, "stagger_ingress_requests_total",
                 "Requests that were answered, whatever their path.",
                 g->requests);
@@ -198,6 +205,11 @@ static void print_ingress(const stg_ingress_view *g, stg_exposition *page)
                     "Requests that were refused, by the class of the answer.");
     put_as(page, "code", "4xx", g->refused_4xx);
     put_as(page, "code", "5xx", g->refused_5xx);
+    stg_page_family(page, "stagger_ingress_signatures_total", "counter",
+                    "Requests of inbound webhooks, by what their signature "
+                    "came to.");
+    for (size_t i = 0; i < sizeof g->signatures / sizeof *g->signatures; i++)
+        put_as(page, "result", results[i], g->signatures[i]);
     put_counter(page, "stagger_ingress_cut_total",
                 "Requests that were too slow.", g->cut);
     put_counter(page, "stagger_ingress_handshakes_failed_total",

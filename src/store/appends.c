@@ -92,8 +92,8 @@ static int append_message(stg_store_writer *w, const stg_append *m,
     int rc = SQLITE_OK;
 
     *found = STG_KEY_NEW;
-    if (has_key &&
-        !stg_keys_hash(&w->keys, hash, m->idempotency_key, &m->parcel))
+    if (has_key && !stg_keys_hash(&w->keys, hash, m->idempotency_key,
+                                  m->is_same_by_key ? NULL : &m->parcel))
         return SQLITE_NOMEM;
     if (has_key)
         rc = stg_keys_find(&w->keys, hash, wall, found, &answer->position);

@@ -274,9 +274,13 @@ bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
 {
     unsigned char headers[STG_KEY_SIZE];
 
+    if (!begin_hash(k) || EVP_DigestUpdate(k->context, key.at, key.size) != 1 ||
+        !end_hash(k, hash->key))
+        return false;
+    memset(hash->body, 0, STG_KEY_SIZE);
+    if (p == NULL)
+        return true;
     return hash_headers(k, p->headers, headers) && begin_hash(k) &&
-           EVP_DigestUpdate(k->context, key.at, key.size) == 1 &&
-           end_hash(k, hash->key) && begin_hash(k) &&
            add_sized(k, p->content_type) && add_sized(k, p->key) &&
            EVP_DigestUpdate(k->context, headers, sizeof headers) == 1 &&
            EVP_DigestUpdate(k->context, p->body.at, p->body.size) == 1 &&

@@ -38,7 +38,8 @@ int stg_keys_load(stg_keys *k, stg_db *db);
 bool stg_keys_begin(stg_keys *k);
 void stg_keys_free(stg_keys *k);
 
-/* False: OpenSSL failed (no memory). */
+/* p NULL: of any message, which the key alone names. False: OpenSSL failed (no
+ * memory). */
 bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
                    const stg_parcel *p);
 

@@ -165,7 +165,7 @@ static bool hash_all(keying *k, stg_store_writer *w)
         stg_span topic = {k->all[i].topic, strlen(k->all[i].topic)};
 
         if (!stg_keys_hash(&w->keys, &k->hashes[i], m->idempotency_key,
-                           &m->parcel) ||
+                           m->is_same_by_key ? NULL : &m->parcel) ||
             !stg_keys_hash_topic(&w->keys, &k->hashes[i], topic))
             return false;
         memcpy(k->names + i * SIZE, k->hashes[i].key, SIZE);

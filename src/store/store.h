@@ -395,6 +395,7 @@ bool stg_store_find_id(const stg_store *s, const char *id, uint32_t *number,
 typedef struct stg_append {
     stg_parcel parcel;
     stg_span idempotency_key; /* empty: none */
+    bool is_same_by_key; /* the same key is the same message, whatever it has */
 } stg_append;
 
 typedef enum stg_appended {

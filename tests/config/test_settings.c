@@ -14,12 +14,25 @@
 
 /* -- the table ------------------------------------------------------------- */
 
-static void *base_of(stg_settings *s, const stg_setting *row,
-                     stg_alert_receiver_options *receiver)
+/* A part of each list that the settings have. */
+typedef struct parts {
+    stg_alert_receiver_options receiver;
+    stg_inbound_settings inbound;
+} parts;
+
+static parts new_parts(void)
 {
-    return row->in == STG_IN_HUB      ? (void *)s
-           : row->in == STG_IN_TARGET ? (void *)&s->defaults
-                                      : (void *)receiver;
+    return (parts){.receiver =
+                       stg_alert_receiver_options_default(STG_RECEIVER_WEBHOOK),
+                   .inbound = {.hook.tolerance = 5 * STG_MIN}};
+}
+
+static void *base_of(stg_settings *s, const stg_setting *row, parts *p)
+{
+    return row->in == STG_IN_HUB       ? (void *)s
+           : row->in == STG_IN_TARGET  ? (void *)&s->defaults
+           : row->in == STG_IN_INBOUND ? (void *)&p->inbound
+                                       : (void *)&p->receiver;
 }
 
 /* What stands in the documentation is what a hub has. */
@@ -29,9 +42,7 @@ TEST(settings, have_the_defaults_that_the_table_says)
 
     for (size_t i = 0; (row = stg_setting_at(i)) != NULL; i++) {
         stg_settings *a = stg_settings_new(), *b = stg_settings_new();
-        stg_alert_receiver_options x = stg_alert_receiver_options_default(
-                                       STG_RECEIVER_WEBHOOK),
-                                   y = x;
+        parts x = new_parts(), y = x;
         stg_value_flaw flaw;
 
         // Where it listens by default depends on the source.
@@ -52,7 +63,7 @@ TEST(settings, have_the_defaults_that_the_table_says)
 TEST(settings, have_examples_that_can_be_used)
 {
     stg_settings *s = stg_settings_new();
-    stg_alert_receiver_options receiver = {.name = "a"};
+    parts p = new_parts();
     const stg_setting *row;
     stg_value_flaw flaw;
 
@@ -69,7 +80,7 @@ TEST(settings, have_examples_that_can_be_used)
         if (row->kind != &stg_kind_section && row->example == NULL)
             harness_fail(__FILE__, __LINE__, "%s has no example", row->path);
         if (stg_setting_is_scalar(row) &&
-            !stg_value_read(row, example, base_of(s, row, &receiver), &flaw))
+            !stg_value_read(row, example, base_of(s, row, &p), &flaw))
             harness_fail(__FILE__, __LINE__, "%s: %s: %s", row->path, example,
                          flaw.what);
         if (row->kind != &stg_kind_section && row->standard != NULL &&
@@ -434,7 +445,7 @@ TEST(settings, have_kinds_that_read_compare_and_describe_each_of_them)
 
         CHECK_FROM(i, (s->kind->read == NULL) != (s->kind->load == NULL));
         CHECK_FROM(i, *stg_setting_expected(s, expected) != '\0');
-        if (s->in == STG_IN_RECEIVER)
+        if (s->in == STG_IN_RECEIVER || s->in == STG_IN_INBOUND)
             continue;
         CHECK_FROM(
             i, stg_setting_equal(s, is_target ? (void *)one->targets : one,

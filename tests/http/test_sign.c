@@ -217,8 +217,9 @@ static bool verify(const char *with, const char *lines, stg_span body,
     stg_verifier *v;
     bool is_right;
 
-    CHECK(stg_verifier_new(&v, with, NULL) == STG_OK);
-    is_right = stg_verifier_check(v, span(lines), body, now, why);
+    CHECK(stg_verifier_new_any(&v, with, NULL) == STG_OK);
+    is_right = stg_verifier_check(v, span(lines), body, now, why) ==
+               STG_SIGNATURE_RIGHT;
     stg_verifier_free(v);
     return is_right;
 }
@@ -308,6 +309,91 @@ TEST(verify, refuses_a_single_changed_byte)
             CHECK(!is_text || !verify(with, text, span(payload), at, NULL));
             text[c] ^= 1;
         }
+    }
+}
+
+static stg_signature verify_as(const stg_sign_options *o,
+                               const char *const *secrets, size_t count,
+                               const char *lines, uint64_t now)
+{
+    stg_verifier *v;
+    stg_signature how, head;
+    stg_error why;
+
+    CHECK(stg_verify_check(o, &why) == STG_OK);
+    CHECK(stg_verifier_new(&v, o, secrets, count, 60, NULL) == STG_OK);
+    how = stg_verifier_check(v, span(lines), span(payload), now, &why);
+    head = stg_verifier_check_head(v, span(lines), now, &why);
+    CHECK(head == (how == STG_SIGNATURE_WRONG ? STG_SIGNATURE_RIGHT : how));
+    stg_verifier_free(v);
+    return how;
+}
+
+TEST(verify, takes_one_scheme_by_any_of_its_secrets)
+{
+    static const stg_sign_options *const schemes[] = {&standard, &github,
+                                                      &stripe};
+    const char *const one[] = {secret},
+                      *const two[] = {"whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+                                      secret};
+    char text[LINES_MAX];
+
+    for (size_t i = 0; i < 3; i++) {
+        bool has_time = schemes[i] != &github;
+        const stg_sign_options *other = schemes[(i + 1) % 3];
+
+        sign(schemes[i], one, 1, id, at, span(payload), text);
+        CHECK_INT(verify_as(schemes[i], two, 2, text, at + 60),
+                  STG_SIGNATURE_RIGHT);
+        CHECK_INT(verify_as(schemes[i], two, 1, text, at), STG_SIGNATURE_WRONG);
+        CHECK_INT(verify_as(schemes[i], two, 2, text, at + 61),
+                  has_time ? STG_SIGNATURE_STALE : STG_SIGNATURE_RIGHT);
+        CHECK_INT(verify_as(other, two, 2, text, at), STG_SIGNATURE_MISSING);
+    }
+    sign(&standard, (const char *const[]){private_key}, 1, id, at,
+         span(payload), text);
+    CHECK_INT(
+        verify_as(&standard, (const char *const[]){public_key}, 1, text, at),
+        STG_SIGNATURE_RIGHT);
+    CHECK_INT(verify_as(&standard, one, 1, text, at), STG_SIGNATURE_WRONG);
+}
+
+TEST(verify, takes_a_custom_scheme)
+{
+    const stg_sign_options o = {.scheme = STG_SIGN_CUSTOM,
+                                .header = "X-S",
+                                .time_header = "X-T",
+                                .id_header = "X-I",
+                                .signs = "{id}:{timestamp}:{body}",
+                                .encoding = STG_SIGN_BASE64};
+    const char *const secrets[] = {secret};
+    char text[LINES_MAX];
+
+    sign(&o, secrets, 1, id, at, span(payload), text);
+    CHECK_INT(verify_as(&o, secrets, 1, text, at), STG_SIGNATURE_RIGHT);
+    *strchr(text, '_') = '-'; // in the id
+    CHECK_INT(verify_as(&o, secrets, 1, text, at), STG_SIGNATURE_WRONG);
+    CHECK_INT(verify_as(&o, secrets, 1, strchr(text, '\n') + 1, at),
+              STG_SIGNATURE_MISSING);
+}
+
+/* A request could have many, and each would cost a look. */
+TEST(verify, looks_at_eight_signatures)
+{
+    const char *const secrets[] = {secret};
+    char text[LINES_MAX], more[LINES_MAX];
+    char *first;
+
+    sign(&stripe, secrets, 1, id, at, span(payload), text);
+    first = strstr(text, "v1=");
+    for (int wrong = 7; wrong <= 8; wrong++) {
+        char *to = more + sprintf(more, "%.*s", (int)(first - text), text);
+
+        for (int i = 0; i < wrong; i++)
+            to += sprintf(to, "v1=00,");
+        strcpy(to, first);
+        CHECK_INT(verify_as(&stripe, secrets, 1, more, at),
+                  wrong < 8 ? STG_SIGNATURE_RIGHT : STG_SIGNATURE_WRONG);
     }
 }
 

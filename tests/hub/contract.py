@@ -7,6 +7,7 @@ Needs python3-yaml and python3-jsonschema.
 import collections
 import contextlib
 import glob
+import hmac
 import http.client
 import json
 import os
@@ -229,7 +230,7 @@ class Api(case.Case):
             raise AssertionError(f"{words}\n{wrong}") from None
         if answer.status in (429, 503):
             self.assertRegex(answer.headers["Retry-After"], r"^\d+$")
-        if answer.status == 401:
+        if answer.status == 401 and operation["security"]:
             self.assertEqual(answer.headers["WWW-Authenticate"], "Bearer")
 
     def good(self, *arguments, status=200, **more):
@@ -266,6 +267,31 @@ class Looking(Api):
         self.problem(415, "x-ndjson", hub, "publishBatch", body="{}\n")
         for line in ({"body": "a"}, {"json": [1]}, {"body_base64": "AA=="}):
             SPEC.check({"$ref": "#/components/schemas/BatchLine"}, line)
+
+    def test_webhooks(self):
+        secret, body = "a secret of 24 characters", b"a"
+        path = os.path.join(self.folder, "hub.yaml")
+        with open(path, "w") as file:
+            json.dump({"listen": {"address": "127.0.0.1:0"},
+                       "store": {"path": self.store},
+                       "inbound": [{"name": "in", "scheme": "github",
+                                    "secrets": [secret]}],
+                       "targets": [{"name": "a", "url": self.leaf().url()}]},
+                      file)
+        hub = self.hub(settings=path)
+        digest = hmac.new(secret.encode(), body, "sha256").hexdigest()
+        signed = {"X-Hub-Signature-256": "sha256=" + digest,
+                  "X-GitHub-Delivery": "1"}
+        first = self.good(hub, "publishWebhook", body=body, headers=signed,
+                          webhook="in", status=202)
+        again = self.ask(hub, "publishWebhook", body=body, headers=signed,
+                         webhook="in")
+        self.assertEqual(again.json, first)
+        self.assertEqual(again.headers["Stagger-Repeat"], "true")
+        self.problem(401, "is not there", hub, "publishWebhook", body=body,
+                     webhook="in")
+        self.problem(404, "no such webhook", hub, "publishWebhook", body=body,
+                     headers=signed, webhook="out")
 
     def test_health_and_metrics(self):
         hub = self.hub("--to", self.leaf().url())
@@ -863,7 +889,7 @@ class Changing(Api):
                        "--token-file", self.tokens)
         for name, operation in SPEC.operations.items():
             expected = SPEC.roles(operation)
-            words = {"name": "zz", "id": 1}
+            words = {"name": "zz", "id": 1, "webhook": "zz"}
             if "messages/{" in operation["path"]:
                 words["id"] = NEVER
             more = {}

@@ -1,6 +1,7 @@
 """Messages that are posted to a hub whose source is Kafka, on librdkafka's mock
 cluster: they are in the topic before the answer, and are delivered as others."""
 import contextlib
+import hmac
 import json
 import os
 import signal
@@ -196,6 +197,23 @@ targets: [{{name: a, url: "{a.url()}"}}]
                      "/v1/messages?topic=u")
 
     # -- what is refused
+
+    def test_a_webhook_goes_to_its_topic(self):
+        """Without a key, which a hub with a file would refuse."""
+        broker = self.mock(t=1, u=1)
+        a = self.leaf()
+        secret = "a secret of 24 characters"
+        hub = self.hub(
+            broker, ["t", "u"], f"a={a.url()}", more="inbound: [{name: g, "
+            f"scheme: github, topic: u, secrets: [{secret}]}}]")
+        digest = hmac.new(secret.encode(), b"x", "sha256").hexdigest()
+        signed = {"X-Hub-Signature-256": "sha256=" + digest,
+                  "X-GitHub-Delivery": "1"}
+        for i in range(2):
+            self.assertEqual(hub.post(b"x", "/v1/in/g?topic=t", **signed),
+                             f"u.0.{i}")
+        self.assertEqual([r.one("x-inbound") for r in a.wait(2)], ["g", "g"])
+        self.assertEqual(hub.stop(), 0)
 
     def test_a_key_is_refused_and_nothing_is_written(self):
         broker = self.mock(t=1)

@@ -33,7 +33,9 @@ def standard(secret, request):
     return "v1," + base64.b64encode(digest).decode()
 
 
-class Signatures(case.Case):
+class Signing(case.Case):
+    """With settings in a file."""
+
     def put(self, name, text, mode=0o600):
         path = os.path.join(self.folder, name)
         with open(path, "w") as file:
@@ -53,6 +55,8 @@ class Signatures(case.Case):
         hub.process.send_signal(signal.SIGHUP)
         return hub.event("reloaded")
 
+
+class Signatures(Signing):
     def check(self, request, *secrets):
         self.assertEqual(request.headers["webhook-id"], [request.id])
         self.assertEqual(request.headers["webhook-signature"],

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """What a hub signs is verified by the packages that receivers have: those of
-Standard Webhooks, Stripe and GitHub, from PyPI and npm. They are fetched into
-build/tools/verify once, with the server of oauth_packages.py.
+Standard Webhooks, Stripe and GitHub, from PyPI and npm; and what these sign is
+taken as an inbound webhook. They are fetched into build/tools/verify once, with
+the server of oauth_packages.py.
 
 Each reads a body as text in UTF-8; tests/hub/verify.py has the other bodies."""
 import base64
+import json
 import pathlib
 import subprocess
 import sys
@@ -65,6 +67,37 @@ class Packages(verify.Receivers):
         """octokit does so, too, and GitHub has no package for Python."""
         self.by_node("github", [c for c in self.checks("github", TEXTS)
                                 if c[2]])
+
+    def test_what_they_sign_comes_in(self):
+        """octokit and that of Stripe sign no empty body."""
+        bodies = [text.decode() for text in TEXTS if text]
+        given = [{"scheme": scheme, "secret": SECRETS[i % 2],
+                  "id": f"{scheme}-{i}-{k}", "body": body}
+                 for scheme in verify.SCHEMES
+                 for i in range(2) for k, body in enumerate(bodies)]
+        told = subprocess.run(
+            ["node", HERE / "verify_packages_sign.mjs", TOOLS], text=True,
+            capture_output=True, timeout=case.PATIENCE,
+            input="".join(json.dumps(each) + "\n" for each in given))
+        self.assertEqual(told.returncode, 0, told.stderr)
+        leaf = self.leaf()
+        path = pathlib.Path(self.folder, "hub.yaml")
+        path.write_text(json.dumps({
+            "listen": {"address": "127.0.0.1:0"},
+            "store": {"path": self.store},
+            "inbound": [{"name": scheme, "scheme": scheme, "secrets": SECRETS}
+                        for scheme in verify.SCHEMES],
+            "targets": [{"name": "a", "url": leaf.url()}]}))
+        hub = self.hub(settings=str(path))
+        for each, line in zip(given, told.stdout.splitlines()):
+            call = "/v1/in/" + each["scheme"], json.loads(line)
+            hub.post(each["body"].encode(), call[0], **call[1])
+            with self.assertRaises(case.Refused) as refused:
+                hub.post(each["body"].encode() + b" ", call[0], **call[1])
+            self.assertEqual(refused.exception.status, 401)
+        self.assertCountEqual([r.body.decode() for r in leaf.wait(len(given))],
+                              [each["body"] for each in given])
+        self.assertEqual(hub.stop(), 0)
 
     def test_ed25519_as_it_is_documented(self):
         for headers, body in self.requests("standard-webhooks",

@@ -52,8 +52,8 @@ stg_status stg_sink_verify_with(sink *s, const char *text, stg_error *err)
     else if (is_file)
         status = read_file(text, &secret, &why);
     if (status == STG_OK)
-        status =
-            stg_verifier_new(&s->verifiers[s->verifier_count], secret, &why);
+        status = stg_verifier_new_any(&s->verifiers[s->verifier_count], secret,
+                                      &why);
     free(secret);
     if (status == STG_OK)
         s->verifier_count++;
@@ -75,7 +75,8 @@ bool stg_sink_verify(const sink *s, const stg_request *r, const stg_text *body,
     }
     for (size_t i = 0; i < s->verifier_count; i++)
         if (stg_verifier_check(s->verifiers[i], r->parts[STG_PART_LINES],
-                               (stg_span){body->at, body->size}, now, why))
+                               (stg_span){body->at, body->size}, now,
+                               why) == STG_SIGNATURE_RIGHT)
             return true;
     return false;
 }

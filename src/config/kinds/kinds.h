@@ -11,7 +11,8 @@
  *     lists.c     texts, rules of headers, brokers, topics, networks, secrets
  *     maps.c      headers, properties, filters, tags
  *     patterns.c  conditions of filters, and patterns of bodies
- *     sections.c  maps of settings: sections, defaults, targets, receivers
+ *     sections.c  maps of settings: sections, defaults, targets, receivers,
+ *                 inbound webhooks
  *
  * A new kind is a row in the file of its family, and its line here. All are
  * static and const. */
@@ -85,7 +86,7 @@ extern const stg_kind stg_kind_texts, stg_kind_rules, stg_kind_brokers,
 extern const stg_kind stg_kind_headers, stg_kind_receiver_headers,
     stg_kind_properties, stg_kind_match, stg_kind_tags, stg_kind_receiver_tags;
 extern const stg_kind stg_kind_section, stg_kind_defaults, stg_kind_targets,
-    stg_kind_receivers;
+    stg_kind_receivers, stg_kind_inbounds;
 
 /* -- of any setting -------------------------------------------------------- */
 

@@ -248,6 +248,16 @@ static char *read_parts(stg_loading *l, const stg_setting *s,
 
 /* -- filters --------------------------------------------------------------- */
 
+static bool is_kept_inbound(const stg_settings *s, stg_span name)
+{
+    for (size_t i = 0; i < s->inbound_count; i++)
+        if (stg_header_matches(STG_WEBHOOK_HEADER, name) ||
+            (s->inbound[i].keep.count > 0 &&
+             stg_headers_keep(s->inbound[i].keep.at, name)))
+            return true;
+    return false;
+}
+
 /* Headers that are not kept of a message can never be asked for. */
 static void check_match_header(stg_loading *l, const stg_yaml_node *key)
 {
@@ -266,7 +276,8 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
                      "digits and hyphens",
                      stg_yaml_key_shown(key->text, shown));
     else if (!stg_headers_keep(
-                 rules->count > 0 ? rules->at : stg_headers_default, name))
+                 rules->count > 0 ? rules->at : stg_headers_default, name) &&
+             (is_kafka || !is_kept_inbound(l->s, name)))
         stg_complain(l->c, key->place,
                      "`match`: header `%.60s` is not kept of a message, so "
                      "that nothing would match; expected it in `%s`",

@@ -1,7 +1,7 @@
 /* Maps of settings: sections of the file, the defaults of targets, and the
- * lists of targets and of receivers.
+ * lists of targets, of receivers and of inbound webhooks.
  *
- * Each target and each receiver has a table of places, one for each setting, so
+ * Each of these has a table of places, one for each setting, so
  * that what is wrong between two settings is told where they were written.
  * Targets are loaded last: they begin as copies of the defaults. */
 #include <stdio.h>
@@ -59,7 +59,7 @@ const stg_kind stg_kind_defaults = {
     .turn = 1,
 };
 
-/* -- targets and receivers ------------------------------------------------- */
+/* -- targets, receivers and inbound webhooks ------------------------------- */
 
 /* The place of a target is its name, if it has one: that is what is searched
  * for. */
@@ -146,6 +146,47 @@ static void load_receivers(stg_loading *l, const stg_setting *s,
     l->s->alerts.receiver_count = l->receiver_count;
 }
 
+static void load_inbound(stg_loading *l, stg_inbound_settings *inbound,
+                         const stg_yaml_node *n)
+{
+    stg_file_place *places = stg_load_add_places(l);
+
+    if (places == NULL)
+        return;
+    inbound->hook.tolerance = STG_VERIFY_WINDOW * STG_S;
+    places[0] = n->place; // of no setting of it
+    stg_load_map(l, STG_IN_INBOUND, "", n, inbound, places);
+    l->inbounds[l->inbound_count++] = places;
+}
+
+static void load_inbounds(stg_loading *l, const stg_setting *s,
+                          const stg_yaml_node *n, void *base)
+{
+    stg_inbound_settings *all;
+
+    (void)base;
+    if (n->kind != STG_NODE_LIST) {
+        stg_load_refuse_kind(l, s, n);
+        return;
+    }
+    if (n->count > STG_WEBHOOKS_MAX) {
+        stg_complain(l->c, n->place, "`%s`: %zu of them; expected %d at most",
+                     s->path, n->count, STG_WEBHOOKS_MAX);
+        return;
+    }
+    all = stg_load_keep(l, (n->count + 1) * sizeof *all);
+    l->inbounds = calloc(n->count + 1, sizeof(stg_file_place *));
+    if (all == NULL || l->inbounds == NULL)
+        return;
+    for (size_t i = 0; i < n->count; i++)
+        if (n->at[i]->kind == STG_NODE_MAP)
+            load_inbound(l, &all[l->inbound_count], n->at[i]);
+        else
+            stg_load_refuse_kind(l, s, n->at[i]);
+    l->s->inbound = all;
+    l->s->inbound_count = l->inbound_count;
+}
+
 /* -- their kinds ----------------------------------------------------------- */
 
 static json_t *schema_of_targets(const stg_setting *s)
@@ -174,4 +215,20 @@ const stg_kind stg_kind_receivers = {
     .expected = "a list of receivers: `- {name: NAME, type: TYPE}`",
     .load = load_receivers,
     .schema = schema_of_receivers,
+};
+
+static json_t *schema_of_inbounds(const stg_setting *s)
+{
+    (void)s;
+    return json_pack("{ss so si}", "type", "array", "items",
+                     stg_schema_reference("inbound"), "maxItems",
+                     STG_WEBHOOKS_MAX);
+}
+
+const stg_kind stg_kind_inbounds = {
+    .expected =
+        "a list of webhooks: `- {name: NAME, scheme: SCHEME, secrets: "
+        "SECRETS}`",
+    .load = load_inbounds,
+    .schema = schema_of_inbounds,
 };

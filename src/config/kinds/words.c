@@ -14,23 +14,23 @@
 /* -- one of several -------------------------------------------------------- */
 
 /* What is stored is the place of the word in the list, which is the enum's
- * number (config/table.c). */
+ * number (config/table.c). Those before `least` are not the setting's. */
 static bool read_word(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {
-    for (size_t i = 0; s->words[i] != NULL; i++)
+    for (size_t i = s->least; s->words[i] != NULL; i++)
         if (strcmp(s->words[i], text) == 0) {
             stg_kind_put_number(s, base, i);
             return true;
         }
-    stg_kind_suggest_word(text, s->words, flaw);
+    stg_kind_suggest_word(text, s->words + s->least, flaw);
     return stg_kind_refuse(flaw, text, "is unknown");
 }
 
 static void want_words(const stg_setting *s, stg_writer *w)
 {
-    for (size_t i = 0; s->words[i] != NULL; i++) {
-        if (i > 0)
+    for (size_t i = s->least; s->words[i] != NULL; i++) {
+        if (i > s->least)
             stg_write_text(w, s->words[i + 1] != NULL ? ", " : " or ");
         stg_write_text(w, s->words[i]);
     }
@@ -40,7 +40,7 @@ static json_t *schema_of_word(const stg_setting *s)
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; s->words[i] != NULL; i++)
+    for (size_t i = s->least; s->words[i] != NULL; i++)
         json_array_append_new(array, json_string(s->words[i]));
     return json_pack("{so}", "enum", array);
 }
