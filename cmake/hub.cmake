@@ -99,6 +99,7 @@ add_library(stagger_hub STATIC
     alerts/receiver_open.c
     alerts/receivers.c
     alerts/secret.c
+    alerts/signing.c
     alerts/tally.c
     alerts/template.c
     alerts/text.c

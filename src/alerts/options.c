@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "alerts/event.h"
+#include "alerts/signing.h"
 #include "core/reader.h"
 #include "core/writer.h"
 #include "http/url.h"
@@ -254,6 +255,16 @@ static bool is_mail_url(const char *text)
            stg_url_parse(&url, as_http, NULL) == STG_OK && url.path.size == 0;
 }
 
+static stg_status check_sign(const place *p)
+{
+    const char *field;
+    stg_error why;
+
+    return stg_alert_signing_check(p->receiver, &field, &why) == STG_OK
+               ? STG_OK
+               : fail(p, field, why.text);
+}
+
 /* A password is not sent without TLS: with a login STARTTLS must be `required`,
  * because `optional` falls back to plain text if somebody in the path removes
  * the offer. */
@@ -289,7 +300,7 @@ static stg_status check_mail(const place *p)
         return fail(p, "body", "only a template has it");
     if (s->proxy != NULL)
         return fail(p, "proxy", "a mail goes through none");
-    return STG_OK;
+    return check_sign(p);
 }
 
 static bool is_http_url(const char *url)
@@ -441,7 +452,9 @@ static stg_status check_http(const place *p)
         return fail(p, "headers", "only a webhook and a template have them");
     for (size_t i = 0; i < s->header_count && status == STG_OK; i++)
         status = check_header(p, &s->headers[i]);
-    return status == STG_OK ? check_body(p) : status;
+    if (status == STG_OK)
+        status = check_body(p);
+    return status == STG_OK ? check_sign(p) : status;
 }
 
 static stg_status check_receiver(const stg_alert_options *o, const place *p)

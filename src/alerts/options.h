@@ -14,6 +14,8 @@
 #include <stagger/ns.h>
 #include <stagger/status.h>
 
+#include "http/sign.h"
+
 /* What people are told about. */
 typedef enum stg_alert {
     STG_ALERT_DEAD,        /* `dead-letters`: more of them than the threshold */
@@ -108,6 +110,10 @@ typedef struct stg_alert_receiver_options {
     /* -- webhook, template */
     const stg_alert_header *headers;
     size_t header_count;
+
+    stg_sign_options sign;
+    const stg_sign_secret *secrets;
+    size_t secret_count;
 
     /* -- mail */
     stg_alert_starttls starttls;      /* of smtp:// */

@@ -22,6 +22,7 @@
 #include "alerts/event.h"
 #include "alerts/options.h"
 #include "alerts/receiver_open.h"
+#include "alerts/signing.h"
 #include "alerts/text.h"
 
 struct stg_alert_receiver {
@@ -31,11 +32,13 @@ struct stg_alert_receiver {
     char *password;         /* mail */
     stg_endpoint *endpoint; /* the others */
     char *key;              /* pagerduty, opsgenie */
+    stg_signer *signer;     /* NULL: it does not sign */
 
     stg_digest *waiting; /* NULL: nothing */
     stg_events events;   /* in its place, where each alert goes by itself */
     stg_digest *current; /* what is sent, or to be tried again */
     char *text;          /* as it is sent */
+    char id[20];         /* of its text */
     char headers[128];
     stg_retry retry;
     stg_deadline again; /* the next attempt, or of what was put off */
@@ -150,11 +153,12 @@ static bool print(stg_alert_receiver *s)
                                      stg_receiver_is_json(&s->o));
         break;
     }
-    snprintf(s->headers, sizeof s->headers, "%sIdempotency-Key: %016llx\r\n",
+    snprintf(s->id, sizeof s->id, "%016llx", (unsigned long long)head.id);
+    snprintf(s->headers, sizeof s->headers, "%sIdempotency-Key: %s\r\n",
              stg_receiver_header(&s->o, "Content-Type") != NULL
                  ? ""
                  : "Content-Type: application/json\r\n",
-             (unsigned long long)head.id);
+             s->id);
     return s->text != NULL;
 }
 
@@ -330,17 +334,25 @@ static void mailed(void *ctx, const stg_outcome *outcome, const char *detail)
  * with its request. */
 static bool send_http(stg_alert_receiver *s)
 {
-    stg_span headers = {s->headers, strlen(s->headers)};
-    stg_span body = {s->text, strlen(s->text)};
     bool is_closing =
         s->o.type == STG_RECEIVER_OPSGENIE && stg_event_is_resolved(s->current);
     stg_endpoint *endpoint = s->endpoint;
+    char *more =
+        s->signer == NULL
+            ? NULL
+            : stg_alert_signing_put(s->signer, s->headers, s->id, s->text);
+    const char *headers = more != NULL ? more : s->headers;
 
-    if (is_closing && stg_receiver_open(s->world, &s->o, s->key, s->current,
-                                        &endpoint, NULL) != STG_OK)
+    if ((s->signer != NULL && more == NULL) ||
+        (is_closing && stg_receiver_open(s->world, &s->o, s->key, s->current,
+                                         &endpoint, NULL) != STG_OK)) {
+        free(more);
         return false;
-    s->exchange =
-        stg_endpoint_send(endpoint, headers, body, s->o.timeout, answered, s);
+    }
+    s->exchange = stg_endpoint_send(
+        endpoint, (stg_span){headers, strlen(headers)},
+        (stg_span){s->text, strlen(s->text)}, s->o.timeout, answered, s);
+    free(more);
     if (is_closing)
         stg_endpoint_retire(endpoint);
     return s->exchange != NULL;
@@ -541,6 +553,8 @@ stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
         status = stg_receiver_read_secret(s->name, o->key_file, &s->key, err);
     if (status == STG_OK && o->type != STG_RECEIVER_MAIL)
         status = stg_receiver_open(w, &s->o, s->key, NULL, &s->endpoint, err);
+    if (status == STG_OK)
+        status = stg_alert_signing_open(&s->o, &s->signer, err);
     if (status != STG_OK) {
         stg_alert_receiver_free(s);
         return status;
@@ -558,6 +572,7 @@ void stg_alert_receiver_free(stg_alert_receiver *s)
     stg_deadline_clear(s->world->deadlines, &s->again);
     stg_secret_free(s->password);
     stg_secret_free(s->key);
+    stg_signer_free(s->signer);
     free(s->name);
     free(s);
 }

@@ -118,7 +118,7 @@ const char *stg_load_text(stg_loading *l, const stg_setting *s,
 
 /* A secret, or {file: PATH} of one, kept. False: complained. */
 bool stg_load_secret_value(stg_loading *l, const stg_setting *s,
-                           const stg_yaml_node *n, stg_secret_setting *secret);
+                           const stg_yaml_node *n, stg_sign_secret *secret);
 
 /* Those of a list, or of one text. */
 stg_texts stg_load_texts(stg_loading *l, const stg_setting *s,

@@ -54,13 +54,6 @@ typedef struct stg_header_setting {
     const char *file; /* where the value came from; NULL: from the settings */
 } stg_header_setting;
 
-/* A secret that requests are signed with, or that gets a token; it is never
- * shown. */
-typedef struct stg_secret_setting {
-    const char *value;
-    const char *file; /* where it came from; NULL: from the settings */
-} stg_secret_setting;
-
 typedef enum stg_grant_type {
     STG_GRANT_CLIENT_CREDENTIALS,
     STG_GRANT_NONE, /* no token, whatever the defaults say */
@@ -71,9 +64,9 @@ typedef struct stg_oauth_settings {
     stg_grant_type grant;
     const char *token_url; /* NULL: no token */
     const char *client_id, *key_id, *assertion_audience, *audience, *ca_file;
-    const stg_secret_setting *secrets; /* client-secret, one at most */
+    const stg_sign_secret *secrets; /* client-secret, one at most */
     size_t secret_count;
-    const stg_secret_setting *keys; /* private-key, one at most */
+    const stg_sign_secret *keys; /* private-key, one at most */
     size_t key_count;
     stg_texts scope;
     stg_oauth_auth auth;
@@ -141,7 +134,7 @@ typedef struct stg_target_settings {
     const stg_header_setting *headers;
     size_t header_count;
     stg_sign_options sign;
-    const stg_secret_setting *secrets; /* of `sign` */
+    const stg_sign_secret *secrets; /* of `sign` */
     size_t secret_count;
     stg_cloud_events cloud_events;
     const stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
@@ -246,7 +239,7 @@ typedef struct stg_listen_settings {
 typedef struct stg_inbound_settings {
     stg_webhook hook; /* its headers and its verifier are made of the others by
                          stg_settings_complete() */
-    const stg_secret_setting *secrets;
+    const stg_sign_secret *secrets;
     size_t secret_count;
     stg_texts keep; /* none: those of listen.headers */
 } stg_inbound_settings;

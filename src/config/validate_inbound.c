@@ -58,7 +58,7 @@ static void check_name(stg_loading *l, size_t i)
 static void check_secret(stg_loading *l, size_t i, size_t k)
 {
     const stg_inbound_settings *o = &l->s->inbound[i];
-    const stg_secret_setting *secret = &o->secrets[k];
+    const stg_sign_secret *secret = &o->secrets[k];
     stg_error err;
 
     if (secret->file == NULL && l->is_exposed &&

@@ -42,7 +42,7 @@ static void complain(stg_loading *l, size_t target, const stg_error *err)
 
 /* A list of several is possible by its kind, and of these two it is a mistake. */
 static void check_one(stg_loading *l, size_t target, const char *path,
-                      const stg_secret_setting *secrets, size_t count)
+                      const stg_sign_secret *secrets, size_t count)
 {
     if (count > 1)
         stg_complain(l->c, stg_load_target_place(l, target, path),

@@ -24,7 +24,7 @@ static void complain(stg_loading *l, size_t target, const char *path,
 static void check_secret(stg_loading *l, size_t target, size_t i)
 {
     const stg_target_settings *t = &l->s->targets[target];
-    const stg_secret_setting *secret = &t->secrets[i];
+    const stg_sign_secret *secret = &t->secrets[i];
     char which[200];
     stg_error err;
 

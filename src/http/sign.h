@@ -58,6 +58,12 @@ typedef struct stg_sign_options {
     stg_sign_encoding encoding;
 } stg_sign_options;
 
+/* A secret of the settings; it is never shown. */
+typedef struct stg_sign_secret {
+    const char *value;
+    const char *file; /* where it came from; NULL: from the settings */
+} stg_sign_secret;
+
 typedef struct stg_signer stg_signer;
 
 /* Whether they have the same words and the same texts, by where these are. */

@@ -274,6 +274,39 @@ TEST(alert_options, refuses_headers_that_are_none)
     }
 }
 
+TEST(alert_options, refuses_signatures_that_would_not_be)
+{
+    static const stg_sign_secret secrets[9] = {
+        {"a secret of 24 characters", NULL},
+        {"another one of 24 letters", NULL}};
+    static const char *const sizes[] = {"0", "2"};
+    stg_alert_receiver_options s = webhook();
+    char words[96];
+
+    s.sign.scheme = STG_SIGN_GITHUB;
+    for (size_t i = 0; i < 2; i++) {
+        s.secrets = secrets;
+        s.secret_count = 2 * i;
+        snprintf(words, sizeof words,
+                 "receivers[0].sign.secrets: %s of them; expected 1", sizes[i]);
+        CHECK_STR(check_receiver(s), words);
+    }
+    s.sign.scheme = STG_SIGN_STRIPE;
+    CHECK_STR(check_receiver(s), "");
+    s.secret_count = 9;
+    CHECK_STR(check_receiver(s),
+              "receivers[0].sign.secrets: 9 of them; expected 1 to 8");
+    s.secret_count = 2;
+    s.sign.prefix = "x";
+    CHECK_STR(check_receiver(s),
+              "receivers[0].sign.prefix: it is for another scheme; expected it "
+              "with `sign.scheme: custom`");
+    s.sign = (stg_sign_options){.scheme = STG_SIGN_NONE};
+    CHECK_STR(
+        check_receiver(s),
+        "receivers[0].sign.secrets: without `sign.scheme`; expected both");
+}
+
 TEST(alert_options, refuses_two_receivers_of_one_name)
 {
     stg_alert_options o = stg_alert_options_default();

@@ -519,7 +519,7 @@ TEST(settings, take_secrets_that_a_group_of_the_process_may_read)
 
 TEST(settings, share_the_signer_of_the_defaults)
 {
-    static const stg_secret_setting secret = {.value =
+    static const stg_sign_secret secret = {.value =
                                                   "24 bytes are just enough"};
     stg_settings *s = stg_settings_new();
     const stg_target_settings *t;
@@ -544,7 +544,7 @@ TEST(settings, refuse_signatures_without_a_secret)
 {
     stg_settings *s = stg_settings_new();
     stg_target_settings *t = stg_settings_add_target(s);
-    static const stg_secret_setting secret = {.value = "short"};
+    static const stg_sign_secret secret = {.value = "short"};
     stg_error err;
 
     t->url = "http://a.example/";

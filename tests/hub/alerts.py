@@ -5,6 +5,7 @@ Slack and of webhooks, aiosmtpd and postfix's smtp-sink for mail. I19, I23.
 import contextlib
 import email
 import email.policy
+import hmac
 import http.client
 import json
 import os
@@ -609,6 +610,39 @@ class Trial(Alerts):
         code, text = self.try_receivers(path, "--receiver", "other")
         self.assertEqual(code, 2)
         self.assertIn("other: the settings have no such receiver", text)
+
+    def test_signs_what_a_webhook_gets(self):
+        """As `stagger sink --verify` has it, with the alert's own id."""
+        secret = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+        self.write("one", secret + "\n")
+        sink = self.sinks("--verify", secret)
+        receiver = self.receiver()
+
+        def signing(name, url, **sign):
+            return {"name": name, "type": "webhook", "url": url, "sign": sign}
+        code, text = self.try_receivers(self.settings(
+            [("a", "http://127.0.0.1:9/", {})], {"receivers": [
+                signing("standard", sink.url(), scheme="standard-webhooks",
+                        secrets={"file": "one"}),
+                signing("stripe", sink.url(), scheme="stripe",
+                        secrets=[secret, "another secret of 24 bytes"]),
+                signing("other", sink.url(), scheme="github",
+                        secrets=["another secret of 24 bytes"]),
+                signing("custom", receiver.url(), scheme="custom",
+                        header="X-S", signs="{id}/{timestamp}/{body}",
+                        **{"timestamp-header": "X-T"}, secrets=[secret]),
+                self.hook(sink)]}))
+        self.assertEqual(code, 1, text)
+        for name, words in (("standard", "accepted: HTTP 200"),
+                            ("stripe", "accepted: HTTP 200"),
+                            ("other", "NOT ACCEPTED: HTTP 401: .*no signature"),
+                            ("hook", "NOT ACCEPTED: HTTP 401: .*not signed")):
+            self.assertRegex(text, rf"(?m)^{name} +webhook +{words}")
+        alert = receiver.wait(1)[0]
+        signed = "/".join([alert.one("idempotency-key"), alert.one("x-t"),
+                           alert.body.decode()])
+        self.assertEqual(alert.one("x-s"), hmac.new(
+            secret.encode(), signed.encode(), "sha256").hexdigest())
 
     def test_says_what_the_server_said_to_a_mail(self):
         pem, key = self.certificate()

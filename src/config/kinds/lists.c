@@ -216,10 +216,10 @@ const stg_kind stg_kind_cidrs = {
 
 /* -- secrets --------------------------------------------------------------- */
 
-_Static_assert(sizeof(stg_secret_setting) == 2 * sizeof(char *), "two texts");
+_Static_assert(sizeof(stg_sign_secret) == 2 * sizeof(char *), "two texts");
 
 static bool read_secret_file(stg_loading *l, const stg_setting *s,
-                             const stg_yaml_node *n, stg_secret_setting *secret)
+                             const stg_yaml_node *n, stg_sign_secret *secret)
 {
     const stg_yaml_node *file = stg_load_file_node(n);
 
@@ -244,9 +244,9 @@ static bool read_secret_file(stg_loading *l, const stg_setting *s,
 }
 
 bool stg_load_secret_value(stg_loading *l, const stg_setting *s,
-                           const stg_yaml_node *n, stg_secret_setting *secret)
+                           const stg_yaml_node *n, stg_sign_secret *secret)
 {
-    *secret = (stg_secret_setting){.file = NULL};
+    *secret = (stg_sign_secret){.file = NULL};
     if (n->kind == STG_NODE_MAP)
         return read_secret_file(l, s, n, secret);
     secret->value = stg_load_text(l, s, n);
@@ -258,11 +258,11 @@ bool stg_load_secret_value(stg_loading *l, const stg_setting *s,
 static bool read_secret(stg_loading *l, const stg_setting *s,
                         const stg_yaml_node *n, void *item)
 {
-    stg_secret_setting secret;
+    stg_sign_secret secret;
     bool is_read = stg_load_secret_value(l, s, n, &secret);
 
     if (is_read)
-        *(stg_secret_setting *)item = secret;
+        *(stg_sign_secret *)item = secret;
     return is_read;
 }
 
@@ -270,7 +270,7 @@ static void load_secrets(stg_loading *l, const stg_setting *s,
                          const stg_yaml_node *n, void *base)
 {
     size_t count, parts = n->kind == STG_NODE_LIST ? n->count : 1;
-    stg_secret_setting *secrets;
+    stg_sign_secret *secrets;
 
     if (stg_node_is_null(n)) {
         stg_load_refuse_kind(l, s, n);

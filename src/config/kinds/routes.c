@@ -41,7 +41,7 @@ static void read_proxy(stg_loading *l, const stg_setting *s,
 static void load_proxy(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {
-    stg_secret_setting secret = {.file = NULL};
+    stg_sign_secret secret = {.file = NULL};
 
     if (stg_node_is_null(n) || n->kind == STG_NODE_LIST) {
         stg_load_refuse_kind(l, s, n);
