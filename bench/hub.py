@@ -22,6 +22,8 @@ else: a load average that says otherwise is told.
              of another build in turn with this one. --callgrind adds a run of
              each shape in valgrind: instructions, and lines that a first cache
              of 32 KB and a second of 1 MB did not have, of a delivery.
+  signed     What a delivery costs the hub that is signed by HMAC, by Ed25519 or
+             not at all: of the loop, and of all threads.
   tls        The same with 3 targets over TLS (1.3): --tls-cert of the sink. Needs
              openssl. Besides, what a connection costs that is idle.
   latency    From the call that publishes until the sink has read a message, by
@@ -104,6 +106,10 @@ def free_port():
         return s.getsockname()[1]
 
 
+SECRETS = {"not": None,
+           "HMAC": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+           "Ed25519": "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2"
+                      "HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="}
 RATE_SHAPES = ["1", "3", "50", "1000", "45+5", "900+100"]
 
 
@@ -201,11 +207,23 @@ class Bench:
         time.sleep(0.1)
         return f"http://127.0.0.1:{s.getsockname()[1]}"
 
-    def hub(self, targets, *options):
+    def settings(self, targets, secret):
+        """A file with targets that are signed for with this secret."""
+        path = os.path.join(self.folder, "hub.yaml")
+        sign = {"scheme": "standard-webhooks", "secrets": [secret]}
+        with open(path, "w", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+            json.dump({"defaults": {"in-flight": IN_FLIGHT, "sign": sign},
+                       "targets": [{"name": f"t{i}", "url": url}
+                                   for i, url in enumerate(targets)]}, file)
+        return path
+
+    def hub(self, targets, *options, secret=None):
         """A hub with an empty store that is ready: it and its ingress."""
         port = free_port()
         store = os.path.join(self.folder, f"store-{port}.db")
         words = [word for target in targets for word in ("--to", target)]
+        if secret is not None:
+            words, options = ["-c", self.settings(targets, secret)], ()
         self.errors = open(os.path.join(self.folder, "hub.log"), "w+")
         self.stack.callback(self.errors.close)
         hub = self.start(0, *self.hub_program, "hub", "--quiet", "--store", store,
@@ -250,9 +268,25 @@ class Bench:
                - before.children_user - before.children_system)
         return requests, micros / 1e6, errors, p50, p99, cpu
 
+    # -- signed
+
+    def signed(self):
+        """What a signature costs a delivery: of the loop, and of all threads."""
+        shape = Shape("1")
+        messages = 5_000 if self.is_quick else 20_000
+        print(f"\nsigned: {messages} messages of {BODY} bytes to one target\n"
+              f"{'':16}{'a second':>10}{'loop us':>10}{'all us':>10}")
+        for name, secret in SECRETS.items():
+            runs = [self.drain(shape, messages, secret=secret)
+                    for _ in range(self.pairs)]
+            rate, every, loop = (statistics.median(run[i] for run in runs)
+                                 for i in range(3))
+            print(f"{name:16}{rate:10.0f}{loop:10.1f}{every:10.1f}", flush=True)
+
     # -- rate
 
-    def drain(self, shape, messages, sink=None, options=(), is_watched=False):
+    def drain(self, shape, messages, sink=None, options=(), is_watched=False,
+              secret=None):
         """Deliveries a second; CPU us each of all threads, the loop and the
         store's; KB. Of a hub alone. sink: starts one that ends with so many
         requests."""
@@ -264,7 +298,7 @@ class Bench:
             targets = [f"{url}/t/{i}" for i in range(shape.healthy)]
             targets += [f"{refuser}/t/{i}" for i in range(shape.dead)]
             hub, ingress = self.hub(targets, "--in-flight", shape.share,
-                                    *options)
+                                    *options, secret=secret)
             sink.send_signal(signal.SIGSTOP)
             self.publish(ingress, messages)
             if is_watched:
@@ -693,8 +727,8 @@ def warn_of_others():
         sys.exit("hub.py: two cores are the least")
 
 
-PARTS = ("rate", "tls", "latency", "isolation", "flight", "ingress", "page",
-         "batch", "idle")
+PARTS = ("rate", "signed", "tls", "latency", "isolation", "flight", "ingress",
+         "page", "batch", "idle")
 
 
 def main():

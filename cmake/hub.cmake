@@ -208,6 +208,7 @@ add_library(stagger_hub STATIC
     hub/rewind.c
     hub/service.c
     hub/shell.c
+    hub/signing.c
     hub/source.c
     hub/target.c
     hub/target_change.c

@@ -137,7 +137,7 @@ typedef struct stg_target_settings {
     const stg_sign_secret *secrets; /* of `sign` */
     size_t secret_count;
     stg_cloud_events cloud_events;
-    const stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
+    stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
                                  requests are not signed */
     stg_oauth_settings oauth;
     const stg_oauth_options *token; /* made of it by stg_settings_complete();

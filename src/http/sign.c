@@ -14,6 +14,7 @@
 struct stg_signer {
     stg_sign_layout layout;
     EVP_MD_CTX *work;
+    size_t holders;
     size_t room; /* of the lines, without ids */
     size_t count;
     stg_sign_key keys[];
@@ -247,6 +248,7 @@ stg_status stg_signer_new(stg_signer **signer, const stg_sign_options *o,
 
     if (s == NULL)
         return stg_hub_refuse(err, STG_IO, "no memory for a key");
+    s->holders = 1;
     s->layout = stg_sign_layout_of(o);
     s->room = room_of(&s->layout, count);
     s->work = EVP_MD_CTX_new();
@@ -264,12 +266,26 @@ stg_status stg_signer_new(stg_signer **signer, const stg_sign_options *o,
 
 void stg_signer_free(stg_signer *s)
 {
-    if (s == NULL)
+    if (s == NULL || --s->holders > 0)
         return;
     for (size_t i = 0; i < s->count; i++)
         stg_sign_key_close(&s->keys[i]);
     EVP_MD_CTX_free(s->work);
     free(s);
+}
+
+stg_signer *stg_signer_hold(stg_signer *s)
+{
+    s->holders++;
+    return s;
+}
+
+bool stg_signer_is_slow(const stg_signer *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->keys[i].pair != NULL)
+            return true;
+    return false;
 }
 
 static bool is_named(const char *header, stg_span name)
@@ -334,14 +350,14 @@ static char *put_hex(char *to, const unsigned char *bytes, size_t size)
 }
 
 /* NULL: no memory. */
-static char *put_signature(char *to, const stg_signer *s, const stg_sign_key *k,
-                           const stg_sign_pieces *p)
+static char *put_signature(char *to, const stg_signer *s, EVP_MD_CTX *work,
+                           const stg_sign_key *k, const stg_sign_pieces *p)
 {
     const stg_sign_layout *l = &s->layout;
     unsigned char bytes[STG_SIGNATURE_MAX];
     size_t size;
 
-    if (!stg_sign_key_sign(k, s->work, p->at, p->count, bytes, &size))
+    if (!stg_sign_key_sign(k, work, p->at, p->count, bytes, &size))
         return NULL;
     to = put(to, k->pair != NULL ? l->pair_prefix : l->prefix);
     if (l->encoding == STG_SIGN_HEX)
@@ -349,8 +365,8 @@ static char *put_signature(char *to, const stg_signer *s, const stg_sign_key *k,
     return stg_base64_put(to, (stg_span){(const char *)bytes, size});
 }
 
-char *stg_signer_put(const stg_signer *s, char *to, stg_span id,
-                     uint64_t seconds, stg_span body)
+static char *put_lines(const stg_signer *s, EVP_MD_CTX *work, char *to,
+                       stg_span id, uint64_t seconds, stg_span body)
 {
     const stg_sign_layout *l = &s->layout;
     char digits[STG_DIGITS_MAX];
@@ -368,7 +384,23 @@ char *stg_signer_put(const stg_signer *s, char *to, stg_span id,
         to = put(to + time.size, l->separator);
     }
     for (size_t i = 0; to != NULL && i < s->count; i++)
-        to = put_signature(i > 0 ? put(to, l->separator) : to, s, &s->keys[i],
-                           &p);
+        to = put_signature(i > 0 ? put(to, l->separator) : to, s, work,
+                           &s->keys[i], &p);
     return to == NULL ? NULL : put(to, "\r\n");
+}
+
+char *stg_signer_put(const stg_signer *s, char *to, stg_span id,
+                     uint64_t seconds, stg_span body)
+{
+    return put_lines(s, s->work, to, id, seconds, body);
+}
+
+char *stg_signer_put_aside(const stg_signer *s, char *to, stg_span id,
+                           uint64_t seconds, stg_span body)
+{
+    EVP_MD_CTX *work = EVP_MD_CTX_new();
+    char *end = work == NULL ? NULL : put_lines(s, work, to, id, seconds, body);
+
+    EVP_MD_CTX_free(work);
+    return end;
 }

@@ -11,7 +11,7 @@
  * TIME is in seconds since 1970. Sources: the Standard Webhooks specification
  * 1.0.0; GitHub and Stripe, the documentation of their webhooks. A signer's keys
  * are prepared when it is made. Pure: no clock, no file. A signer is used by one
- * thread at a time. */
+ * thread at a time, but for what says otherwise. */
 #ifndef STAGGER_HTTP_SIGN_H
 #define STAGGER_HTTP_SIGN_H
 
@@ -88,6 +88,12 @@ stg_status stg_signer_new(stg_signer **signer, const stg_sign_options *o,
                           stg_error *err);
 void stg_signer_free(stg_signer *s); /* NULL is none */
 
+/* Whoever holds it frees it, too: the last one ends it. On one thread. */
+stg_signer *stg_signer_hold(stg_signer *s);
+
+/* Whether it has a key of Ed25519, which takes fifty times as long as an HMAC. */
+bool stg_signer_is_slow(const stg_signer *s);
+
 /* Whether the scheme has a header of this name. */
 bool stg_sign_sets(const stg_sign_options *o, stg_span name);
 bool stg_signer_sets(const stg_signer *s, stg_span name);
@@ -99,5 +105,9 @@ size_t stg_signer_room(const stg_signer *s, size_t id_size);
  * there was no memory. */
 char *stg_signer_put(const stg_signer *s, char *to, stg_span id,
                      uint64_t seconds, stg_span body);
+
+/* The same on any thread, beside other calls. */
+char *stg_signer_put_aside(const stg_signer *s, char *to, stg_span id,
+                           uint64_t seconds, stg_span body);
 
 #endif

@@ -4,7 +4,11 @@
  * All on the loop's thread. Flow owns the delivery and the attempt only
  * borrows it: flow hears of the end exactly once by stg_flow_ended(), or never
  * again after stg_attempts_drop(), which sets the delivery to NULL. Called by
- * hub/shell.c for flow's actions. */
+ * hub/shell.c for flow's actions.
+ *
+ * A signature that takes long is made on another thread. Until it is there the
+ * attempt has no exchange: one that is cancelled or dropped meanwhile ends when the
+ * signature comes. */
 #include "hub/attempt.h"
 
 #include <assert.h>
@@ -38,6 +42,7 @@ void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
         .hub = hub, .epoch = epoch, .trace = trace, .rng = make_rng(epoch)};
     stg_list_init(&a->under_way);
     stg_list_init(&a->batches);
+    stg_signings_init(&a->signings, hub->loop);
     stg_id_print(epoch, 0, a->prefix);
     a->prefix_size = strlen(a->prefix) - 1; // without the position
 }
@@ -147,9 +152,9 @@ char *stg_attempt_put_signature(char *to, const stg_signer *s, stg_span id,
                      : stg_signer_put(s, to, id, stg_wall_now() / STG_S, body);
 }
 
-/* NULL: no memory. */
+/* signature: its lines, if they are there. NULL: no memory. */
 static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
-                         stg_span id, const stg_parcel *p)
+                         stg_span id, const stg_parcel *p, stg_span signature)
 {
     const stg_target_settings *s = a->target->settings;
     char *kept;
@@ -164,7 +169,9 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
     to = put_given(PUT(to, "\r\n"), p);
     if (a->target->token != NULL)
         to = stg_oauth_put(a->target->token, to, &a->token);
-    kept = stg_attempt_put_signature(to, s->signer, id, p->body);
+    kept = signature.size > 0
+               ? put(to, signature.at, signature.size)
+               : stg_attempt_put_signature(to, s->signer, id, p->body);
     if (kept == NULL)
         return NULL;
     to = put_kept(kept, all, a, id, p);
@@ -177,7 +184,7 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
  * copies them before the next one is made. *more: memory for those that are
  * longer, to be freed; else NULL. False: there was none. */
 static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
-                         stg_span *headers, char **more)
+                         stg_span signature, stg_span *headers, char **more)
 {
     char text[STG_MESSAGE_ID_MAX] STG_UNINITIALIZED, *to = all->headers, *end;
     const stg_signer *signer = a->target->settings->signer;
@@ -194,7 +201,7 @@ static bool make_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
         to = *more = malloc(room);
     if (to == NULL)
         return false;
-    end = put_headers(to, all, a, id, p);
+    end = put_headers(to, all, a, id, p, signature);
     if (end == NULL)
         return false;
     *headers = (stg_span){to, (size_t)(end - to)};
@@ -290,8 +297,17 @@ void stg_attempt_put_back(stg_hub *h, const stg_attempt *a, const stg_end *how,
     stg_shell_note(h);
 }
 
-/* Ends the attempt, however it ended. The last one under way lets a broken hub
- * go on to close. */
+/* The last one under way lets a broken hub go on to close. */
+static void over(stg_hub *h, stg_attempt *a)
+{
+    give_back(&h->attempts, a);
+    if (h->is_broken)
+        stg_hub_finish(h);
+    else
+        stg_shell_ended(h);
+}
+
+/* Ends the attempt, however it ended. */
 static void answered(void *ctx, const stg_reply *reply)
 {
     stg_attempt *a = ctx;
@@ -309,11 +325,7 @@ static void answered(void *ctx, const stg_reply *reply)
             stg_oauth_refuses(a->target, a->token, reply->status);
         stg_attempt_end_by(h, a, &how, reply->status, reply->took);
     }
-    give_back(&h->attempts, a);
-    if (h->is_broken)
-        stg_hub_finish(h);
-    else
-        stg_shell_ended(h);
+    over(h, a);
 }
 
 void stg_attempt_end_unsent(stg_hub *h, const stg_attempt *a, stg_fault fault,
@@ -350,24 +362,104 @@ bool stg_attempt_convert(stg_attempt *a, stg_parcel *p)
            stg_cloud_event_convert(mode, p, &a->converted);
 }
 
-static void send_out(stg_attempts *all, stg_attempt *a,
-                     const stg_action *action, stg_parcel *p)
+/* False: there was no memory. */
+static bool send_out(stg_attempts *all, stg_attempt *a, stg_ns timeout,
+                     const stg_parcel *p, stg_span signature)
 {
-    char *more = NULL;
     stg_span headers;
+    char *more;
 
-    if (stg_attempt_convert(a, p) && make_headers(all, a, p, &headers, &more))
+    if (make_headers(all, a, p, signature, &headers, &more))
         a->exchange = stg_endpoint_send(a->target->endpoint, headers, p->body,
-                                        action->start.timeout, answered, a);
+                                        timeout, answered, a);
     free(more);
-    if (a->exchange == NULL) {
-        stg_attempt_end_unsent(all->hub, a, STG_FAULT_NO_BUFFERS,
-                               "there was no memory for the request");
-        give_back(all, a);
+    if (a->exchange != NULL)
+        stg_attempt_tell_waiting(all->hub);
+    return a->exchange != NULL;
+}
+
+static void end_short(stg_hub *h, const stg_attempt *a)
+{
+    stg_attempt_end_unsent(h, a, STG_FAULT_NO_BUFFERS,
+                           "there was no memory for the request");
+}
+
+/* Whether the target is still the one that the signature was made for: a reload
+ * may have changed it. */
+static bool is_wanted(const stg_attempt *a)
+{
+    return !a->signing->is_cancelled && a->target->endpoint != NULL &&
+           a->target->settings != NULL &&
+           a->target->settings->signer == a->signing->signer;
+}
+
+/* What was cancelled, or is for another target by now, was not tried. */
+static void send_signed(void *ctx, stg_span lines)
+{
+    stg_attempt *a = ctx;
+    stg_hub *h = a->hub;
+    stg_attempt_signing *signing = a->signing;
+    bool has_wanted = is_wanted(a), is_sent = false;
+    stg_end how = {.outcome = stg_failed(STG_FAULT_CANCELLED),
+                   .detail = "not tried: it was being signed"};
+
+    how.outcome.unsent = true;
+    a->signing = NULL;
+    if (a->delivery != NULL && !has_wanted)
+        stg_attempt_put_back(h, a, &how, 0);
+    else if (a->delivery != NULL)
+        is_sent = lines.at != NULL &&
+                  send_out(&h->attempts, a, signing->timeout, &signing->parcel,
+                           lines);
+    free(signing);
+    if (is_sent)
+        return;
+    if (a->delivery != NULL && has_wanted)
+        end_short(h, a);
+    over(h, a);
+}
+
+/* False: there was no memory. */
+static bool sign_first(stg_attempts *all, stg_attempt *a, stg_ns timeout,
+                       const stg_parcel *p)
+{
+    char text[STG_MESSAGE_ID_MAX] STG_UNINITIALIZED;
+    stg_signer *s = a->target->settings->signer;
+
+    a->signing = malloc(sizeof *a->signing);
+    if (a->signing == NULL)
+        return false;
+    *a->signing =
+        (stg_attempt_signing){.signer = s, .parcel = *p, .timeout = timeout};
+    if (stg_signings_ask(&all->signings, s, stg_attempt_id(all, a, text),
+                         stg_wall_now() / STG_S, p->body, send_signed, a))
+        return true;
+    free(a->signing);
+    a->signing = NULL;
+    return false;
+}
+
+/* False: there was no memory. */
+static bool sign_or_send(stg_attempts *all, stg_attempt *a, stg_ns timeout,
+                         const stg_parcel *p)
+{
+    const stg_signer *s = a->target->settings->signer;
+
+    return s != NULL && stg_signer_is_slow(s)
+               ? sign_first(all, a, timeout, p)
+               : send_out(all, a, timeout, p, (stg_span){NULL, 0});
+}
+
+static void start(stg_attempts *all, stg_attempt *a, const stg_action *action,
+                  stg_parcel *p)
+{
+    if (stg_attempt_convert(a, p) &&
+        sign_or_send(all, a, action->start.timeout, p)) {
+        stg_delivery_attach(a->delivery, a);
         return;
     }
-    stg_delivery_attach(a->delivery, a);
-    stg_attempt_tell_waiting(all->hub);
+    end_short(all->hub, a);
+    give_back(all, a);
 }
 
 /* Fills in all fields, for a piece of the pool has the values of the attempt
@@ -388,6 +480,7 @@ void stg_attempt_begin(stg_attempts *all, stg_attempt *a,
     a->accepted_at = action->start.message->created_at;
     a->token = 0;
     a->trace = (stg_trace){.high = 0};
+    a->signing = NULL;
     stg_metrics_start(&a->target->meter, action->start.is_retry);
 }
 
@@ -416,7 +509,7 @@ static void start_alone(stg_attempts *all, const stg_action *action)
     stg_list_push(&all->under_way, &a->link);
     if (stg_parcel_unpack(&p, m->bytes, m->size)) {
         a->hops = stg_header_take_hops(&p.headers);
-        send_out(all, a, action, &p);
+        start(all, a, action, &p);
         return;
     }
     stg_attempt_end_unsent(all->hub, a, STG_FAULT_INVALID,
@@ -436,10 +529,12 @@ void stg_attempt_start(stg_attempts *all, const stg_action *action)
 
 void stg_attempt_cancel(stg_attempt *a)
 {
-    if (a->exchange == NULL)
-        stg_batch_cancel(a);
-    else
+    if (a->exchange != NULL)
         stg_exchange_cancel(a->exchange);
+    else if (a->signing != NULL)
+        a->signing->is_cancelled = true;
+    else
+        stg_batch_cancel(a);
 }
 
 /* Sets the deliveries to NULL first, so that answered() only gives the memory
@@ -451,7 +546,8 @@ void stg_attempts_drop(stg_attempts *all)
         stg_attempt *a = STG_HOLDER(at, stg_attempt, link);
 
         a->delivery = NULL;
-        stg_exchange_cancel(a->exchange);
+        if (a->exchange != NULL) // else it ends with its signature
+            stg_exchange_cancel(a->exchange);
     }
     stg_batches_drop(all);
 }

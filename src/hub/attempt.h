@@ -7,12 +7,20 @@
 
 #include "hub/hub_internal.h"
 
+/* What an attempt has while it is signed on another thread. */
+typedef struct stg_attempt_signing {
+    const stg_signer *signer;
+    stg_parcel parcel; /* its message, lent by flow until the end */
+    stg_ns timeout;
+    bool is_cancelled;
+} stg_attempt_signing;
+
 struct stg_attempt {
     stg_link link;
     stg_hub *hub;
     stg_target *target;
     stg_delivery *delivery; /* NULL: flow is not told any more */
-    stg_exchange *exchange; /* NULL: it is one of a batch */
+    stg_exchange *exchange; /* NULL: it is one of a batch, or being signed */
     uint32_t partition;
     unsigned hops; /* hubs that the message came through before this one */
     uint64_t position, number, number_max;
@@ -21,6 +29,7 @@ struct stg_attempt {
     char *converted;    /* the message in another mode of CloudEvents; NULL: as
                            it came */
     stg_trace trace;
+    struct stg_attempt_signing *signing; /* NULL: it is not being signed */
 };
 
 /* -- the start ------------------------------------------------------------- */

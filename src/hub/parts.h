@@ -14,6 +14,7 @@
 #include "config/targets.h"
 #include "http/trace.h"
 #include "hub/hub.h"
+#include "hub/signing.h"
 #include "hub/target.h"
 #include "ingress/ingress.h"
 #include "kafka/kafka.h"
@@ -52,6 +53,7 @@ typedef struct stg_attempts {
     stg_pool free;
     stg_list under_way; /* those that are a request each */
     stg_list batches;   /* of the others */
+    stg_signings signings;
     stg_trace_mode trace;
     stg_rng rng; /* of parent ids */
     uint64_t epoch;
@@ -66,6 +68,13 @@ void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
 /* STG_ACTION_START: answered by stg_flow_ended(), at once if there is no
  * memory. */
 void stg_attempt_start(stg_attempts *all, const stg_action *action);
+
+/* Behind the starts of a turn: those whose signatures take long are signed. */
+static inline void stg_attempts_flush(stg_attempts *all)
+{
+    if (all->signings.count > 0)
+        stg_signings_flush(&all->signings);
+}
 
 /* STG_ACTION_CANCEL. */
 void stg_attempt_cancel(stg_attempt *a);

@@ -279,6 +279,7 @@ static void ask_flow(stg_hub *h)
     // An action may be the last: the store is gone then.
     while (is_acting(h) && stg_flow_next(h->flow, &action, now))
         act(h, &action, now);
+    stg_attempts_flush(&h->attempts);
     if (!is_acting(h))
         return;
     set_wake(h);
@@ -300,6 +301,7 @@ void stg_shell_ended(stg_hub *h)
     now = stg_deadlines_now();
     while (is_acting(h) && stg_flow_next_start(h->flow, &action, now))
         act(h, &action, now);
+    stg_attempts_flush(&h->attempts);
 }
 
 /* The log is asked a second after something has happened at most, so that an

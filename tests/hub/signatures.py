@@ -97,6 +97,61 @@ class Signatures(Signing):
         self.assertEqual(again.one("webhook-id"), first.one("webhook-id"))
         hub.stop()
 
+    def pair(self, name):
+        made = subprocess.run(
+            [STAGGER, "secret", "new", "--ed25519",
+             os.path.join(self.folder, name)], check=True, text=True,
+            capture_output=True)
+        return next(word for word in made.stdout.split()
+                    if word.startswith("whpk_"))
+
+    def test_signatures_that_take_long_outlive_their_target(self):
+        """Eight of Ed25519 over 1 MB take 25 ms, on another thread: meanwhile
+        their target gets other secrets, is paused, or goes."""
+        publics = [self.pair(f"key{i}") for i in range(2)]
+        sinks = self.sinks("--verify", publics[0], "--verify", publics[1])
+        other = self.leaf()
+
+        def settings(turn, names=("a", "b")):
+            secrets = [{"file": f"key{turn % 2}"}] * 8
+            return self.write([{
+                "name": name, "in-flight": 8,
+                "url": sinks.url() if name == "a" else other.url(),
+                "policy": "fixed base=10ms attempts=unlimited",
+                "sign": {"scheme": STANDARD, "secrets": secrets}}
+                for name in names])
+        hub = self.hub(settings=settings(0))
+        bodies = [bytes([i]) + os.urandom(1 << 20) for i in range(16)]
+        for turn, body in enumerate(bodies):
+            hub.post(body)
+            if turn % 4 == 3:
+                settings(turn // 4, ("a",) if turn == 11 else ("a", "b"))
+                self.reload(hub)
+        case.wait_for(
+            lambda: len({r["id"] for r in sinks.receipts()}) == len(bodies),
+            "all of them")
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.rows(), [])
+
+    def test_a_hub_that_stops_or_dies_while_it_signs_loses_nothing(self):
+        sinks = self.sinks("--verify", self.pair("key"))
+        path = self.write([{"name": "a", "url": sinks.url(), "in-flight": 64,
+                            "sign": {"scheme": STANDARD,
+                                     "secrets": [{"file": "key"}] * 8}}])
+        ids = set()
+        for how in ([signal.SIGTERM], [signal.SIGTERM, signal.SIGTERM],
+                    [signal.SIGKILL]):
+            hub = self.hub(settings=path)
+            ids |= {hub.post(os.urandom(1 << 20)) for _ in range(8)}
+            for each in how:
+                hub.process.send_signal(each)
+            hub.wait()
+        hub = self.hub(settings=path)
+        case.wait_for(
+            lambda: ids <= {r["id"] for r in sinks.receipts()}, "all")
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.rows(), [])
+
     def test_bodies_of_all_kinds_are_signed_as_they_are(self):
         leaf = self.leaf()
         hub = self.start([{"name": "a", "url": leaf.url(), "sign": {

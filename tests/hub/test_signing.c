@@ -1,0 +1,90 @@
+/* Signatures that are made on other threads: the same as on this one, each told
+ * once, whoever has let go of the signer. */
+#include "hub/signing.h"
+
+#include <string.h>
+
+#include "tests/harness.h"
+
+enum { MOST = 100, LINES_MAX = 1024 };
+
+typedef struct world {
+    uv_loop_t loop;
+    stg_signings all;
+    stg_signer *signer;
+    char expected[LINES_MAX];
+    size_t size, right, told;
+} world;
+
+static const stg_span id = {"msg_1", 5}, body = {"a body", 6};
+
+static void open_world(world *w)
+{
+    static const char *const secrets[] = {
+        "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRq"
+        "SKJp4AJ6p9lMicMFs6Kvg==",
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"};
+    const stg_sign_options o = {.scheme = STG_SIGN_STANDARD};
+
+    *w = (world){.size = 0};
+    CHECK_INT(uv_loop_init(&w->loop), 0);
+    stg_signings_init(&w->all, &w->loop);
+    CHECK_INT(stg_signer_new(&w->signer, &o, secrets, 2, NULL), STG_OK);
+    CHECK(stg_signer_is_slow(w->signer));
+    w->size = (size_t)(stg_signer_put(w->signer, w->expected, id, 7, body) -
+                       w->expected);
+}
+
+static void told(void *ctx, stg_span lines)
+{
+    world *w = ctx;
+
+    w->told++;
+    w->right +=
+        lines.size == w->size && memcmp(lines.at, w->expected, lines.size) == 0;
+}
+
+static void ask(world *w, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        CHECK(stg_signings_ask(&w->all, w->signer, id, 7, body, told, w));
+}
+
+static void close_world(world *w)
+{
+    CHECK_INT(uv_run(&w->loop, UV_RUN_DEFAULT), 0);
+    CHECK_INT(uv_loop_close(&w->loop), 0);
+}
+
+TEST(signing, tells_each_once_and_in_a_later_turn)
+{
+    static const size_t counts[] = {0, 1, 3, 16, 17, 64, MOST};
+    world w;
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        open_world(&w);
+        ask(&w, counts[i]);
+        stg_signings_flush(&w.all);
+        CHECK_U64(w.told, 0);
+        stg_signer_free(w.signer); // they hold it
+        close_world(&w);
+        CHECK_U64(w.told, counts[i]);
+        CHECK_U64(w.right, counts[i]);
+    }
+}
+
+TEST(signing, takes_more_while_others_are_being_made)
+{
+    world w;
+
+    open_world(&w);
+    for (size_t i = 0; i < 10; i++) {
+        ask(&w, i);
+        stg_signings_flush(&w.all);
+        (void)uv_run(&w.loop, UV_RUN_NOWAIT);
+    }
+    stg_signer_free(w.signer);
+    close_world(&w);
+    CHECK_U64(w.told, 45);
+    CHECK_U64(w.right, 45);
+}
