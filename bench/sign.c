@@ -26,8 +26,9 @@ static void sign(size_t n, size_t size)
     static const stg_span id = {"0123456789abcdef-1234567", 24};
 
     for (size_t i = 0; i < n; i++)
-        meter_hide(
-            stg_signer_put(signer, lines, id, i, (stg_span){body, size}));
+        meter_hide(stg_signer_put(
+            signer, lines,
+            &(stg_sign_request){.id = id, .seconds = i, .body = {body, size}}));
 }
 
 static void sign_small(size_t n)

@@ -184,11 +184,13 @@ add_library(stagger_hub STATIC
     http/server.c
     http/sign.c
     http/sign_key.c
+    http/sign_message.c
     http/tls.c
     http/trace.c
     http/tunnel.c
     http/url.c
     http/verify.c
+    http/verify_message.c
     http/wire.c
     hub/attempt.c
     hub/batch.c

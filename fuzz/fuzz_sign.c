@@ -29,8 +29,9 @@ static bool verify(const char *secret, stg_span lines, stg_span body)
 
     if (stg_verifier_new_any(&v, secret, NULL) != STG_OK)
         return false;
-    is_right =
-        stg_verifier_check(v, lines, body, NOW, NULL) == STG_SIGNATURE_RIGHT;
+    is_right = stg_verifier_check(
+                   v, &(stg_verify_request){.lines = lines, .body = body}, NOW,
+                   NULL) == STG_SIGNATURE_RIGHT;
     stg_verifier_free(v);
     return is_right;
 }
@@ -45,7 +46,8 @@ static void check_signed(const stg_sign_options *o, const char *secret,
 
     HOLDS(stg_signer_new(&s, o, &secret, 1, NULL) == STG_OK);
     lines = malloc(stg_signer_room(s, id.size));
-    end = stg_signer_put(s, lines, id, NOW, body);
+    end = stg_signer_put(
+        s, lines, &(stg_sign_request){.id = id, .seconds = NOW, .body = body});
     HOLDS(end != NULL && (size_t)(end - lines) <= stg_signer_room(s, id.size));
     whole = (stg_span){lines, (size_t)(end - lines)};
     if (o->scheme != STG_SIGN_CUSTOM) {

@@ -30,6 +30,7 @@ struct stg_alert_receiver {
     stg_alert_receiver_options o;
     char *name;
     char *password;         /* mail */
+    char *url;              /* of a file; NULL: the options have it */
     stg_endpoint *endpoint; /* the others */
     char *key;              /* pagerduty, opsgenie */
     stg_signer *signer;     /* NULL: it does not sign */
@@ -62,6 +63,11 @@ stg_policy stg_alert_policy(void)
         "never=3xx,4xx",
         NULL);
     return p;
+}
+
+static const char *url_of(const stg_alert_receiver *s)
+{
+    return s->url != NULL ? s->url : s->o.url;
 }
 
 static bool is_under_way(const stg_alert_receiver *s)
@@ -337,10 +343,10 @@ static bool send_http(stg_alert_receiver *s)
     bool is_closing =
         s->o.type == STG_RECEIVER_OPSGENIE && stg_event_is_resolved(s->current);
     stg_endpoint *endpoint = s->endpoint;
-    char *more =
-        s->signer == NULL
-            ? NULL
-            : stg_alert_signing_put(s->signer, s->headers, s->id, s->text);
+    char *more = s->signer == NULL
+                     ? NULL
+                     : stg_alert_signing_put(s->signer, s->headers, url_of(s),
+                                             s->id, s->text);
     const char *headers = more != NULL ? more : s->headers;
 
     if ((s->signer != NULL && more == NULL) ||
@@ -555,6 +561,9 @@ stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
         status = stg_receiver_open(w, &s->o, s->key, NULL, &s->endpoint, err);
     if (status == STG_OK)
         status = stg_alert_signing_open(&s->o, &s->signer, err);
+    if (status == STG_OK && s->signer != NULL && o->url_file != NULL)
+        status =
+            stg_receiver_read_secret(s->name, o->url_file, &s->url, err);
     if (status != STG_OK) {
         stg_alert_receiver_free(s);
         return status;
@@ -572,6 +581,7 @@ void stg_alert_receiver_free(stg_alert_receiver *s)
     stg_deadline_clear(s->world->deadlines, &s->again);
     stg_secret_free(s->password);
     stg_secret_free(s->key);
+    stg_secret_free(s->url);
     stg_signer_free(s->signer);
     free(s->name);
     free(s);

@@ -13,22 +13,27 @@ static stg_status check_unused(const stg_alert_receiver_options *o,
 {
     const stg_sign_options *s = &o->sign;
     const struct {
-        const char *path, *value;
-    } custom[] = {{"sign.header", s->header},
-                  {"sign.timestamp-header", s->time_header},
-                  {"sign.signs", s->signs},
-                  {"sign.prefix", s->prefix}};
+        const char *path;
+        const void *value;
+        stg_sign_scheme scheme;
+    } custom[] = {{"sign.header", s->header, STG_SIGN_CUSTOM},
+                  {"sign.timestamp-header", s->time_header, STG_SIGN_CUSTOM},
+                  {"sign.signs", s->signs, STG_SIGN_CUSTOM},
+                  {"sign.prefix", s->prefix, STG_SIGN_CUSTOM},
+                  {"sign.covers", s->covers, STG_SIGN_MESSAGE},
+                  {"sign.key-id", s->key_id, STG_SIGN_MESSAGE}};
 
     *field = "sign.secrets";
     if (s->scheme == STG_SIGN_NONE && o->secret_count > 0)
         return stg_hub_refuse(err, STG_INVALID,
                               "without `sign.scheme`; expected both");
     for (size_t i = 0; i < sizeof custom / sizeof *custom; i++)
-        if (s->scheme != STG_SIGN_CUSTOM && custom[i].value != NULL) {
+        if (s->scheme != custom[i].scheme && custom[i].value != NULL) {
             *field = custom[i].path;
             return stg_hub_refuse(err, STG_INVALID,
                                   "it is for another scheme; expected it with "
-                                  "`sign.scheme: custom`");
+                                  "`sign.scheme: %s`",
+                                  stg_sign_schemes[custom[i].scheme]);
         }
     return STG_OK;
 }
@@ -100,17 +105,22 @@ stg_status stg_alert_signing_open(const stg_alert_receiver_options *o,
 }
 
 char *stg_alert_signing_put(const stg_signer *s, const char *headers,
-                            const char *id, const char *body)
+                            const char *url, const char *id, const char *body)
 {
+    static const char type[] = "application/json";
+    stg_sign_request r = {.id = {id, strlen(id)},
+                          .seconds = stg_wall_now() / STG_S,
+                          .body = {body, strlen(body)},
+                          .content_type = {type, sizeof type - 1},
+                          .method = "POST",
+                          .url = url};
     size_t size = strlen(headers);
-    stg_span signed_id = {id, strlen(id)};
-    char *lines = malloc(size + stg_signer_room(s, signed_id.size) + 1), *end;
+    char *lines = malloc(size + stg_signer_room(s, r.id.size) + 1), *end;
 
     if (lines == NULL)
         return NULL;
     memcpy(lines, headers, size);
-    end = stg_signer_put(s, lines + size, signed_id, stg_wall_now() / STG_S,
-                         (stg_span){body, strlen(body)});
+    end = stg_signer_put(s, lines + size, &r);
     if (end != NULL)
         *end = '\0';
     else

@@ -29,7 +29,7 @@ static const stg_subcommand subcommands[] = {
 static const stg_option options[] = {
     {"--scheme S",
      "for which `sign.scheme`: standard-webhooks (the default) or stripe, "
-     "whsec_ and Base64; github or custom, hexadecimal",
+     "whsec_ and Base64; github, custom or rfc9421, hexadecimal",
      SCHEME, NULL},
     {"--ed25519",
      "a pair of keys instead: whsk_ is the hub's, whpk_ the receiver's",
@@ -60,7 +60,7 @@ enum { EXIT_FAILED = 1 };
 
 typedef struct secret_options {
     const char *path;               /* NULL: none */
-    bool is_hex, is_pair, is_other; /* is_other: not Standard Webhooks */
+    bool is_hex, is_pair, is_other; /* is_other: without pairs */
 } secret_options;
 
 static int fail(const char *path, const char *why)
@@ -122,8 +122,9 @@ static int make(const secret_options *o)
 
 static int read_scheme(secret_options *o)
 {
-    static const char *const schemes[] = {"standard-webhooks", "stripe",
-                                          "github", "custom", NULL};
+    enum { MESSAGE = 4 };
+    static const char *const schemes[] = {
+        "standard-webhooks", "stripe", "github", "custom", "rfc9421", NULL};
     char suggestion[STG_SUGGESTION_MAX];
     size_t i = 0;
 
@@ -132,9 +133,10 @@ static int read_scheme(secret_options *o)
     if (schemes[i] == NULL)
         return stg_options_refuse(
             who,
-            "--scheme: expected standard-webhooks, stripe, github or custom%s",
+            "--scheme: expected standard-webhooks, stripe, github, custom or "
+            "rfc9421%s",
             stg_options_suggest(suggestion, optarg, schemes));
-    o->is_other = i > 0;
+    o->is_other = i > 0 && i != MESSAGE;
     o->is_hex = i > 1;
     return 0;
 }
@@ -159,8 +161,9 @@ int stg_cli_secret(int argc, char **argv)
         return code;
     if (o.is_pair && o.is_other)
         return stg_options_refuse(who,
-                                  "--ed25519 is of the scheme "
-                                  "standard-webhooks; expected no --scheme");
+                                  "--ed25519 is of the schemes "
+                                  "standard-webhooks and rfc9421; expected no "
+                                  "--scheme");
     if (files.count > 0)
         o.path = files.at[0];
     return make(&o);

@@ -444,6 +444,11 @@ static const stg_setting alert_rows[] = {
 {RECEIVER("sign.encoding", word, sign.encoding), .words = stg_sign_encodings,
  .standard = "hex", .example = "base64",
  .says = "With `custom`: how the signature is written."},
+{RECEIVER_LIST("sign.covers", texts, sign.covers, sign.cover_count),
+ RANGE(1, 16), .example = "['@method', '@target-uri', content-digest]",
+ .says = "With `rfc9421`: what is signed."},
+{RECEIVER("sign.key-id", text, sign.key_id), RANGE(1, 256), .example = "hub-1",
+ .says = "With `rfc9421`: the name of the key."},
 {RECEIVER("starttls", word, starttls), .words = starttls,
  .standard = "required", .example = "none",
  .says = "For smtp://: `required`, `optional` (where the server offers it) or "

@@ -10,15 +10,16 @@ static const stg_setting rows[] = {
  .least = STG_SIGN_STANDARD, .is_needed = true, .example = "github",
  .says = "How its sender signs: `standard-webhooks`, with Webhook-Id, "
          "Webhook-Timestamp and Webhook-Signature; `github`, with "
-         "X-Hub-Signature-256; `stripe`, with Stripe-Signature; or `custom`, as "
-         "the keys from `header` on say."},
+         "X-Hub-Signature-256; `stripe`, with Stripe-Signature; `rfc9421`, HTTP "
+         "Message Signatures, with Signature-Input and Signature; or `custom`, "
+         "as the keys from `header` on say."},
 {INBOUND_LIST("secrets", secrets, secrets, secret_count), .is_needed = true,
  .example = "[{file: github.secret}, {file: github.old-secret}]",
  .says = "Secrets, or files with one that nobody else may read: a signature by "
          "one of them is enough, so that a secret can be changed. Up to 8, of 24 "
          "bytes or more. With `standard-webhooks` whsec_ and Base64, or for "
          "Ed25519 the public key, whpk_ and Base64; with the others the bytes of "
-         "the text. A reload reads the files again."},
+         "the text; of `rfc9421` each of these, or a public key in PEM. A reload reads the files again."},
 {INBOUND("tolerance", time, hook.tolerance), RANGE(STG_S, STG_DAY),
  .standard = "5m", .example = "30s",
  .says = "How far a signature's timestamp may be from now. `github` has none."},
@@ -37,7 +38,7 @@ static const stg_setting rows[] = {
  .says = "With `custom`: the header of the time, in seconds since 1970."},
 {INBOUND("id-header", text, hook.sign.id_header), RANGE(1, 256),
  .example = "X-Delivery",
- .says = "With `custom`: the header of the delivery's id, by which a redelivery is "
+ .says = "With `custom` and `rfc9421`: the header of the delivery's id, by which a redelivery is "
          "recognised. Without it, Idempotency-Key, if it is there."},
 {INBOUND("signs", text, hook.sign.signs), RANGE(1, 1024),
  .example = "'{timestamp}.{body}'",
@@ -51,6 +52,11 @@ static const stg_setting rows[] = {
 {INBOUND("encoding", word, hook.sign.encoding), .words = stg_sign_encodings,
  .standard = "hex", .example = "base64",
  .says = "With `custom`: how the signature is written."},
+{INBOUND_LIST("covers", texts, hook.sign.covers, hook.sign.cover_count),
+ RANGE(1, 16), .example = "['@method', '@path', content-digest]",
+ .says = "With `rfc9421`: what a signature has to cover, at least: components as "
+         "`sign.covers` of a target has them, and other headers in lower case. "
+         "Without it content-digest; with it, too, that has to be there."},
 };
 /* clang-format on */
 

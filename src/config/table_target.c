@@ -37,14 +37,16 @@ static const stg_setting rows[] = {
  .example = "standard-webhooks",
  .says = "How: `standard-webhooks`, with Webhook-Id, Webhook-Timestamp and "
          "Webhook-Signature; `github`, with X-Hub-Signature-256; `stripe`, with "
-         "Stripe-Signature; or `custom`, as the keys from `sign.header` on say."},
+         "Stripe-Signature; `rfc9421`, HTTP Message Signatures, with Signature-Input "
+         "and Signature; or `custom`, as the keys from `sign.header` on say."},
 {TARGET_LIST("sign.secrets", secrets, secrets, secret_count),
  .example = "[{file: shop.secret}, {file: shop.old-secret}]",
  .says = "Secrets, or files with one that nobody else may read. With "
          "`standard-webhooks` (whsec_ or whsk_ and Base64: `stagger secret new` "
          "makes one) and `stripe` a request has a signature for each of up to 8, "
          "so that a new secret can be added before the old one goes; with the "
-         "others there is one. 24 bytes or more. A reload reads the files again."},
+         "others there is one. 24 bytes or more; of `rfc9421` also a private key of "
+         "Ed25519 or ECDSA (P-256) in PEM. A reload reads the files again."},
 {TARGET("sign.header", text, sign.header), RANGE(1, 256),
  .example = "X-Signature",
  .says = "With `custom`: the header of the signature."},
@@ -64,6 +66,14 @@ static const stg_setting rows[] = {
 {TARGET("sign.encoding", word, sign.encoding), .words = stg_sign_encodings,
  .standard = "hex", .example = "base64",
  .says = "With `custom`: how the signature is written."},
+{TARGET_LIST("sign.covers", texts, sign.covers, sign.cover_count),
+ RANGE(1, 16), .example = "['@method', '@target-uri', content-digest]",
+ .says = "With `rfc9421`: what is signed, of @method, @target-uri, @authority, "
+         "@scheme, @request-target, @path, @query, content-digest, content-type "
+         "and idempotency-key. Without it @method, @target-uri, content-digest, "
+         "content-type and idempotency-key; content-digest has to be there."},
+{TARGET("sign.key-id", text, sign.key_id), RANGE(1, 256), .example = "hub-1",
+ .says = "With `rfc9421`: the name by which the receiver finds the key."},
 {SECTION(STG_IN_TARGET, "oauth2"),
  .says = "Its requests carry an access token of OAuth 2.0 (`Authorization: "
          "Bearer`), which the hub gets as a client and replaces before it ends: "

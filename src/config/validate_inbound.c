@@ -96,18 +96,29 @@ static void check_custom(stg_loading *l, size_t i)
 {
     static const char *const custom[] = {
         "header", "timestamp-header", "id-header", "signs",
-        "prefix", "algorithm",        "encoding",
+        "prefix", "algorithm",        "encoding",  "covers",
+    };
+    static const stg_sign_scheme schemes[][2] = {
+        {STG_SIGN_CUSTOM},
+        {STG_SIGN_CUSTOM},
+        {STG_SIGN_CUSTOM, STG_SIGN_MESSAGE},
+        {STG_SIGN_CUSTOM},
+        {STG_SIGN_CUSTOM},
+        {STG_SIGN_CUSTOM},
+        {STG_SIGN_CUSTOM},
+        {STG_SIGN_MESSAGE},
     };
     const stg_sign_options *o = &l->s->inbound[i].hook.sign;
     char path[32];
     stg_error err;
 
     for (size_t k = 0; k < sizeof custom / sizeof *custom; k++)
-        if (o->scheme != STG_SIGN_CUSTOM && is_written(l, i, custom[k]))
+        if (o->scheme != schemes[k][0] && o->scheme != schemes[k][1] &&
+            is_written(l, i, custom[k]))
             stg_complain(l->c, place_of(l, i, custom[k]),
                          "`%s` is for another scheme; expected it with "
-                         "`scheme: custom`",
-                         custom[k]);
+                         "`scheme: %s`",
+                         custom[k], stg_sign_schemes[schemes[k][0]]);
     if (stg_verify_check(o, &err) == STG_OK)
         return;
     snprintf(path, sizeof path, "%.*s", (int)strcspn(err.text, ":"), err.text);

@@ -76,9 +76,17 @@ static void check_secrets(stg_loading *l, size_t target)
 /* -- the rest -------------------------------------------------------------- */
 
 static const char *const custom[] = {
-    "sign.header", "sign.timestamp-header", "sign.signs",
-    "sign.prefix", "sign.algorithm",        "sign.encoding",
+    "sign.header",    "sign.timestamp-header", "sign.signs",  "sign.prefix",
+    "sign.algorithm", "sign.encoding",         "sign.covers", "sign.key-id",
 };
+
+enum { CUSTOM = sizeof custom / sizeof *custom, OF_MESSAGES = 2 };
+
+/* The scheme that a setting is of; the last ones are of messages. */
+static stg_sign_scheme scheme_of(size_t i)
+{
+    return i < CUSTOM - OF_MESSAGES ? STG_SIGN_CUSTOM : STG_SIGN_MESSAGE;
+}
 
 /* The words of stg_sign_check() begin with the last part of a path. */
 static void check_custom(stg_loading *l, size_t target)
@@ -91,7 +99,10 @@ static void check_custom(stg_loading *l, size_t target)
     if (stg_sign_check(&t->sign, &err) == STG_OK)
         return;
     size = strcspn(err.text, ":");
-    for (size_t i = 0; t->sign.header != NULL && i < 6; i++)
+    for (size_t i = 0;
+         (t->sign.header != NULL || t->sign.scheme == STG_SIGN_MESSAGE) &&
+         i < CUSTOM;
+         i++)
         if (strncmp(custom[i] + strlen("sign."), err.text, size) == 0 &&
             strlen(custom[i]) == strlen("sign.") + size)
             snprintf(path, sizeof path, "%s", custom[i]);
@@ -105,12 +116,12 @@ static void check_unused(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
 
-    for (size_t i = 0; i < sizeof custom / sizeof *custom; i++)
-        if (t->sign.scheme != STG_SIGN_CUSTOM && is_own(l, target, custom[i]))
+    for (size_t i = 0; i < CUSTOM; i++)
+        if (t->sign.scheme != scheme_of(i) && is_own(l, target, custom[i]))
             stg_complain(l->c, stg_load_target_place(l, target, custom[i]),
                          "`%s` is for another scheme; expected it with "
-                         "`sign.scheme: custom`",
-                         custom[i]);
+                         "`sign.scheme: %s`",
+                         custom[i], stg_sign_schemes[scheme_of(i)]);
     if (t->sign.scheme == STG_SIGN_NONE && is_own(l, target, "sign.secrets") &&
         !is_own(l, target, "sign.scheme"))
         stg_complain(

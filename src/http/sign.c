@@ -10,9 +10,11 @@
 #include "base/text.h"
 #include "http/header.h"
 #include "http/sign_layout.h"
+#include "http/sign_message.h"
 
 struct stg_signer {
     stg_sign_layout layout;
+    stg_sign_message message; /* of STG_SIGN_MESSAGE */
     EVP_MD_CTX *work;
     size_t holders;
     size_t room; /* of the lines, without ids */
@@ -21,7 +23,7 @@ struct stg_signer {
 };
 
 const char *const stg_sign_schemes[] = {
-    "none", "standard-webhooks", "github", "stripe", "custom", NULL};
+    "none", "standard-webhooks", "github", "stripe", "rfc9421", "custom", NULL};
 const char *const stg_sign_algorithms[] = {"sha256", "sha512", NULL};
 const char *const stg_sign_encodings[] = {"hex", "base64", NULL};
 
@@ -40,6 +42,7 @@ static const stg_sign_layout layouts[] = {
                          .signs = "{body}",
                          .prefix = "sha256=",
                          .encoding = STG_SIGN_HEX},
+    [STG_SIGN_MESSAGE] = {.header = "Signature", .is_message = true},
     [STG_SIGN_STRIPE] = {.header = "Stripe-Signature",
                          .signs = "{timestamp}.{body}",
                          .time = "t=",
@@ -66,6 +69,8 @@ stg_sign_layout stg_sign_layout_of(const stg_sign_options *o)
 stg_status stg_sign_layout_key(const stg_sign_layout *l, stg_sign_key *k,
                                const char *secret, stg_error *err)
 {
+    if (l->is_message)
+        return stg_sign_key_read_any(k, secret, err);
     if (l->pair_prefix != NULL)
         return stg_sign_key_read(k, secret, err);
     return stg_sign_key_take(
@@ -78,7 +83,9 @@ bool stg_sign_same(const stg_sign_options *a, const stg_sign_options *b)
     return a->scheme == b->scheme && a->header == b->header &&
            a->time_header == b->time_header && a->id_header == b->id_header &&
            a->signs == b->signs && a->prefix == b->prefix &&
-           a->algorithm == b->algorithm && a->encoding == b->encoding;
+           a->algorithm == b->algorithm && a->encoding == b->encoding &&
+           a->covers == b->covers && a->cover_count == b->cover_count &&
+           a->key_id == b->key_id;
 }
 
 /* -- what is signed -------------------------------------------------------- */
@@ -164,6 +171,8 @@ static stg_status check_signs(const stg_sign_options *o, stg_error *err)
 stg_status stg_sign_layout_check(const stg_sign_options *o, bool is_ours,
                                  stg_error *err)
 {
+    if (o->scheme == STG_SIGN_MESSAGE)
+        return stg_sign_message_check(o, is_ours, err);
     if (o->scheme != STG_SIGN_CUSTOM)
         return STG_OK;
     if (o->header == NULL)
@@ -211,6 +220,10 @@ stg_status stg_sign_check_secret(const stg_sign_options *o, const char *secret,
     bool is_public = key.is_public;
 
     stg_sign_key_close(&key);
+    if (status == STG_OK && is_public && *secret == '-')
+        return stg_hub_refuse(err, STG_INVALID,
+                              "it is a public key, which receivers verify "
+                              "with; expected its private one");
     if (status == STG_OK && is_public)
         return stg_hub_refuse(err, STG_INVALID,
                               "whpk_ begins a public key, which receivers "
@@ -251,6 +264,9 @@ stg_status stg_signer_new(stg_signer **signer, const stg_sign_options *o,
     s->holders = 1;
     s->layout = stg_sign_layout_of(o);
     s->room = room_of(&s->layout, count);
+    s->message = stg_sign_message_of(o);
+    if (s->layout.is_message)
+        s->room = stg_sign_message_room(&s->message);
     s->work = EVP_MD_CTX_new();
     if (s->work == NULL)
         status = stg_hub_refuse(err, STG_IO, "no memory for a key");
@@ -297,7 +313,9 @@ static bool is_named(const char *header, stg_span name)
 static bool sets(const stg_sign_layout *l, stg_span name)
 {
     return is_named(l->header, name) || is_named(l->id_header, name) ||
-           is_named(l->time_header, name);
+           is_named(l->time_header, name) ||
+           (l->is_message && (is_named("Signature-Input", name) ||
+                              is_named("Content-Digest", name)));
 }
 
 bool stg_sign_sets(const stg_sign_options *o, stg_span name)
@@ -366,17 +384,19 @@ static char *put_signature(char *to, const stg_signer *s, EVP_MD_CTX *work,
 }
 
 static char *put_lines(const stg_signer *s, EVP_MD_CTX *work, char *to,
-                       stg_span id, uint64_t seconds, stg_span body)
+                       const stg_sign_request *r)
 {
     const stg_sign_layout *l = &s->layout;
     char digits[STG_DIGITS_MAX];
     stg_span time = {digits,
-                     (size_t)(stg_digits_put(digits, seconds) - digits)};
+                     (size_t)(stg_digits_put(digits, r->seconds) - digits)};
     stg_sign_pieces p;
 
-    if (!stg_sign_pieces_make(&p, l->signs, id, time, body))
+    if (l->is_message)
+        return stg_sign_message_put(&s->message, &s->keys[0], work, to, r);
+    if (!stg_sign_pieces_make(&p, l->signs, r->id, time, r->body))
         return NULL;
-    to = put_line(to, l->id_header, id);
+    to = put_line(to, l->id_header, r->id);
     to = put_line(to, l->time_header, time);
     to = put(put(put(to, l->header), ": "), l->time);
     if (l->time != NULL) {
@@ -389,17 +409,16 @@ static char *put_lines(const stg_signer *s, EVP_MD_CTX *work, char *to,
     return to == NULL ? NULL : put(to, "\r\n");
 }
 
-char *stg_signer_put(const stg_signer *s, char *to, stg_span id,
-                     uint64_t seconds, stg_span body)
+char *stg_signer_put(const stg_signer *s, char *to, const stg_sign_request *r)
 {
-    return put_lines(s, s->work, to, id, seconds, body);
+    return put_lines(s, s->work, to, r);
 }
 
-char *stg_signer_put_aside(const stg_signer *s, char *to, stg_span id,
-                           uint64_t seconds, stg_span body)
+char *stg_signer_put_aside(const stg_signer *s, char *to,
+                           const stg_sign_request *r)
 {
     EVP_MD_CTX *work = EVP_MD_CTX_new();
-    char *end = work == NULL ? NULL : put_lines(s, work, to, id, seconds, body);
+    char *end = work == NULL ? NULL : put_lines(s, work, to, r);
 
     EVP_MD_CTX_free(work);
     return end;

@@ -6,6 +6,8 @@
  *                       Webhook-Signature: v1,BASE64 v1a,BASE64
  *     github            X-Hub-Signature-256: sha256=HEX         BODY
  *     stripe            Stripe-Signature: t=TIME,v1=HEX,v1=HEX  TIME.BODY
+ *     rfc9421           Content-Digest, Signature-Input,        what is covered
+ *                       Signature
  *     custom            HEADER: PREFIX and HEX or BASE64        as it says
  *
  * TIME is in seconds since 1970. Sources: the Standard Webhooks specification
@@ -28,6 +30,7 @@ typedef enum stg_sign_scheme {
     STG_SIGN_STANDARD, /* Standard Webhooks: HMAC-SHA256 and Ed25519 */
     STG_SIGN_GITHUB,
     STG_SIGN_STRIPE,
+    STG_SIGN_MESSAGE, /* RFC 9421, HTTP Message Signatures */
     STG_SIGN_CUSTOM,
 } stg_sign_scheme;
 
@@ -45,7 +48,8 @@ typedef enum stg_sign_encoding {
 extern const char *const stg_sign_schemes[], *const stg_sign_algorithms[],
                                                  *const stg_sign_encodings[];
 
-/* All but the scheme is of STG_SIGN_CUSTOM. Texts are kept. */
+/* All but the scheme is of STG_SIGN_CUSTOM, or of STG_SIGN_MESSAGE. Texts are
+ * kept. */
 typedef struct stg_sign_options {
     stg_sign_scheme scheme;
     const char *header;      /* of the signature */
@@ -56,7 +60,21 @@ typedef struct stg_sign_options {
     const char *prefix;      /* of the header's value; NULL: none */
     stg_sign_algorithm algorithm;
     stg_sign_encoding encoding;
+
+    /* -- of STG_SIGN_MESSAGE */
+    const char *const *covers; /* components: "@method", "content-digest" */
+    size_t cover_count;        /* 0: those that sign_message.c has */
+    const char *key_id;        /* NULL: none is said */
 } stg_sign_options;
+
+/* What is signed. Of schemes but STG_SIGN_MESSAGE id, time and body alone. */
+typedef struct stg_sign_request {
+    stg_span id;
+    uint64_t seconds; /* since 1970 */
+    stg_span body;
+    stg_span content_type;    /* empty: it has none */
+    const char *method, *url; /* of the request, as stg_url_parse() takes it */
+} stg_sign_request;
 
 /* A secret of the settings; it is never shown. */
 typedef struct stg_sign_secret {
@@ -91,7 +109,7 @@ void stg_signer_free(stg_signer *s); /* NULL is none */
 /* Whoever holds it frees it, too: the last one ends it. On one thread. */
 stg_signer *stg_signer_hold(stg_signer *s);
 
-/* Whether it has a key of Ed25519, which takes fifty times as long as an HMAC. */
+/* Whether it has a key of a pair, which takes fifty times as long as an HMAC. */
 bool stg_signer_is_slow(const stg_signer *s);
 
 /* Whether the scheme has a header of this name. */
@@ -103,11 +121,10 @@ size_t stg_signer_room(const stg_signer *s, size_t id_size);
 
 /* Writes the lines to `to`, which has that room, and returns their end. NULL:
  * there was no memory. */
-char *stg_signer_put(const stg_signer *s, char *to, stg_span id,
-                     uint64_t seconds, stg_span body);
+char *stg_signer_put(const stg_signer *s, char *to, const stg_sign_request *r);
 
 /* The same on any thread, beside other calls. */
-char *stg_signer_put_aside(const stg_signer *s, char *to, stg_span id,
-                           uint64_t seconds, stg_span body);
+char *stg_signer_put_aside(const stg_signer *s, char *to,
+                           const stg_sign_request *r);
 
 #endif

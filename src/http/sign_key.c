@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
+#include <openssl/ec.h>
 #include <openssl/err.h>
+#include <openssl/obj_mac.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 
 #include "base/refuse.h"
@@ -147,10 +150,81 @@ static char *join(const stg_span *pieces, size_t count, size_t *size)
     return whole;
 }
 
+/* A signature by ECDSA is two numbers of 32 bytes; OpenSSL has them in DER. */
+enum { NUMBER = 32, DER_MAX = 80 };
+
+static bool read_der(const unsigned char *der, size_t size,
+                     unsigned char signature[STG_SIGNATURE_MAX])
+{
+    ECDSA_SIG *s = d2i_ECDSA_SIG(NULL, &der, (long)size);
+    bool is_read =
+        s != NULL &&
+        BN_bn2binpad(ECDSA_SIG_get0_r(s), signature, NUMBER) == NUMBER &&
+        BN_bn2binpad(ECDSA_SIG_get0_s(s), signature + NUMBER, NUMBER) == NUMBER;
+
+    ECDSA_SIG_free(s);
+    return is_read;
+}
+
+/* 0: there is no memory. */
+static size_t put_der(const unsigned char *signature,
+                      unsigned char der[DER_MAX])
+{
+    ECDSA_SIG *s = ECDSA_SIG_new();
+    BIGNUM *a = BN_bin2bn(signature, NUMBER, NULL),
+           *b = BN_bin2bn(signature + NUMBER, NUMBER, NULL);
+    int size = 0;
+
+    if (s != NULL && a != NULL && b != NULL && ECDSA_SIG_set0(s, a, b) == 1) {
+        size = i2d_ECDSA_SIG(s, &der);
+    } else {
+        BN_free(a);
+        BN_free(b);
+    }
+    ECDSA_SIG_free(s);
+    return size > 0 ? (size_t)size : 0;
+}
+
+static bool sign_p256(const stg_sign_key *k, EVP_MD_CTX *work, char *whole,
+                      size_t whole_size, unsigned char *signature, size_t *size)
+{
+    unsigned char der[DER_MAX];
+    size_t der_size = sizeof der;
+
+    (void)EVP_MD_CTX_reset(work);
+    *size = (size_t)2 * NUMBER;
+    return EVP_DigestSignInit(work, NULL, EVP_sha256(), NULL, k->pair) == 1 &&
+           EVP_DigestSign(work, der, &der_size, (const unsigned char *)whole,
+                          whole_size) == 1 &&
+           read_der(der, der_size, signature);
+}
+
+static bool verify_p256(const stg_sign_key *k, EVP_MD_CTX *work,
+                        const char *whole, size_t whole_size,
+                        stg_span signature)
+{
+    unsigned char der[DER_MAX];
+    size_t size = signature.size == (size_t)2 * NUMBER
+                      ? put_der((const unsigned char *)signature.at, der)
+                      : 0;
+    bool is_right;
+
+    (void)EVP_MD_CTX_reset(work);
+    is_right =
+        size > 0 &&
+        EVP_DigestVerifyInit(work, NULL, EVP_sha256(), NULL, k->pair) == 1 &&
+        EVP_DigestVerify(work, der, size, (const unsigned char *)whole,
+                         whole_size) == 1;
+    ERR_clear_error();
+    return is_right;
+}
+
 static bool sign_joined(const stg_sign_key *k, EVP_MD_CTX *work, char *whole,
                         size_t whole_size, unsigned char *signature,
                         size_t *size)
 {
+    if (k->is_p256)
+        return sign_p256(k, work, whole, whole_size, signature, size);
     *size = STG_SIGNATURE_MAX;
     (void)EVP_MD_CTX_reset(work);
     return EVP_DigestSignInit(work, NULL, NULL, NULL, k->pair) == 1 &&
@@ -164,6 +238,8 @@ static bool verify_joined(const stg_sign_key *k, EVP_MD_CTX *work,
 {
     bool is_right;
 
+    if (k->is_p256)
+        return verify_p256(k, work, whole, whole_size, signature);
     (void)EVP_MD_CTX_reset(work);
     is_right = EVP_DigestVerifyInit(work, NULL, NULL, NULL, k->pair) == 1 &&
                EVP_DigestVerify(work, (const unsigned char *)signature.at,
@@ -223,6 +299,56 @@ stg_status stg_sign_key_read(stg_sign_key *k, const char *text, stg_error *err)
     OPENSSL_cleanse(bytes, encoded.size + 1);
     free(bytes);
     return status;
+}
+
+/* The curve is asked for by its name, for a key of another is no P-256. */
+static bool is_p256(const EVP_PKEY *pair)
+{
+    char group[32] = "";
+
+    return EVP_PKEY_get_base_id(pair) == EVP_PKEY_EC &&
+           EVP_PKEY_get_group_name(pair, group, sizeof group, NULL) == 1 &&
+           strcmp(group, SN_X9_62_prime256v1) == 0;
+}
+
+/* Nobody is asked for a passphrase. */
+static int refuse_passphrase(char *text, int size, int is_writing, void *ctx)
+{
+    (void)text, (void)size, (void)is_writing, (void)ctx;
+    return -1;
+}
+
+static stg_status read_pem(stg_sign_key *k, const char *text, stg_error *err)
+{
+    BIO *bio = BIO_new_mem_buf(text, -1);
+
+    k->is_public = strstr(text, "PRIVATE KEY") == NULL;
+    if (bio != NULL)
+        k->pair =
+            k->is_public
+                ? PEM_read_bio_PUBKEY(bio, NULL, refuse_passphrase, NULL)
+                : PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, NULL);
+    BIO_free(bio);
+    ERR_clear_error();
+    k->is_p256 = k->pair != NULL && is_p256(k->pair);
+    if (k->is_p256 ||
+        (k->pair != NULL && EVP_PKEY_get_base_id(k->pair) == EVP_PKEY_ED25519))
+        return STG_OK;
+    return stg_hub_refuse(err, STG_INVALID,
+                          "expected a key of Ed25519 or of ECDSA on P-256, in "
+                          "PEM and without a passphrase");
+}
+
+stg_status stg_sign_key_read_any(stg_sign_key *k, const char *text,
+                                 stg_error *err)
+{
+    if (begins_with(text, symmetric) || begins_with(text, private_) ||
+        begins_with(text, public_))
+        return stg_sign_key_read(k, text, err);
+    if (!begins_with(text, "-----BEGIN "))
+        return stg_sign_key_take(k, text, EVP_sha256(), err);
+    *k = (stg_sign_key){.is_public = false};
+    return read_pem(k, text, err);
 }
 
 stg_status stg_sign_key_take(stg_sign_key *k, const char *text,

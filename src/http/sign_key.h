@@ -19,13 +19,14 @@
 
 enum {
     STG_SIGN_KEY_LEAST = 24, /* bytes, as Standard Webhooks has it */
-    STG_SIGNATURE_MAX = 64   /* bytes: SHA-512's and Ed25519's */
+    STG_SIGNATURE_MAX = 64   /* bytes: SHA-512's, Ed25519's, P-256's */
 };
 
 typedef struct stg_sign_key {
     EVP_MD_CTX *inner, *outer; /* of an HMAC; else NULL */
-    EVP_PKEY *pair;            /* of Ed25519; else NULL */
+    EVP_PKEY *pair;            /* of Ed25519, or of P-256; else NULL */
     bool is_public;            /* of a pair: it verifies, and cannot sign */
+    bool is_p256;
 } stg_sign_key;
 
 /* A text of Standard Webhooks: whsec_ and Base64 of an HMAC's key, or that
@@ -34,6 +35,12 @@ typedef struct stg_sign_key {
  * words that do not repeat the text, and what to do about it; STG_IO without
  * memory. The key is to be closed in any case. */
 stg_status stg_sign_key_read(stg_sign_key *k, const char *text, stg_error *err);
+
+/* A key of RFC 9421: as above, where the text begins with whsec_, whsk_ or whpk_; a
+ * private or public key of Ed25519 or of ECDSA on P-256 in PEM; else an HMAC whose
+ * key is the text's own bytes. */
+stg_status stg_sign_key_read_any(stg_sign_key *k, const char *text,
+                                 stg_error *err);
 
 /* An HMAC whose key is the text's own bytes. */
 stg_status stg_sign_key_take(stg_sign_key *k, const char *text,

@@ -14,6 +14,7 @@
 #include "http/header.h"
 #include "http/request.h"
 #include "http/sign_layout.h"
+#include "http/verify_message.h"
 
 enum { SIGNATURES_MAX = 8 }; /* of a request that are looked at */
 
@@ -25,6 +26,7 @@ struct stg_verifier {
     uint64_t window;
     bool is_any;
     stg_sign_layout layout;
+    stg_sign_message message; /* of STG_SIGN_MESSAGE: what has to be covered */
     size_t count;
     stg_sign_key keys[];
 };
@@ -97,6 +99,7 @@ stg_status stg_verifier_new(stg_verifier **v, const stg_sign_options *o,
     if (made == NULL)
         return STG_IO;
     made->layout = stg_sign_layout_of(o);
+    made->message = stg_verify_message_of(o);
     for (; status == STG_OK && made->count < count; made->count++)
         status = stg_sign_layout_key(&made->layout, &made->keys[made->count],
                                      secrets[made->count], err);
@@ -112,8 +115,9 @@ static bool is_key(const stg_sign_key *k)
 stg_status stg_verifier_new_any(stg_verifier **v, const char *secret,
                                 stg_error *err)
 {
-    bool is_pair =
-        strncmp(secret, "whsk_", 5) == 0 || strncmp(secret, "whpk_", 5) == 0;
+    bool is_pem = strncmp(secret, "-----BEGIN ", 11) == 0;
+    bool is_pair = is_pem || strncmp(secret, "whsk_", 5) == 0 ||
+                   strncmp(secret, "whpk_", 5) == 0;
     stg_verifier *made = make(KINDS, STG_VERIFY_WINDOW, err);
     stg_status status;
 
@@ -121,7 +125,10 @@ stg_status stg_verifier_new_any(stg_verifier **v, const char *secret,
         return STG_IO;
     made->is_any = true;
     made->count = KINDS;
-    status = stg_sign_key_read(&made->keys[STANDARD], secret, err);
+    made->message =
+        stg_verify_message_of(&(stg_sign_options){.cover_count = 0});
+    status = is_pem ? stg_sign_key_read_any(&made->keys[STANDARD], secret, err)
+                    : stg_sign_key_read(&made->keys[STANDARD], secret, err);
     if (!is_pair && stg_sign_key_take(&made->keys[RAW], secret, EVP_sha256(),
                                       NULL) == STG_OK)
         status = STG_OK;
@@ -162,8 +169,8 @@ typedef struct given {
     stg_span id, time, signatures;
 } given;
 
-static bool read_header(stg_span lines, const char *name, stg_span *value,
-                        stg_error *why)
+bool stg_verify_header(stg_span lines, const char *name, stg_span *value,
+                       stg_error *why)
 {
     size_t count = name == NULL ? 0 : find(lines, name, value);
 
@@ -212,8 +219,8 @@ static void find_time(const stg_sign_layout *l, given *g)
     }
 }
 
-static stg_signature check_time(stg_span time, uint64_t window, uint64_t now,
-                                stg_error *why)
+stg_signature stg_verify_time(stg_span time, uint64_t window, uint64_t now,
+                              stg_error *why)
 {
     static const char words[] = "the timestamp is not a number of seconds";
     uint64_t seconds = 0, apart;
@@ -326,68 +333,93 @@ static stg_signature read_given(const stg_verifier *v, const stg_sign_layout *l,
                                 stg_error *why)
 {
     *g = (given){.id = {"", 0}, .time = {"", 0}};
-    if (!read_header(lines, l->id_header, &g->id, why) ||
-        !read_header(lines, l->time_header, &g->time, why) ||
-        !read_header(lines, l->header, &g->signatures, why))
+    if (!stg_verify_header(lines, l->id_header, &g->id, why) ||
+        !stg_verify_header(lines, l->time_header, &g->time, why) ||
+        !stg_verify_header(lines, l->header, &g->signatures, why))
         return STG_SIGNATURE_MISSING;
     find_time(l, g);
     if (l->time_header == NULL && l->time == NULL)
         return STG_SIGNATURE_RIGHT;
-    return check_time(g->time, v->window, now, why);
+    return stg_verify_time(g->time, v->window, now, why);
 }
 
 static stg_signature check(const stg_verifier *v, const stg_sign_layout *l,
                            const stg_sign_key *keys, size_t count,
-                           stg_span lines, stg_span body, uint64_t now,
+                           const stg_verify_request *r, uint64_t now,
                            stg_error *why)
 {
     given g;
-    stg_signature how = read_given(v, l, lines, now, &g, why);
+    stg_signature how;
 
+    if (l->is_message)
+        return stg_verify_message(&v->message, keys, count, v->work, r,
+                                  v->window, now, why);
+    how = read_given(v, l, r->lines, now, &g, why);
     return how == STG_SIGNATURE_RIGHT
-               ? check_signatures(v, l, keys, count, &g, body, why)
+               ? check_signatures(v, l, keys, count, &g, r->body, why)
                : how;
 }
 
-static stg_signature check_any(const stg_verifier *v, stg_span lines,
-                               stg_span body, uint64_t now, stg_error *why)
+static stg_signature check_any(const stg_verifier *v,
+                               const stg_verify_request *r, uint64_t now,
+                               stg_error *why)
 {
-    static const stg_sign_scheme schemes[] = {STG_SIGN_STANDARD,
-                                              STG_SIGN_GITHUB, STG_SIGN_STRIPE};
+    static const stg_sign_scheme schemes[] = {
+        STG_SIGN_STANDARD, STG_SIGN_GITHUB, STG_SIGN_STRIPE, STG_SIGN_MESSAGE};
     stg_span value;
 
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
         stg_sign_layout l =
             stg_sign_layout_of(&(stg_sign_options){.scheme = schemes[i]});
-        bool is_standard = schemes[i] == STG_SIGN_STANDARD;
+        bool is_standard = schemes[i] == STG_SIGN_STANDARD ||
+                           (l.is_message && is_key(&v->keys[STANDARD]));
         const stg_sign_key *k = &v->keys[is_standard ? STANDARD : RAW];
 
-        if (find(lines, l.header, &value) == 0)
+        if (find(r->lines, l.header, &value) == 0)
             continue;
         if (!is_key(k))
             return fail(why, STG_SIGNATURE_WRONG,
                         is_standard ? "the secret is not one of Standard "
                                       "Webhooks"
                                     : "the secret is not one of an HMAC");
-        return check(v, &l, k, 1, lines, body, now, why);
+        return check(v, &l, k, 1, r, now, why);
     }
     return fail(why, STG_SIGNATURE_MISSING,
                 "it is not signed: neither Webhook-Signature nor "
-                "X-Hub-Signature-256 nor Stripe-Signature is there");
+                "X-Hub-Signature-256 nor Stripe-Signature nor Signature is "
+                "there");
 }
 
-stg_signature stg_verifier_check(const stg_verifier *v, stg_span lines,
-                                 stg_span body, uint64_t now, stg_error *why)
+stg_verify_request stg_verify_request_of(const stg_request *r, stg_span body)
 {
-    return v->is_any
-               ? check_any(v, lines, body, now, why)
-               : check(v, &v->layout, v->keys, v->count, lines, body, now, why);
+    return (stg_verify_request){.lines = r->parts[STG_PART_LINES],
+                                .body = body,
+                                .method = r->parts[STG_PART_METHOD],
+                                .path = r->parts[STG_PART_PATH],
+                                .query = r->parts[STG_PART_QUERY],
+                                .host = r->parts[STG_PART_HOST]};
 }
 
-stg_signature stg_verifier_check_head(const stg_verifier *v, stg_span lines,
-                                      uint64_t now, stg_error *why)
+stg_signature stg_verifier_check(const stg_verifier *v,
+                                 const stg_verify_request *r, uint64_t now,
+                                 stg_error *why)
+{
+    return v->is_any ? check_any(v, r, now, why)
+                     : check(v, &v->layout, v->keys, v->count, r, now, why);
+}
+
+/* Of a message the signatures alone are read: the body's digest may be wrong. */
+stg_signature stg_verifier_check_head(const stg_verifier *v,
+                                      const stg_verify_request *r, uint64_t now,
+                                      stg_error *why)
 {
     given g;
+    stg_span value;
 
-    return read_given(v, &v->layout, lines, now, &g, why);
+    if (!v->layout.is_message)
+        return read_given(v, &v->layout, r->lines, now, &g, why);
+    return stg_verify_header(r->lines, "Signature-Input", &value, why) &&
+                   stg_verify_header(r->lines, "Signature", &value, why)
+               ? STG_SIGNATURE_RIGHT
+               : STG_SIGNATURE_MISSING;
 }

@@ -41,21 +41,35 @@ stg_status stg_verifier_new(stg_verifier **v, const stg_sign_options *o,
                             uint64_t window, stg_error *err);
 
 /* Of requests of any scheme but STG_SIGN_CUSTOM, by the header with a signature:
- * Webhook-Signature, X-Hub-Signature-256 or Stripe-Signature. Returns STG_INVALID
+ * Webhook-Signature, X-Hub-Signature-256, Stripe-Signature or Signature-Input.
+ * Returns STG_INVALID
  * with words that do not repeat the secret: one that is too short, or a key of
  * Ed25519 that is none. */
 stg_status stg_verifier_new_any(stg_verifier **v, const char *secret,
                                 stg_error *err);
 void stg_verifier_free(stg_verifier *v); /* NULL is none */
 
-/* Whether lines, STG_PART_LINES of a request, have a signature of the body that is
- * right, and not too old at `now`, seconds since 1970. why says why not. */
-stg_signature stg_verifier_check(const stg_verifier *v, stg_span lines,
-                                 stg_span body, uint64_t now, stg_error *why);
+/* A request, of which only STG_SIGN_MESSAGE needs more than lines and body. */
+typedef struct stg_verify_request {
+    stg_span lines; /* STG_PART_LINES of it, and so on */
+    stg_span body;
+    stg_span method, path, query, host;
+} stg_verify_request;
+
+struct stg_request;
+stg_verify_request stg_verify_request_of(const struct stg_request *r,
+                                         stg_span body);
+
+/* Whether it has a signature of the body that is right, and not too old at `now`,
+ * seconds since 1970. why says why not. */
+stg_signature stg_verifier_check(const stg_verifier *v,
+                                 const stg_verify_request *r, uint64_t now,
+                                 stg_error *why);
 
 /* The same before the body is there: STG_SIGNATURE_RIGHT says that a signature
  * may be. Only of one that has a scheme. */
-stg_signature stg_verifier_check_head(const stg_verifier *v, stg_span lines,
-                                      uint64_t now, stg_error *why);
+stg_signature stg_verifier_check_head(const stg_verifier *v,
+                                      const stg_verify_request *r, uint64_t now,
+                                      stg_error *why);
 
 #endif

@@ -145,11 +145,28 @@ static char *put_given(char *to, const stg_parcel *p)
     return to;
 }
 
-char *stg_attempt_put_signature(char *to, const stg_signer *s, stg_span id,
+stg_sign_request stg_attempt_sign_request(const stg_target_settings *s,
+                                          stg_span id, stg_span content_type,
+                                          stg_span body)
+{
+    return (stg_sign_request){.id = id,
+                              .seconds = stg_wall_now() / STG_S,
+                              .body = body,
+                              .content_type = content_type,
+                              .method = s->method,
+                              .url = s->url};
+}
+
+char *stg_attempt_put_signature(char *to, const stg_target_settings *s,
+                                stg_span id, stg_span content_type,
                                 stg_span body)
 {
-    return s == NULL ? to
-                     : stg_signer_put(s, to, id, stg_wall_now() / STG_S, body);
+    stg_sign_request r STG_UNINITIALIZED;
+
+    if (s->signer == NULL)
+        return to;
+    r = stg_attempt_sign_request(s, id, content_type, body);
+    return stg_signer_put(s->signer, to, &r);
 }
 
 /* signature: its lines, if they are there. NULL: no memory. */
@@ -171,7 +188,7 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
         to = stg_oauth_put(a->target->token, to, &a->token);
     kept = signature.size > 0
                ? put(to, signature.at, signature.size)
-               : stg_attempt_put_signature(to, s->signer, id, p->body);
+               : stg_attempt_put_signature(to, s, id, p->content_type, p->body);
     if (kept == NULL)
         return NULL;
     to = put_kept(kept, all, a, id, p);
@@ -399,7 +416,7 @@ static void send_signed(void *ctx, stg_span lines)
     stg_attempt *a = ctx;
     stg_hub *h = a->hub;
     stg_attempt_signing *signing = a->signing;
-    bool has_wanted = is_wanted(a), is_sent = false;
+    bool has_wanted = a->delivery != NULL && is_wanted(a), is_sent = false;
     stg_end how = {.outcome = stg_failed(STG_FAULT_CANCELLED),
                    .detail = "not tried: it was being signed"};
 
@@ -424,15 +441,16 @@ static bool sign_first(stg_attempts *all, stg_attempt *a, stg_ns timeout,
                        const stg_parcel *p)
 {
     char text[STG_MESSAGE_ID_MAX] STG_UNINITIALIZED;
-    stg_signer *s = a->target->settings->signer;
+    const stg_target_settings *t = a->target->settings;
+    stg_sign_request r = stg_attempt_sign_request(
+        t, stg_attempt_id(all, a, text), p->content_type, p->body);
 
     a->signing = malloc(sizeof *a->signing);
     if (a->signing == NULL)
         return false;
-    *a->signing =
-        (stg_attempt_signing){.signer = s, .parcel = *p, .timeout = timeout};
-    if (stg_signings_ask(&all->signings, s, stg_attempt_id(all, a, text),
-                         stg_wall_now() / STG_S, p->body, send_signed, a))
+    *a->signing = (stg_attempt_signing){
+        .signer = t->signer, .parcel = *p, .timeout = timeout};
+    if (stg_signings_ask(&all->signings, t->signer, &r, send_signed, a))
         return true;
     free(a->signing);
     a->signing = NULL;

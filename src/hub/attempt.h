@@ -50,8 +50,14 @@ stg_span stg_attempt_id(const stg_attempts *all, const stg_attempt *a,
  * otherwise, and those that its signature has. Returns the new end. */
 char *stg_attempt_drop_targets(const stg_target *t, char *from, char *to);
 
-/* Signed for each attempt, with its time; s may be NULL. NULL: no memory. */
-char *stg_attempt_put_signature(char *to, const stg_signer *s, stg_span id,
+/* What is signed, with the time of now. */
+stg_sign_request stg_attempt_sign_request(const stg_target_settings *s,
+                                          stg_span id, stg_span content_type,
+                                          stg_span body);
+
+/* Signed for each attempt, if the target has it signed. NULL: no memory. */
+char *stg_attempt_put_signature(char *to, const stg_target_settings *s,
+                                stg_span id, stg_span content_type,
                                 stg_span body);
 
 /* A delivery waits, and its time does not run: only the log shows why. */

@@ -201,6 +201,8 @@ static char *put_headers(batch *g, char *to, stg_span ids, stg_span id,
                          stg_span body)
 {
     const stg_target *t = g->of->target;
+    const char *type = stg_batch_content_type(t->settings->batch.format,
+                                              g->events == g->count);
     char *given;
 
     to = put(put_text(to, "Idempotency-Key: "), id.at, id.size);
@@ -210,12 +212,12 @@ static char *put_headers(batch *g, char *to, stg_span ids, stg_span id,
     to = stg_digits_put(put_text(to, "\r\nStagger-Hops: "), hops_of(g) + 1);
     given = put_text(to, "\r\n");
     to = put_text(given, "Content-Type: ");
-    to = put_text(to, stg_batch_content_type(t->settings->batch.format,
-                                             g->events == g->count));
+    to = put_text(to, type);
     to = stg_attempt_drop_targets(t, given, put_text(to, "\r\n"));
     if (t->token != NULL)
         to = stg_oauth_put(t->token, to, &g->token);
-    return stg_attempt_put_signature(to, t->settings->signer, id, body);
+    return stg_attempt_put_signature(to, t->settings, id,
+                                     (stg_span){type, strlen(type)}, body);
 }
 
 /* To be freed; at is NULL: no memory. */

@@ -1,6 +1,6 @@
 /* Signatures on libuv's threads. A signing is a piece of memory with all that a
- * thread needs: the id, and room for the lines; the body and the signer are kept by
- * who asked. A batch is one piece of work for a thread. */
+ * thread needs: id, method and URL, and room for the lines; the body is kept by who asked,
+ * and the signer is held. A batch is one piece of work for a thread. */
 #include "hub/signing.h"
 
 #include <stdlib.h>
@@ -13,12 +13,11 @@ enum { BATCH_MAX = 16, THREADS = 4 };
 struct stg_signing {
     stg_link link;
     stg_signer *signer;
-    stg_span id, body;
-    uint64_t seconds;
+    stg_sign_request request;
     stg_signed_fn *done;
     void *ctx;
     char *lines, *end; /* end NULL: there was no memory */
-    char text[];       /* the id, and the lines */
+    char text[];       /* method and URL, the id, and the lines */
 };
 
 typedef struct batch {
@@ -34,23 +33,35 @@ void stg_signings_init(stg_signings *all, uv_loop_t *loop)
     stg_list_init(&all->asked);
 }
 
-bool stg_signings_ask(stg_signings *all, stg_signer *s, stg_span id,
-                      uint64_t seconds, stg_span body, stg_signed_fn *done,
-                      void *ctx)
+/* With its terminator. */
+static char *copy(char *to, const char *text)
 {
-    stg_signing *one =
-        malloc(sizeof *one + id.size + stg_signer_room(s, id.size));
+    size_t size = strlen(text) + 1;
+
+    memcpy(to, text, size);
+    return to + size;
+}
+
+bool stg_signings_ask(stg_signings *all, stg_signer *s,
+                      const stg_sign_request *r, stg_signed_fn *done, void *ctx)
+{
+    size_t words = strlen(r->method) + strlen(r->url) + 2;
+    stg_signing *one = malloc(sizeof *one + words + r->id.size +
+                              stg_signer_room(s, r->id.size));
+    char *url;
 
     if (one == NULL)
         return false;
     *one = (stg_signing){.signer = stg_signer_hold(s),
-                         .id = {one->text, id.size},
-                         .body = body,
-                         .seconds = seconds,
+                         .request = *r,
                          .done = done,
                          .ctx = ctx,
-                         .lines = one->text + id.size};
-    memcpy(one->text, id.at, id.size);
+                         .lines = one->text + words + r->id.size};
+    url = copy(one->text, r->method);
+    one->request.method = one->text;
+    one->request.url = url;
+    one->request.id.at = copy(url, r->url);
+    memcpy(one->text + words, r->id.at, r->id.size);
     stg_list_push(&all->asked, &one->link);
     all->count++;
     return true;
@@ -59,8 +70,7 @@ bool stg_signings_ask(stg_signings *all, stg_signer *s, stg_span id,
 /* On a thread. */
 static void make(stg_signing *one)
 {
-    one->end = stg_signer_put_aside(one->signer, one->lines, one->id,
-                                    one->seconds, one->body);
+    one->end = stg_signer_put_aside(one->signer, one->lines, &one->request);
 }
 
 static void tell(stg_signing *one)

@@ -23,10 +23,11 @@ typedef struct stg_signings {
 
 void stg_signings_init(stg_signings *all, uv_loop_t *loop);
 
-/* Asks for one. The body is kept until `done`, which is called once, in a later
- * turn, and cannot be taken back. The signer is held. False: there is no memory. */
-bool stg_signings_ask(stg_signings *all, stg_signer *s, stg_span id,
-                      uint64_t seconds, stg_span body, stg_signed_fn *done,
+/* Asks for one. Body and type of the request are kept until `done`, which is called
+ * once, in a later turn, and cannot be taken back; the rest is copied. The signer is
+ * held. False: there is no memory. */
+bool stg_signings_ask(stg_signings *all, stg_signer *s,
+                      const stg_sign_request *r, stg_signed_fn *done,
                       void *ctx);
 
 /* Sends those of this turn to the threads. */

@@ -41,7 +41,8 @@ static bool judge(stg_caller *c, stg_signature how, bool is_whole,
 
 bool stg_webhook_check(stg_caller *c, bool is_whole)
 {
-    stg_span lines = c->in.request.parts[STG_PART_LINES];
+    stg_verify_request r = stg_verify_request_of(
+        &c->in.request, is_whole ? stg_caller_body(c) : (stg_span){"", 0});
     uint64_t now = stg_wall_now() / STG_S;
     stg_signature how;
     stg_error why;
@@ -52,9 +53,8 @@ bool stg_webhook_check(stg_caller *c, bool is_whole)
                                "there is no such webhook: the setting inbound "
                                "names them");
     how = is_whole
-              ? stg_verifier_check(c->webhook->verifier, lines,
-                                   stg_caller_body(c), now, &why)
-              : stg_verifier_check_head(c->webhook->verifier, lines, now, &why);
+              ? stg_verifier_check(c->webhook->verifier, &r, now, &why)
+              : stg_verifier_check_head(c->webhook->verifier, &r, now, &why);
     return judge(c, how, is_whole, &why);
 }
 
@@ -79,6 +79,7 @@ const char *stg_webhook_id_header(const stg_webhook *w)
         return "Webhook-Id";
     case STG_SIGN_GITHUB:
         return "X-GitHub-Delivery";
+    case STG_SIGN_MESSAGE:
     case STG_SIGN_CUSTOM:
         return w->sign.id_header != NULL ? w->sign.id_header
                                          : "Idempotency-Key";

@@ -44,8 +44,9 @@ class Secrets(unittest.TestCase):
         for secret in one, two:
             self.assertTrue(secret.startswith("whsec_"))
             self.assertEqual(len(base64.b64decode(secret[6:])), 32)
-        [text] = made("--scheme", "github")
-        self.assertRegex(text, "^[0-9a-f]{64}$")
+        for scheme in "github", "custom", "rfc9421":
+            [text] = made("--scheme", scheme)
+            self.assertRegex(text, "^[0-9a-f]{64}$")
 
     def test_prints_a_pair(self):
         private, public = made("--ed25519")
@@ -75,7 +76,7 @@ class Secrets(unittest.TestCase):
     def test_refuses_what_is_no_scheme(self):
         for words, said in ((("--scheme", "gitub"), "did you mean github?"),
                             (("--scheme", "github", "--ed25519"),
-                             "is of the scheme standard-webhooks")):
+                             "is of the schemes standard-webhooks and rfc9421")):
             ended = run("secret", "new", *words)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
             self.assertIn(said, ended.stderr)
@@ -118,7 +119,7 @@ class Secrets(unittest.TestCase):
         now = time.time()
         self.assertEqual(self.post(body), (401, "it is not signed: neither "
                          "Webhook-Signature nor X-Hub-Signature-256 nor "
-                         "Stripe-Signature is there"))
+                         "Stripe-Signature nor Signature is there"))
         for sent, headers, why in (
                 (body[:-1], good, "no signature in Webhook-Signature is right"),
                 (body, self.signed(other, body), "another secret"),

@@ -26,7 +26,14 @@ static const char *sign(const stg_sign_options *o, const char *const *secrets,
 
     CHECK(stg_sign_check(o, NULL) == STG_OK);
     CHECK(stg_signer_new(&s, o, secrets, count, NULL) == STG_OK);
-    end = stg_signer_put(s, text, span(id), seconds, body);
+    end = stg_signer_put(
+        s, text,
+        &(stg_sign_request){.id = span(id),
+                            .seconds = seconds,
+                            .body = body,
+                            .content_type = span("application/json"),
+                            .method = "POST",
+                            .url = "https://Shop.example:443/in?a=b"});
     CHECK(end != NULL);
     CHECK((size_t)(end - text) <= stg_signer_room(s, strlen(id)));
     *end = '\0';
@@ -218,8 +225,9 @@ static bool verify(const char *with, const char *lines, stg_span body,
     bool is_right;
 
     CHECK(stg_verifier_new_any(&v, with, NULL) == STG_OK);
-    is_right = stg_verifier_check(v, span(lines), body, now, why) ==
-               STG_SIGNATURE_RIGHT;
+    is_right = stg_verifier_check(
+                   v, &(stg_verify_request){.lines = span(lines), .body = body},
+                   now, why) == STG_SIGNATURE_RIGHT;
     stg_verifier_free(v);
     return is_right;
 }
@@ -316,14 +324,15 @@ static stg_signature verify_as(const stg_sign_options *o,
                                const char *const *secrets, size_t count,
                                const char *lines, uint64_t now)
 {
+    const stg_verify_request r = {.lines = span(lines), .body = span(payload)};
     stg_verifier *v;
     stg_signature how, head;
     stg_error why;
 
     CHECK(stg_verify_check(o, &why) == STG_OK);
     CHECK(stg_verifier_new(&v, o, secrets, count, 60, NULL) == STG_OK);
-    how = stg_verifier_check(v, span(lines), span(payload), now, &why);
-    head = stg_verifier_check_head(v, span(lines), now, &why);
+    how = stg_verifier_check(v, &r, now, &why);
+    head = stg_verifier_check_head(v, &r, now, &why);
     CHECK(head == (how == STG_SIGNATURE_WRONG ? STG_SIGNATURE_RIGHT : how));
     stg_verifier_free(v);
     return how;

@@ -268,6 +268,31 @@ class Inbound(Signing):
             self.assertNotIn(name, receipt.headers)
         hub.stop()
 
+    def test_messages_of_rfc_9421(self):
+        """From a hub that signs as well."""
+        key = {"scheme": "rfc9421", "secrets": [WORD]}
+        inner = self.begin([
+            {"name": "hub", **key, "covers": [
+                "@method", "@target-uri", "content-digest",
+                "idempotency-key"]},
+            {"name": "more", **key, "covers": ["content-digest", "x-other"]}])
+        outer = self.hub(settings=self.put("outer.yaml", json.dumps({
+            "listen": {"address": "127.0.0.1:0"},
+            "store": {"path": self.store + "2"},
+            "targets": [{
+                "name": name, "sign": key,
+                "url": f"http://127.0.0.1:{inner.port}/v1/in/{name}"}
+                for name in ("hub", "more")]})))
+        id = outer.post(b"through both", Content_Type="text/plain")
+        self.assertEqual(self.target.wait(1)[0].body, b"through both")
+        case.wait_for(lambda: self.rows(store=self.store + "2"), "the refused")
+        row = self.rows(store=self.store + "2")[0]
+        self.assertEqual((row["target"], row["http_status"]), ("more", 401))
+        self.assertIn("does not cover x-other", str(dict(row)))
+        self.assertTrue(id)
+        self.assertEqual(outer.stop(), 0)
+        self.assertEqual(inner.stop(), 0)
+
     def test_targets_choose_by_the_webhook(self):
         b = self.leaf()
         self.target = self.leaf()

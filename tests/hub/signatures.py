@@ -3,6 +3,7 @@
 and what nobody else can say."""
 import base64
 import contextlib
+import hashlib
 import hmac
 import json
 import os
@@ -96,6 +97,56 @@ class Signatures(Signing):
         self.check(again, ONE)
         self.assertEqual(again.one("webhook-id"), first.one("webhook-id"))
         hub.stop()
+
+    def pem(self, name, *kind):
+        """A private key in a file, and the file of its public one."""
+        paths = [os.path.join(self.folder, f"{name}{part}.pem")
+                 for part in ("", "-public")]
+        for words in (["genpkey", *kind, "-out", paths[0]],
+                      ["pkey", "-in", paths[0], "-pubout", "-out", paths[1]]):
+            subprocess.run(["openssl", *words], check=True,
+                           capture_output=True)
+            os.chmod(words[words.index("-out") + 1], 0o600)
+        return paths
+
+    def test_messages_are_signed_as_rfc_9421_has_it(self):
+        ed = self.pem("ed", "-algorithm", "ed25519")
+        ec = self.pem("ec", "-algorithm", "EC", "-pkeyopt",
+                      "ec_paramgen_curve:P-256")
+        self.put("word", WORD + "\n")
+        keys = {"ed": ed, "ec": ec,
+                "word": [os.path.join(self.folder, "word")] * 2}
+        sinks = {name: self.sinks("--verify", public)
+                 for name, (_, public) in keys.items()}
+        sinks["wrong"], keys["wrong"] = self.sinks("--verify", ed[1]), ec
+        leaf = self.leaf()
+        hub = self.start([
+            {"name": name, "url": sinks[name].url("/a%20b?c=d"),
+             "method": "PUT", "sign": {
+                 "scheme": "rfc9421", "secrets": [{"file": keys[name][0]}],
+                 "key-id": name, **more}}
+            for name, more in (("ed", {}), ("wrong", {}), ("ec", {"covers": [
+                "@scheme", "@authority", "@path", "@query", "@request-target",
+                "content-digest"]}), ("word", {}))] + [
+            {"name": "leaf", "url": leaf.url(), "sign": {
+                "scheme": "rfc9421", "secrets": {"file": "word"},
+                "covers": ["content-digest", "content-type"]}}],
+            listen={"address": "127.0.0.1:0",
+                    "headers": ["X-*", "Content-Digest"]})
+        for body in b"", os.urandom(100_000):
+            hub.post(body, Content_Digest="sha-256=:forged:")
+        case.wait_for(lambda: len(self.rows()) == 2, "two dead letters")
+        for name in "ed", "ec", "word":
+            case.wait_for(lambda: len(sinks[name].receipts()) == 2, name)
+        self.assertEqual({row["target"]: row["http_status"]
+                          for row in self.rows()}, {"wrong": 401})
+        for receipt in leaf.wait(2):
+            digest = hashlib.sha256(receipt.body).digest()
+            self.assertEqual(receipt.headers["content-digest"], [
+                f"sha-256=:{base64.b64encode(digest).decode()}:"])
+            self.assertRegex(receipt.one("signature-input"),
+                             r'^sig=\("content-digest"\);created=\d+;alg=')
+        self.assertEqual(hub.stop(), 0)
 
     def pair(self, name):
         made = subprocess.run(

@@ -16,7 +16,11 @@ typedef struct world {
     size_t size, right, told;
 } world;
 
-static const stg_span id = {"msg_1", 5}, body = {"a body", 6};
+static const stg_sign_request request = {.id = {"msg_1", 5},
+                                         .seconds = 7,
+                                         .body = {"a body", 6},
+                                         .method = "POST",
+                                         .url = "http://a.example/"};
 
 static void open_world(world *w)
 {
@@ -31,7 +35,7 @@ static void open_world(world *w)
     stg_signings_init(&w->all, &w->loop);
     CHECK_INT(stg_signer_new(&w->signer, &o, secrets, 2, NULL), STG_OK);
     CHECK(stg_signer_is_slow(w->signer));
-    w->size = (size_t)(stg_signer_put(w->signer, w->expected, id, 7, body) -
+    w->size = (size_t)(stg_signer_put(w->signer, w->expected, &request) -
                        w->expected);
 }
 
@@ -47,7 +51,7 @@ static void told(void *ctx, stg_span lines)
 static void ask(world *w, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        CHECK(stg_signings_ask(&w->all, w->signer, id, 7, body, told, w));
+        CHECK(stg_signings_ask(&w->all, w->signer, &request, told, w));
 }
 
 static void close_world(world *w)

@@ -18,7 +18,7 @@ from verify import PUBLIC, SECRETS, SOURCE, TEXTS
 HERE = pathlib.Path(__file__).parent
 TOOLS = SOURCE / "build/tools/verify"
 PYPI = ["standardwebhooks==1.1.0", "stripe==16.1.0", "cryptography==50.0.2",
-        "cloudevents==2.2.0"]
+        "cloudevents==2.2.0", "http-message-signatures==3.0.0"]
 NPM = ["standardwebhooks@1.1.1", "stripe@23.1.0",
        "@octokit/webhooks-methods@6.0.0", "cloudevents@10.0.0",
        "oidc-provider@9.13.3"]
@@ -67,6 +67,53 @@ class Packages(verify.Receivers):
         """octokit does so, too, and GitHub has no package for Python."""
         self.by_node("github", [c for c in self.checks("github", TEXTS)
                                 if c[2]])
+
+    def test_messages_of_rfc_9421(self):
+        word = "a secret of 24 characters"
+        keys = {"word": (word, word)}
+        for kind, words in (("ed", ["-algorithm", "ed25519"]),
+                            ("ec", ["-algorithm", "EC", "-pkeyopt",
+                                    "ec_paramgen_curve:P-256"])):
+            private = subprocess.run(
+                ["openssl", "genpkey", *words], check=True, text=True,
+                capture_output=True).stdout
+            keys[kind] = (private, subprocess.run(
+                ["openssl", "pkey", "-pubout"], input=private, check=True,
+                text=True, capture_output=True).stdout)
+        leaves = {kind: self.leaf() for kind in keys}
+        path = pathlib.Path(self.folder, "hub.yaml")
+        path.write_text(json.dumps({
+            "listen": {"address": "127.0.0.1:0"},
+            "store": {"path": self.store},
+            "targets": [{
+                "name": kind, "url": leaves[kind].url("/a%20b?c=d&e"),
+                "sign": {"scheme": "rfc9421", "key-id": kind,
+                         "secrets": [keys[kind][0].strip()]}}
+                for kind in keys]}))
+        hub = self.hub(settings=str(path))
+        bodies = TEXTS + verify.BYTES
+        for i, body in enumerate(bodies):
+            hub.post(body, **({"Content-Type": "text/plain"} if i % 2 else {}))
+        asked, expected = [], []
+        for kind, leaf in leaves.items():
+            for r in leaf.wait(len(bodies)):
+                headers = {name.title(): values[0]
+                           for name, values in r.headers.items()}
+                for url, is_right in ((leaf.url("/a%20b?c=d&e"), True),
+                                      (leaf.url("/a%20b?c=d"), False)):
+                    asked.append({
+                        "kind": kind, "key": keys[kind][1].strip(),
+                        "method": "POST", "url": url, "headers": headers,
+                        "body": base64.b64encode(r.body).decode()})
+                    expected.append(is_right)
+        self.assertEqual(hub.stop(), 0)
+        told = subprocess.run(
+            [PYTHON, HERE / "verify_packages_message.py"], text=True,
+            capture_output=True, timeout=case.PATIENCE,
+            input="".join(json.dumps(each) + "\n" for each in asked))
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertEqual([json.loads(line)
+                          for line in told.stdout.splitlines()], expected)
 
     def test_what_they_sign_comes_in(self):
         """octokit and that of Stripe sign no empty body."""

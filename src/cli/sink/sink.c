@@ -46,8 +46,8 @@ static const stg_option options[] = {
     {"--tls-key FILE", "and this key, PEM", KEY, NULL},
     {"--verify SECRET",
      "check signatures (Webhook-Signature, X-Hub-Signature-256, "
-     "Stripe-Signature): SECRET is a file with one, or begins with whsec_, "
-     "whsk_ or whpk_; of several any will do. What does not hold gets 401, and "
+     "Stripe-Signature, Signature of RFC 9421): SECRET is a file with one, or "
+     "with a key in PEM, or begins with whsec_, whsk_ or whpk_; of several any will do. What does not hold gets 401, and "
      "why",
      VERIFY, NULL},
     {"--close", "close the connection after each answer", CLOSE, NULL},

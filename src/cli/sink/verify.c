@@ -67,6 +67,8 @@ stg_status stg_sink_verify_with(sink *s, const char *text, stg_error *err)
 bool stg_sink_verify(const sink *s, const stg_request *r, const stg_text *body,
                      stg_error *why)
 {
+    stg_verify_request asked =
+        stg_verify_request_of(r, (stg_span){body->at, body->size});
     uint64_t now = stg_wall_now() / STG_S;
 
     if (body->is_short) {
@@ -74,9 +76,7 @@ bool stg_sink_verify(const sink *s, const stg_request *r, const stg_text *body,
         return false;
     }
     for (size_t i = 0; i < s->verifier_count; i++)
-        if (stg_verifier_check(s->verifiers[i], r->parts[STG_PART_LINES],
-                               (stg_span){body->at, body->size}, now,
-                               why) == STG_SIGNATURE_RIGHT)
+        if (stg_verifier_check(s->verifiers[i], &asked, now, why) == STG_SIGNATURE_RIGHT)
             return true;
     return false;
 }

@@ -1,0 +1,56 @@
+/* sign_message.h - HTTP Message Signatures: RFC 9421, with the digest of the body
+ * of RFC 9530. What both sides have in common: components, and the signature base
+ * that they make. Private to sign.c and verify.c. */
+#ifndef STAGGER_HTTP_SIGN_MESSAGE_H
+#define STAGGER_HTTP_SIGN_MESSAGE_H
+
+#include "base/text.h"
+#include "http/sign.h"
+#include "http/sign_key.h"
+
+enum { STG_COVERS_MAX = 16, STG_DIGEST_SIZE = 32 };
+
+/* Options, with what stands for none. */
+typedef struct stg_sign_message {
+    const char *const *covers;
+    size_t count;
+    const char *key_id;
+} stg_sign_message;
+
+stg_sign_message stg_sign_message_of(const stg_sign_options *o);
+
+/* is_ours: the hub signs, so that it has to know each component's value. */
+stg_status stg_sign_message_check(const stg_sign_options *o, bool is_ours,
+                                  stg_error *err);
+
+/* How many bytes its three lines have at most. */
+size_t stg_sign_message_room(const stg_sign_message *m);
+
+/* See stg_signer_put(). */
+char *stg_sign_message_put(const stg_sign_message *m, const stg_sign_key *k,
+                           EVP_MD_CTX *work, char *to,
+                           const stg_sign_request *r);
+
+/* "hmac-sha256", "ed25519", "ecdsa-p256-sha256" */
+const char *stg_sign_message_algorithm(const stg_sign_key *k);
+
+/* SHA-256. False: there is no memory. */
+bool stg_sign_message_hash(EVP_MD_CTX *work, stg_span body,
+                           unsigned char hash[STG_DIGEST_SIZE]);
+
+/* Where a request goes, for the components that begin with '@'. Path and query are
+ * as in the request line; query.at NULL: there is no '?'. */
+typedef struct stg_sign_target {
+    stg_span method, authority, path, query;
+    bool is_tls;
+} stg_sign_target;
+
+/* Adds the component's line, "\"@path\": /in\n". False: there is no such
+ * component. */
+bool stg_sign_message_derive(stg_text *base, stg_span name,
+                             const stg_sign_target *t);
+
+/* Adds the line of a field. */
+void stg_sign_message_field(stg_text *base, stg_span name, stg_span value);
+
+#endif
