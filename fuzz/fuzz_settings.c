@@ -38,7 +38,6 @@ static void check_target(const stg_target_settings *t)
 
 static void check_settings(const stg_settings *s)
 {
-    HOLDS(s->target_count > 0);
     HOLDS(s->store.path != NULL);
     HOLDS(s->listen.address != NULL);
     for (size_t i = 0; i < s->target_count; i++) {

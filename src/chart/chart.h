@@ -50,7 +50,6 @@ typedef struct stg_chart_series {
     unsigned panel;  /* whose it is, from 0 */
     const stg_chart_point *points;
     size_t count;
-    double cell_width, cell_height; /* of cells */
 } stg_chart_series;
 
 typedef struct stg_chart_axis {
@@ -86,6 +85,7 @@ typedef struct stg_chart {
     const stg_chart_span *spans;
     size_t span_count;
     bool is_y_shared; /* all panels have the y range of all points */
+    double cell_width, cell_height; /* of cells, in the axes' units */
 } stg_chart;
 
 /* -- a set of charts ------------------------------------------------------- */

@@ -444,10 +444,10 @@ static void draw_cells(const brush *pen)
 
         if (!has(pen, i))
             continue;
-        left = x_of(pen, p->x - s->cell_width / 2);
-        right = x_of(pen, p->x + s->cell_width / 2);
-        top = y_of(pen, p->y + s->cell_height / 2);
-        bottom = y_of(pen, p->y - s->cell_height / 2);
+        left = x_of(pen, p->x - pen->pic->chart->cell_width / 2);
+        right = x_of(pen, p->x + pen->pic->chart->cell_width / 2);
+        top = y_of(pen, p->y + pen->pic->chart->cell_height / 2);
+        bottom = y_of(pen, p->y - pen->pic->chart->cell_height / 2);
         stg_text_buffer_form(pen->buffer, "<g><title>%e\n", s->name);
         stg_axis_put(&pen->pic->chart->x, p->x, pen->buffer);
         stg_text_buffer_put(pen->buffer, ", ");

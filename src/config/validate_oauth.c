@@ -83,9 +83,10 @@ static void check_urls(stg_loading *l, size_t target)
         return;
     stg_validate_egress(l, place, "oauth2.token-url", &url);
     if (stg_settings_check_loop(l->s, t->oauth.token_url, &err) != STG_OK)
-        stg_complain(l->c, place,
-                     "`oauth2.token-url`: the hub itself listens there; expected "
-                     "that of an authorization server");
+        stg_complain(
+            l->c, place,
+            "`oauth2.token-url`: the hub itself listens there; expected "
+            "that of an authorization server");
     if (!url.is_tls && !stg_validate_is_private(&url))
         stg_warn(l->c, place,
                  "the client's secret is sent in the clear, by http:// to a "

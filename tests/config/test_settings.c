@@ -519,8 +519,7 @@ TEST(settings, take_secrets_that_a_group_of_the_process_may_read)
 
 TEST(settings, share_the_signer_of_the_defaults)
 {
-    static const stg_sign_secret secret = {.value =
-                                                  "24 bytes are just enough"};
+    static const stg_sign_secret secret = {.value = "24 bytes are just enough"};
     stg_settings *s = stg_settings_new();
     const stg_target_settings *t;
 

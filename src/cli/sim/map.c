@@ -207,8 +207,6 @@ static void draw_plane(const drawing *d, const plane *p, unsigned panel,
     s->mark = STG_MARK_CELL;
     s->colour = 2;
     s->panel = panel;
-    s->cell_width = step_of(&map->x);
-    s->cell_height = step_of(&map->y);
     for (uint32_t i = 0; points != NULL && i < d->width * d->height; i++)
         points[i] = (stg_chart_point){
             .x = number_at(&map->x, i % d->width),
@@ -226,6 +224,8 @@ static void draw(const drawing *d, const char *title, stg_chart_set *charts)
     draft.chart->title = title;
     draft.chart->note = "The fuller a place is, the more of its runs recover.";
     draft.chart->x = axis_of(&d->ask->map.x);
+    draft.chart->cell_width = step_of(&d->ask->map.x);
+    draft.chart->cell_height = step_of(&d->ask->map.y);
     for (unsigned i = 0; i < d->count; i++)
         draw_plane(d, &d->all[i], i, charts, &draft);
 }

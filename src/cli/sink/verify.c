@@ -76,7 +76,8 @@ bool stg_sink_verify(const sink *s, const stg_request *r, const stg_text *body,
         return false;
     }
     for (size_t i = 0; i < s->verifier_count; i++)
-        if (stg_verifier_check(s->verifiers[i], &asked, now, why) == STG_SIGNATURE_RIGHT)
+        if (stg_verifier_check(s->verifiers[i], &asked, now, why) ==
+            STG_SIGNATURE_RIGHT)
             return true;
     return false;
 }
