@@ -274,6 +274,7 @@ add_library(stagger_hub STATIC
     store/message_status.c
     store/opening.c
     store/parcel.c
+    store/times.c
     store/parked.c
     store/partition_claim.c
     store/published.c

@@ -173,6 +173,8 @@ static stg_world *make_world(uint32_t *partitions, bool *moves)
     stg_world_options(w)->in_flight_max = 1 + upto(20);
     stg_world_options(w)->drain = some_time();
     stg_world_set_keys(w, upto(4));
+    if (seed >= 192)
+        stg_world_set_some_times(w, 5 * STG_S);
     stg_world_set_size(w, 12 + 250 * (size_t)next());
     for (uint32_t l = 0; l < lanes; l++) {
         stg_lane_options *o =

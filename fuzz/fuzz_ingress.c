@@ -101,7 +101,8 @@ static void check_problem(const stg_problem *why)
 static void try_batch(const uint8_t *data, size_t size)
 {
     enum { MESSAGE_MAX = 200, LINES_MAX = 20 };
-    stg_batch_rules rules = {MESSAGE_MAX, LINES_MAX, stg_headers_default};
+    stg_batch_rules rules = {MESSAGE_MAX, LINES_MAX, stg_headers_default,
+                             STG_DAY};
     char *text = bytes_of(data, size);
     size_t cost = stg_batch_cost(text, size, &rules);
     stg_batch b = {0};

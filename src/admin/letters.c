@@ -175,13 +175,19 @@ typedef struct page {
     size_t from, limit;
 } page;
 
+/* It waits for its own time, and not after an attempt or a replay. */
+static bool is_scheduled(const stg_delivery_status *f)
+{
+    return f->attempts == 0 && f->replay == 0 && f->cause == NULL;
+}
+
 static const char *state_of(const stg_delivery_status *f)
 {
     switch (f->kind) {
     case STG_DELIVERY_STATUS_WAITING:
         return "waiting";
     case STG_DELIVERY_STATUS_PARKED:
-        return "parked";
+        return is_scheduled(f) ? "scheduled" : "parked";
     case STG_DELIVERY_STATUS_LETTER:
         return f->state;
     case STG_DELIVERY_STATUS_DELIVERED:

@@ -102,6 +102,9 @@ const stg_fault_info stg_faults[STG_FAULT_COUNT] = {
     [STG_FAULT_PROXY] = ROW("proxy", "PROXY_UNAVAILABLE", LOCAL,
                             "our own proxy cannot be reached, or lets nobody "
                             "through"),
+    [STG_FAULT_MESSAGE_EXPIRED] =
+        ROW("message-expired", "MESSAGE_EXPIRED", OWN,
+            "the message expired before it was delivered"),
 };
 
 static const char *const categories[] = {

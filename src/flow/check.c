@@ -129,6 +129,15 @@ static const char *check_parked(const stg_flow *f, const stg_lane *l)
                        stg_parking_replays(f, l));
 }
 
+/* I34 An attempt began within its message's own times. */
+static bool is_in_time(const stg_flow *f, const stg_delivery *d)
+{
+    const stg_message *m = d->message;
+    stg_ns began_at = stg_flow_wall(f, d->attempt_at);
+
+    return began_at >= m->not_before && !stg_schedule_ends_before(m, began_at);
+}
+
 static const char *check_lane(const stg_flow *f, const stg_lane *l,
                               uint32_t *shared, uint32_t *all_retries)
 {
@@ -147,6 +156,7 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
         probes += d->state == STG_DELIVERY_IN_FLIGHT && d->is_probe;
         HOLDS(d->state != STG_DELIVERY_ENDED ||
               stg_parking_cache(d)->is_fetching);
+        HOLDS(d->state != STG_DELIVERY_IN_FLIGHT || is_in_time(f, d));
         replaying += d->state == STG_DELIVERY_IN_FLIGHT && d->replay > 0;
     }
     for (stg_link *at = stg_list_first(&l->untried); at != NULL;

@@ -315,7 +315,7 @@ static bool pass_budget(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now,
     return all.granted;
 }
 
-static void leave_waiting(stg_flow *f, stg_lane *l, stg_delivery *d)
+void stg_dispatch_leave(stg_flow *f, stg_lane *l, stg_delivery *d)
 {
     if (d->state == STG_DELIVERY_PARKED) {
         stg_parking_take(f, d);
@@ -336,7 +336,7 @@ static void return_permit(stg_lane *l, stg_delivery *d, stg_ns now)
 
 static void give_up(stg_flow *f, stg_lane *l, stg_delivery *d, stg_why why)
 {
-    leave_waiting(f, l, d);
+    stg_dispatch_leave(f, l, d);
     d->failure.why = why;
     stg_settle(f, d, STG_CHANGE_DEAD);
 }
@@ -391,7 +391,7 @@ static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
 {
     stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
-    leave_waiting(f, l, d);
+    stg_dispatch_leave(f, l, d);
     if (!d->is_stored) {
         cursor->waiting--;
         cursor->in_flight++;
@@ -480,6 +480,10 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
             // The ring is full, or there was no memory.
             *at = stg_ns_min(*at, stg_ns_add(now, MEMORY_WAIT));
             return BLOCKED;
+        }
+        if (stg_schedule_holds(f, l, d, now)) {
+            open_parked_gate(f, l);
+            continue;
         }
         if (is_too_late(f, l, d, now)) {
             give_up(f, l, d, STG_WHY_DEADLINE);

@@ -64,6 +64,8 @@ stg_message *stg_flow_message(stg_flow *f, const stg_partition *p,
     m->refs = 1;
     m->lost_from = m->lost_end = 0;
     m->created_at = r->created_at;
+    m->not_before = r->not_before;
+    m->expires_at = r->expires_at;
     m->size = r->size;
     if (r->size > 0)
         memcpy(m->bytes, r->bytes, r->size);

@@ -552,8 +552,8 @@ void stg_flow_view_all(const stg_flow *f, stg_flow_view *view, stg_ns now);
 /* How many lanes wait for the proxy of this number; 0: it is not down. */
 uint32_t stg_flow_view_proxy(const stg_flow *f, uint64_t proxy);
 
-/* Checks what must hold between any two calls (I2, I5, I6, I17, I18, I22, and
- * the structure). For tests and fuzzing; slow. Returns NULL, or what is wrong:
+/* Checks what must hold between any two calls (I2, I5, I6, I17, I18, I22, I34,
+ * and the structure). For tests and fuzzing; slow. Returns NULL, or what is wrong:
  * static. */
 const char *stg_flow_check(const stg_flow *f);
 

@@ -36,6 +36,9 @@ typedef struct stg_message {
     uint64_t lost_from, lost_end;
     stg_ns created_at; /* when it was accepted, by the wall clock: since 1970;
                           0: not known */
+    /* By the wall clock: no attempt begins before not_before, nor at expires_at
+     * or later. 0: at any time. */
+    stg_ns not_before, expires_at;
     size_t size;
     unsigned char bytes[];
 } stg_message;
@@ -45,6 +48,10 @@ typedef struct stg_record {
     uint64_t position;
     uint64_t key;
     stg_ns created_at;
+    /* As in stg_message. STG_NEVER: its publisher has set times that cannot be
+     * read, so that each lane settles it as dead, at once. */
+    stg_ns not_before;
+    stg_ns expires_at;
     const void *bytes;
     size_t size;
     size_t true_size; /* of a body too large to be sent, which was left out:

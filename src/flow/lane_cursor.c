@@ -290,11 +290,23 @@ static const char *print_count(char text[COUNT_TEXT], uint32_t count,
 /* The log has not got it as it was published. */
 static bool is_unfit(const stg_message *m)
 {
-    return m->true_size > 0 || m->headers_lost > 0;
+    return m->true_size > 0 || m->headers_lost > 0 ||
+           m->not_before == STG_NEVER;
 }
 
-/* It may not be sent: the row of a dead letter says how large it was, or how
- * many headers it lacks. */
+/* What the row of its dead letter says: how large it was, how many headers it
+ * lacks, or that nobody knows when it may be sent. */
+static const char *find_flaw(const stg_message *m, char text[COUNT_TEXT])
+{
+    if (m->true_size > 0)
+        return print_count(text, m->true_size, " bytes");
+    if (m->headers_lost > 0)
+        return print_count(text, m->headers_lost,
+                           " of its headers cannot be sent");
+    return "its Stagger-Not-Before or Stagger-Expires cannot be read";
+}
+
+/* It may not be sent. */
 static void refuse(stg_flow *f, stg_delivery *d)
 {
     const stg_message *m = d->message;
@@ -306,9 +318,7 @@ static void refuse(stg_flow *f, stg_delivery *d)
         .why = STG_WHY_PERMANENT,
         .first_attempt_at = stg_flow_wall(f, f->now),
         .last_attempt_at = stg_flow_wall(f, f->now),
-        .detail = is_large ? print_count(text, m->true_size, " bytes")
-                           : print_count(text, m->headers_lost,
-                                         " of its headers cannot be sent"),
+        .detail = find_flaw(m, text),
     };
 
     stg_delivery_note(f, d, &failure);

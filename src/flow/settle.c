@@ -314,6 +314,12 @@ static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
     close_gate(l, &end->outcome, now);
     count_failure(f, l, &end->outcome);
     v->decision = decide(f, l, d, &end->outcome, now);
+    if (v->decision.next == STG_WAIT &&
+        stg_schedule_ends_before(d->message, d->due_wall)) {
+        v->decision =
+            (stg_decision){.next = STG_GIVE_UP, .why = STG_WHY_DEADLINE};
+        failure.outcome.fault = STG_FAULT_MESSAGE_EXPIRED;
+    }
     v->attempts = d->attempts_before + d->progress.attempts;
     failure.why = v->decision.why;
     stg_delivery_note(f, d, &failure);

@@ -475,6 +475,21 @@ bool stg_dispatch_next(stg_flow *f, stg_action *action, stg_ns now);
 /* Puts a delivery that has ended or was put back where it waits again. */
 void stg_dispatch_untried(stg_delivery *d, bool is_first);
 
+/* A delivery that waits, untried or parked, leaves its list. */
+void stg_dispatch_leave(stg_flow *f, stg_lane *l, stg_delivery *d);
+
+/* -- schedule.c ------------------------------------------------------------ */
+
+/* Whether the message's own times hold d back: then it is on its way to the
+ * store, parked until its time or dead. */
+bool stg_schedule_holds(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now);
+/* Whether the message expires before the delivery's next attempt. */
+static inline bool stg_schedule_ends_before(const stg_message *m,
+                                            stg_ns wall_at)
+{
+    return m->expires_at != 0 && wall_at >= m->expires_at;
+}
+
 /* -- settle.c -------------------------------------------------------------- */
 
 /* Queues d's change (parked, delivered, dead) for the next group; d is

@@ -40,6 +40,8 @@ static const char *const hubs[] = {
 static const char *const passing[] = {
     "trace*",
     "Stagger-Hops",
+    "Stagger-Not-Before", // a time from now is another one each time
+    "Stagger-Expires",
     "baggage",
     "b3",
     "X-B3-*",

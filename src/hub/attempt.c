@@ -20,6 +20,7 @@
 #include "host/wall.h"
 #include "http/header.h"
 #include "hub/hub_internal.h"
+#include "store/times.h"
 
 /* The hub's own headers: bytes, without what is given and without ids, and lines
  * that have the message's id. */
@@ -527,6 +528,7 @@ static void start_alone(stg_attempts *all, const stg_action *action)
     stg_list_push(&all->under_way, &a->link);
     if (stg_parcel_unpack(&p, m->bytes, m->size)) {
         a->hops = stg_header_take_hops(&p.headers);
+        stg_times_skip(&p.headers);
         start(all, a, action, &p);
         return;
     }

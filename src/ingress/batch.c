@@ -11,6 +11,7 @@
 #include "base/scan.h"
 #include "base/text.h"
 #include "http/header.h"
+#include "store/times.h"
 
 /* The members of a line. */
 typedef enum field {
@@ -21,6 +22,8 @@ typedef enum field {
     CONTENT_TYPE,
     HEADERS,
     IDEMPOTENCY_KEY,
+    NOT_BEFORE,
+    EXPIRES,
     FIELDS,
 } field;
 
@@ -32,6 +35,13 @@ static const char *const field_names[FIELDS] = {
     [CONTENT_TYPE] = "content_type",
     [HEADERS] = "headers",
     [IDEMPOTENCY_KEY] = "idempotency_key",
+    [NOT_BEFORE] = "not_before",
+    [EXPIRES] = "expires",
+};
+
+struct stg_batch_piece {
+    struct stg_batch_piece *next;
+    char bytes[];
 };
 
 /* A line that is being read. */
@@ -39,6 +49,7 @@ typedef struct line {
     size_t number;
     stg_span raw[FIELDS]; /* JSON values; at is NULL: not there */
     const stg_batch_rules *rules;
+    stg_batch *batch;
     stg_problem *why;
 } line;
 
@@ -73,7 +84,7 @@ static bool keep_member(line *l, stg_span name, stg_span value)
         return REFUSE(
             l, 400,
             "unknown name %.*s; expected body, body_base64, json, key, "
-            "content_type, headers, idempotency_key",
+            "content_type, headers, idempotency_key, not_before, expires",
             (int)(name.size < 40 ? name.size : 40), name.at);
     if (l->raw[f].at != NULL)
         return REFUSE(l, 400, "\"%s\" is there twice", field_names[f]);
@@ -227,6 +238,47 @@ static bool read_headers(line *l, stg_span *headers)
     return true;
 }
 
+/* Puts the times ahead of the headers, in memory of their own: in the text there
+ * is no room for them. */
+static bool put_times(line *l, const stg_times *t, stg_span *headers)
+{
+    struct stg_batch_piece *piece =
+        malloc(sizeof *piece + STG_TIMES_ROOM + headers->size);
+    char *to;
+
+    if (piece == NULL)
+        return stg_problem_set(l->why, 503, 0, "no memory");
+    piece->next = l->batch->pieces;
+    l->batch->pieces = piece;
+    l->batch->more += sizeof *piece + STG_TIMES_ROOM + headers->size;
+    to = stg_times_put(piece->bytes, t);
+    if (headers->size > 0)
+        memcpy(to, headers->at, headers->size);
+    *headers =
+        (stg_span){piece->bytes, (size_t)(to - piece->bytes) + headers->size};
+    return true;
+}
+
+static bool read_times(line *l, stg_span *headers)
+{
+    stg_span not_before = {NULL, 0}, expires = {NULL, 0};
+    const char *expected;
+    bool is_expires;
+    stg_times t;
+
+    if (l->raw[NOT_BEFORE].at == NULL && l->raw[EXPIRES].at == NULL)
+        return true;
+    if (!read_text(l, NOT_BEFORE, &not_before) ||
+        !read_text(l, EXPIRES, &expires))
+        return false;
+    expected = stg_times_read_both(&t, not_before, expires, l->rules->now,
+                                   &is_expires);
+    if (expected != NULL)
+        return REFUSE(l, 400, "\"%s\": %s",
+                      field_names[is_expires ? EXPIRES : NOT_BEFORE], expected);
+    return put_times(l, &t, headers);
+}
+
 /* Each of these writes over its own member only, and spoils no other. */
 static bool read_line(line *l, stg_span text, stg_append *message)
 {
@@ -235,6 +287,7 @@ static bool read_line(line *l, stg_span text, stg_append *message)
         !read_key(l, KEY, &message->parcel.key) ||
         !read_content_type(l, &message->parcel.content_type) ||
         !read_headers(l, &message->parcel.headers) ||
+        !read_times(l, &message->parcel.headers) ||
         !read_key(l, IDEMPOTENCY_KEY, &message->idempotency_key))
         return false;
     default_content_type(l, &message->parcel);
@@ -284,7 +337,7 @@ static bool read_lines(stg_batch *b, stg_span text, size_t *numbers,
                        const stg_batch_rules *rules, stg_problem *why)
 {
     for (size_t number = 1; text.size > 0; number++) {
-        line l = {.number = number, .rules = rules, .why = why};
+        line l = {.number = number, .rules = rules, .batch = b, .why = why};
         stg_span one = take_line(&text);
 
         if (is_blank(one))
@@ -324,6 +377,12 @@ bool stg_batch_parse(stg_batch *b, char *text, size_t size,
 
 void stg_batch_free(stg_batch *b)
 {
+    while (b->pieces != NULL) {
+        struct stg_batch_piece *next = b->pieces->next;
+
+        free(b->pieces);
+        b->pieces = next;
+    }
     free(b->messages);
     *b = (stg_batch){0};
 }

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/wall.h"
 #include "http/header.h"
 #include "ingress/internal.h"
+#include "store/times.h"
 
 /* A request's headers, as a message has them. Spans point into the request until
  * they are copied. */
@@ -17,8 +19,9 @@ typedef struct letterhead {
     const stg_webhook *webhook;
     const char *id_header; /* of the idempotency key; NULL: it has none */
     const stg_request *request;
-    stg_span content_type, key, idempotency_key, names;
-    unsigned content_types, keys, idempotency_keys;
+    stg_span content_type, key, idempotency_key, names, not_before, expires;
+    unsigned content_types, keys, idempotency_keys, not_befores, expireses;
+    stg_times times;
     size_t size; /* of the lines of those that are kept */
     char *out;   /* where they go; NULL: they are only counted */
     size_t written;
@@ -57,6 +60,15 @@ static void keep_hops(letterhead *l, unsigned hops)
     l->written = (size_t)(at - l->out);
 }
 
+/* Behind them: see store/times.h. They are known when all headers have been
+ * counted. */
+static void keep_times(letterhead *l)
+{
+    if (l->out != NULL)
+        l->written =
+            (size_t)(stg_times_put(l->out + l->written, &l->times) - l->out);
+}
+
 /* size counts both lines where one is folded into the other: it is what has to
  * be allocated at most. */
 static void keep(letterhead *l, stg_span name, stg_span value)
@@ -88,6 +100,12 @@ static void read_header(letterhead *l, stg_span name, stg_span text)
         l->keys++;
     } else if (stg_header_equal(name, "Stagger-Keep")) {
         l->names = text;
+    } else if (stg_header_equal(name, STG_NOT_BEFORE)) {
+        l->not_before = text;
+        l->not_befores++;
+    } else if (stg_header_equal(name, STG_EXPIRES)) {
+        l->expires = text;
+        l->expireses++;
     } else if (is_kept(l, name)) {
         keep(l, name, text);
     }
@@ -98,6 +116,7 @@ static void read_headers(const stg_caller *c, letterhead *l)
     stg_span lines = c->in.request.parts[STG_PART_LINES], name, value;
 
     keep_hops(l, c->hops);
+    keep_times(l);
     if (l->webhook != NULL)
         keep(l, (stg_span){STG_WEBHOOK_HEADER, sizeof STG_WEBHOOK_HEADER - 1},
              (stg_span){l->webhook->name, strlen(l->webhook->name)});
@@ -141,6 +160,25 @@ static bool check_names(stg_caller *c, const letterhead *l)
     return true;
 }
 
+static bool check_times(stg_caller *c, letterhead *l)
+{
+    const char *expected;
+    bool is_expires;
+
+    if (l->not_befores + l->expireses == 0)
+        return true;
+    if (l->not_befores > 1 || l->expireses > 1)
+        return stg_problem_set(&c->problem, 400, 0,
+                               "expected one " STG_NOT_BEFORE
+                               " and one " STG_EXPIRES);
+    expected = stg_times_read_both(&l->times, l->not_before, l->expires,
+                                   stg_wall_now(), &is_expires);
+    l->size += STG_TIMES_ROOM;
+    return expected == NULL ||
+           stg_problem_set(&c->problem, 400, 0, "%s: %s",
+                           is_expires ? STG_EXPIRES : STG_NOT_BEFORE, expected);
+}
+
 /* Two values for a header that stands once are refused: the hub would have to
  * choose one. */
 static bool check_letterhead(stg_caller *c, letterhead *l)
@@ -150,7 +188,9 @@ static bool check_letterhead(stg_caller *c, letterhead *l)
         return stg_problem_set(&c->problem, 400, 0,
                                "expected one Content-Type");
     return check_names(c, l) && check_key(c, "Stagger-Key", l->keys, l->key) &&
-           check_key(c, l->id_header, l->idempotency_keys, l->idempotency_key);
+           check_key(c, l->id_header, l->idempotency_keys,
+                     l->idempotency_key) &&
+           check_times(c, l);
 }
 
 /* -- copies ------------------------------------------------------------------ */
@@ -185,7 +225,7 @@ static stg_publication *make(stg_caller *c, size_t more)
     p->client->uses++;
     p->messages = NULL;
     p->count = 0;
-    p->batch = (stg_batch){NULL, NULL, 0};
+    p->batch = (stg_batch){.messages = NULL};
     p->body = c->body;
     p->held = more + c->room;
     c->body = NULL;
@@ -248,6 +288,7 @@ static bool read_batch(stg_publication *p, stg_caller *c)
         .message_max = o->message_max,
         .lines_max = o->lines_max,
         .headers = (const char *const *)p->ingress->headers,
+        .now = stg_wall_now(),
     };
     char *text = p->body != NULL ? p->body : p->text, *out = p->text;
     size_t size = p->body != NULL ? c->size : c->lent.size, cost;
@@ -258,8 +299,10 @@ static bool read_batch(stg_publication *p, stg_caller *c)
     if (!stg_caller_reserve(c, p->held, cost))
         return false;
     p->held += cost;
-    if (!stg_batch_parse(&p->batch, text, size, &rules, &c->problem))
+    if (!stg_batch_parse(&p->batch, text, size, &rules, &c->problem) ||
+        !stg_caller_reserve(c, p->held, p->batch.more))
         return false;
+    p->held += p->batch.more;
     p->messages = p->batch.messages;
     p->count = p->batch.count;
     return true;

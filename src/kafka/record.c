@@ -12,14 +12,17 @@
 #include "http/header.h"
 #include "kafka/internal.h"
 #include "store/parcel.h"
+#include "store/times.h"
 
 enum {
     ENCODED_MAX = 180, /* bytes of a key that fit in base64 */
     HASH_SIZE = 32,
+    UNREAD_MAX = 64, /* bytes that are kept of a time that cannot be read */
+    TIME_MAX = UNREAD_MAX + 32,
 };
 
 typedef struct lines {
-    char at[STG_HEADERS_SIZE_MAX];
+    char at[STG_HEADERS_SIZE_MAX + 2 * TIME_MAX];
     size_t size;
     uint32_t lost; /* headers that are none of HTTP's, or have no room */
 } lines;
@@ -57,7 +60,7 @@ static void add_line(lines *l, stg_span name, stg_span value)
     size_t size = name.size + 2 + value.size + 2;
     char *to = l->at + l->size;
 
-    if (size > sizeof l->at - l->size) {
+    if (size + l->size > sizeof l->at) {
         l->lost++;
         return;
     }
@@ -100,9 +103,49 @@ static void read_hops(const rd_kafka_headers_t *headers, lines *l)
         add_line(l, (stg_span){name, sizeof name - 1}, value);
 }
 
+static stg_ns created_at(const rd_kafka_message_t *m)
+{
+    rd_kafka_timestamp_type_t type;
+    int64_t ms = rd_kafka_message_timestamp(m, &type);
+
+    if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || ms <= 0)
+        return 0;
+    return (uint64_t)ms > STG_NEVER / STG_MS ? 0 : (uint64_t)ms * STG_MS;
+}
+
+/* One that cannot be read, or is too far ahead, is kept for people to see, as "? "
+ * and what it was; the message is not sent. */
+static stg_span tell_unread(stg_span text, char told[TIME_MAX])
+{
+    if (text.at == NULL || text.size > UNREAD_MAX || !stg_header_is_value(text))
+        return (stg_span){"?", 1};
+    (void)put(put(told, "? ", 2), text.at, text.size);
+    return (stg_span){told, 2 + text.size};
+}
+
+/* Behind the hops, and ahead of all others: see store/times.h. */
+static void read_time(const rd_kafka_headers_t *headers, const char *name,
+                      stg_ns from, stg_ns most, lines *l)
+{
+    char told[TIME_MAX];
+    stg_span text;
+    stg_ns at;
+
+    if (rd_kafka_header_get_last(headers, name, (const void **)&text.at,
+                                 &text.size) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return;
+    if (text.at != NULL && stg_times_read(text, from, &at) &&
+        (from == 0 || at <= stg_ns_add(from, most)))
+        text = stg_times_print(at, told);
+    else
+        text = tell_unread(text, told);
+    add_line(l, (stg_span){name, strlen(name)}, text);
+}
+
 static void read_headers(const stg_kafka_options *o,
                          const rd_kafka_message_t *m, lines *l, stg_parcel *p)
 {
+    stg_ns at = created_at(m);
     rd_kafka_headers_t *headers;
     const char *text;
     stg_span name, value;
@@ -110,6 +153,8 @@ static void read_headers(const stg_kafka_options *o,
     if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
     read_hops(headers, l);
+    read_time(headers, STG_NOT_BEFORE, at, STG_NOT_BEFORE_MAX, l);
+    read_time(headers, STG_EXPIRES, at, STG_NEVER, l);
     for (size_t i = 0;
          rd_kafka_header_get_all(headers, i, &text, (const void **)&value.at,
                                  &value.size) == RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -144,16 +189,6 @@ static void keep_source(const stg_kafka_options *o, const rd_kafka_message_t *m,
         p->source_headers = stg_kafka_headers_pack(m, most);
 }
 
-static stg_ns created_at(const rd_kafka_message_t *m)
-{
-    rd_kafka_timestamp_type_t type;
-    int64_t ms = rd_kafka_message_timestamp(m, &type);
-
-    if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE || ms <= 0)
-        return 0;
-    return (uint64_t)ms > STG_NEVER / STG_MS ? 0 : (uint64_t)ms * STG_MS;
-}
-
 bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
                       const rd_kafka_message_t *m, stg_record *record,
                       uint32_t *lost)
@@ -162,6 +197,7 @@ bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
     lines l;
     stg_parcel p = {.body = {m->payload, m->len}};
     bool is_large = m->len > o->message_max;
+    stg_times times;
     void *bytes;
 
     if (m->payload == NULL && o->null == STG_KAFKA_NULL_SKIP)
@@ -175,12 +211,15 @@ bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
     read_headers(o, m, &l, &p);
     *lost = l.lost;
     p.headers = (stg_span){l.at, l.size};
+    times = stg_times_find(p.headers);
     if (is_large)
         p.body = (stg_span){NULL, 0};
     *record = (stg_record){
         .position = (uint64_t)m->offset,
         .key = stg_parcel_hash(p.key),
         .created_at = created_at(m),
+        .not_before = times.not_before,
+        .expires_at = times.expires_at,
         .size = stg_parcel_size(&p),
         .true_size = is_large ? m->len : 0,
         .headers_lost = o->keeps_headers ? l.lost : 0,

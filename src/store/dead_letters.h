@@ -104,7 +104,8 @@ void stg_store_letter(stg_store *s, uint64_t id, stg_letter_fn *done,
 /* What became of a message for one lane. */
 typedef enum stg_delivery_status_kind {
     STG_DELIVERY_STATUS_WAITING, /* not settled: it waits, or is being tried */
-    STG_DELIVERY_STATUS_PARKED,  /* tried, or replayed, and waits */
+    STG_DELIVERY_STATUS_PARKED,  /* tried, or replayed, or not sent before its
+                                    time, and waits */
     STG_DELIVERY_STATUS_LETTER,  /* `letter` is its last: see `state` */
     STG_DELIVERY_STATUS_DELIVERED, /* settled without a row: delivered, or
                                       (has_filter) the

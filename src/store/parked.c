@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "store/rows.h"
+#include "store/times.h"
 
 enum { FETCH_BYTES_MAX = 16 << 20 };
 
@@ -116,14 +117,20 @@ static void copy_row(const stg_parked *p, size_t parcel_size,
                      unsigned char *bytes, stg_parked_row *row)
 {
     size_t detail_size = strlen(p->failure.detail) + 1;
+    stg_times times = stg_times_find(p->parcel.headers);
 
+    // Somebody who sends it again sends it now.
+    if (times.not_before == STG_NEVER)
+        times.not_before = 0;
     *row = (stg_parked_row){.partition = p->partition,
                             .replay = p->replay,
                             .record = {.position = p->position,
                                        .key = p->key_hash,
                                        .bytes = bytes,
                                        .size = parcel_size,
-                                       .created_at = p->created_at},
+                                       .created_at = p->created_at,
+                                       .not_before = times.not_before,
+                                       .expires_at = times.expires_at},
                             .attempts_before = p->attempts_before,
                             .began_at = p->began_at,
                             .progress = p->progress,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "store/schema.h"
+#include "store/times.h"
 
 /* Bulk rows of the queue need their bodies until they are replayed: `needed` is
  * where the first of them begins. */
@@ -291,6 +292,8 @@ static bool make_room(stg_chunk *b, size_t size)
 
 static bool add(stg_chunk *b, stg_stmt *st, const stg_parcel *p, size_t size)
 {
+    stg_times times = stg_times_find(p->headers);
+
     if (!make_room(b, size))
         return false;
     stg_parcel_pack(p, b->bytes + b->size);
@@ -298,7 +301,9 @@ static bool add(stg_chunk *b, stg_stmt *st, const stg_parcel *p, size_t size)
         (stg_record){.position = stg_sql_column(st, 0),
                      .key = stg_sql_bits(st, 1),
                      .size = size,
-                     .created_at = stg_sql_column(st, 6) * STG_MS};
+                     .created_at = stg_sql_column(st, 6) * STG_MS,
+                     .not_before = times.not_before,
+                     .expires_at = times.expires_at};
     b->size += size;
     return true;
 }

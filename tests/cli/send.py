@@ -560,7 +560,7 @@ class Send(unittest.TestCase):
             (["--in-flight", "0"], "--in-flight=0: expected 1 to 64"),
             (["--lines", "--ndjson"],
              "--lines and --ndjson: expected one of them"),
-            (["--ndjson", "--key", "k"], "--key, --type and --header: with "
+            (["--ndjson", "--key", "k"], "--key, --type, --header, --not-before and --expires: with "
                                          "--ndjson they stand in the lines"),
             (["/nowhere"], "/nowhere: No such file or directory"),
             (["/"], "/: Is a directory"),

@@ -182,6 +182,8 @@ TEST(classify, gives_up_our_own_doing)
         {"too-large", "TOO_LARGE", stg_failed(STG_FAULT_TOO_LARGE),
          STG_CATEGORY_OWN, NO, NO},
         {"loop", "LOOP", stg_failed(STG_FAULT_LOOP), STG_CATEGORY_OWN, NO, NO},
+        {"message-expired", "MESSAGE_EXPIRED",
+         stg_failed(STG_FAULT_MESSAGE_EXPIRED), STG_CATEGORY_OWN, NO, NO},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)

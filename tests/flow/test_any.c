@@ -1,5 +1,5 @@
 /* Whatever leaves, store, people and the power supply do: I1 to I7, I11, I13,
- * I16 to I18, I20, I22. */
+ * I16 to I18, I20, I22, I34. */
 #include "tests/flow/world.h"
 
 static const char *const policies[] = {
@@ -358,6 +358,8 @@ static void live_busily(uint64_t seed, uint64_t lanes_max,
         w, 20 + (size_t)stg_rng_upto(&rng, stg_rng_upto(&rng, 3) == 0 ? 60000
                                                                       : 4000));
     stg_world_set_keys(w, stg_rng_upto(&rng, 10));
+    if (stg_rng_upto(&rng, 3) == 0)
+        stg_world_set_some_times(w, 1 + stg_rng_upto(&rng, 20 * STG_S));
     make_lanes(w, &rng, 1 + stg_rng_upto(&rng, lanes_max - 1));
     if (of == OWN_TOPICS)
         choose_partitions(w, &rng);

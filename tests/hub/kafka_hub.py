@@ -113,6 +113,29 @@ targets: [{{name: b, url: "{b.url()}"}}]
                          {(b"one", "1 of its headers cannot be sent"),
                           (b"two", "1 of its headers cannot be sent")})
 
+    def test_a_record_has_times_of_its_own(self):
+        """Those of other producers may be wrong: then nobody knows when."""
+        broker = self.mock(t=1)
+        broker.produce("t", {0: [b"later"]}, "-H", "Stagger-Not-Before=9s")
+        broker.produce("t", {0: [b"over"]}, "-H",
+                       "Stagger-Expires=2020-01-01T00:00:00Z")
+        broker.produce("t", {0: [b"wrong"]}, "-H", "Stagger-Expires=soon")
+        broker.produce("t", {0: [b"far"]}, "-H", "Stagger-Not-Before=31d")
+        broker.produce("t", {0: [b"now"]})
+        a = self.leaf()
+        hub = self.hub(broker, "t", f"a={a.url()}")
+        self.assertEqual([r.body for r in a.wait(2)], [b"now", b"later"])
+        wait_for(lambda: not self.rows("SELECT * FROM parked"), "all has ended")
+        self.assertEqual(hub.stop(), 0)
+        unread = "its Stagger-Not-Before or Stagger-Expires cannot be read"
+        self.assertEqual(
+            {(bytes(r["payload"]), r["cause"], r["headers"], r["detail"])
+             for r in self.rows()},
+            {(b"over", "MESSAGE_EXPIRED",
+              "Stagger-Expires: 2020-01-01T00:00:00.000Z\r\n", None),
+             (b"wrong", "INVALID", "Stagger-Expires: ? soon\r\n", unread),
+             (b"far", "INVALID", "Stagger-Not-Before: ? 31d\r\n", unread)})
+
     def test_a_dead_letter_in_a_topic_is_the_record_that_it_was(self):
         """Its key, its headers, its partition: also of one that was parked over
         a restart, and of one that was replayed."""

@@ -12,6 +12,7 @@
 #include "ingress/batch.h"
 #include "ingress/token.h"
 #include "store/message_id.h"
+#include "store/times.h"
 #include "tests/harness.h"
 
 static stg_span span_of(const char *text)
@@ -418,7 +419,8 @@ TEST(scan, agrees_with_jansson)
 /* -- batches ----------------------------------------------------------------- */
 
 static const char *const rules_headers[] = {"X-*", NULL};
-static const stg_batch_rules rules = {10, 3, rules_headers};
+static const stg_batch_rules rules = {
+    10, 3, rules_headers, UINT64_C(1772366400) * STG_S}; // 2026-03-01T12:00Z
 
 /* Reads a copy of the text, of its own size. */
 static bool parse(const char *text, stg_batch *b, stg_problem *why, char **copy)
@@ -442,6 +444,59 @@ static void check_span(stg_span span, const char *text)
         memcpy(is, span.at, span.size);
     CHECK_STR(is, text);
     free(is);
+}
+
+/* They stand ahead of the line's headers, as instants. */
+TEST(batch, reads_when_a_message_may_be_sent)
+{
+    stg_batch b;
+    stg_problem why;
+    char *copy;
+
+    CHECK(
+        parse("{\"body\":\"a\",\"not_before\":\"10m\"}\n"
+              "{\"expires\":\"2026-03-02T12:00:00Z\",\"body\":\"b\","
+              "\"headers\":{\"X-A\":\"b\"},\"not_before\":\"0\"}\n"
+              "{\"body\":\"c\"}",
+              &b, &why, &copy));
+    check_span(b.messages[0].parcel.headers,
+               "Stagger-Not-Before: 2026-03-01T12:10:00.000Z\r\n");
+    check_span(b.messages[1].parcel.headers,
+               "Stagger-Not-Before: 2026-03-01T12:00:00.000Z\r\n"
+               "Stagger-Expires: 2026-03-02T12:00:00.000Z\r\nX-A: b\r\n");
+    check_span(b.messages[2].parcel.headers, "");
+    CHECK(b.more > 2 * STG_TIMES_ROOM);
+    stg_batch_free(&b);
+    free(copy);
+}
+
+TEST(batch, refuses_times_that_it_cannot_read)
+{
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {
+        {"{\"body\":\"a\",\"not_before\":\"31d\"}",
+         "line 1: \"not_before\": expected a time like 2026-03-01T12:00:00Z, or "
+         "one from now, like 10m, at most 30d ahead"},
+        {"{\"body\":\"a\"}\n{\"body\":\"a\",\"expires\":\"soon\"}",
+         "line 2: \"expires\": expected a time like 2026-03-01T12:00:00Z, or "
+         "one from now, like 10m"},
+        {"{\"body\":\"a\",\"expires\":60}", "line 1: \"expires\" is no string"},
+        {"{\"body\":\"a\",\"expires\":\"1m\",\"not_before\":\"2m\"}",
+         "line 1: \"expires\": expected a time after the one before which it is "
+         "not sent"},
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        stg_batch b;
+        stg_problem why;
+        char *copy;
+
+        CHECK(!parse(wrong[i].text, &b, &why, &copy));
+        CHECK_INT(why.status, 400);
+        CHECK_STR(why.detail, wrong[i].why);
+        free(copy);
+    }
 }
 
 TEST(batch, reads_each_kind_of_body)

@@ -94,7 +94,9 @@ bool stg_send_batch_fields(char **fields, const send_options *o)
     send_batch b = {0};
 
     if (put_field(&b, ",\"key\":", o->key) &&
-        put_field(&b, ",\"content_type\":", o->type) && put_headers(&b, o) &&
+        put_field(&b, ",\"content_type\":", o->type) &&
+        put_field(&b, ",\"not_before\":", o->not_before) &&
+        put_field(&b, ",\"expires\":", o->expires) && put_headers(&b, o) &&
         put(&b, "", 1)) {
         *fields = b.text.at;
         return true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/writer.h"
+#include "store/times.h"
 
 enum { URL_MAX = 2400, TAIL_MAX = 320, HEAD_MAX = STG_TOKEN_MAX + 128 };
 
@@ -118,6 +119,8 @@ static void write_headers(stg_writer *w, const send_options *o)
 {
     write_own(w, "Idempotency-Key", o->has_no_id ? NULL : o->id);
     write_own(w, "Stagger-Key", o->key);
+    write_own(w, STG_NOT_BEFORE, o->not_before);
+    write_own(w, STG_EXPIRES, o->expires);
     write_own(w, "Content-Type", o->type);
     for (size_t i = 0; i < o->header_count; i++)
         write_header(w, o->headers[i].name, o->headers[i].value);

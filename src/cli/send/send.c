@@ -23,9 +23,11 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/say.h"
+#include "host/wall.h"
 #include "http/header.h"
 #include "ingress/batch.h"
 #include "kafka/topic.h"
+#include "store/times.h"
 
 static const char who[] = "stagger send";
 
@@ -44,6 +46,8 @@ enum {
     TOPIC,
     ID,
     NO_ID,
+    NOT_BEFORE,
+    EXPIRES,
     IN_FLIGHT,
     EXIT_REFUSED = 1
 };
@@ -54,7 +58,7 @@ static const stg_option options[] = {
      LINES, NULL},
     {"--ndjson",
      "each line is a message as a JSON object: body, body_base64 or json, and "
-     "optionally key, content_type, headers, idempotency_key",
+     "optionally key, content_type, headers, idempotency_key, not_before, expires",
      NDJSON, NULL},
     {"--topic NAME", "of a hub that reads several topics of Kafka: which one",
      TOPIC, NULL},
@@ -64,6 +68,13 @@ static const stg_option options[] = {
      "a header that goes with the message; again for more; what the hub would "
      "drop is refused",
      0, NULL},
+    {"--not-before TIME",
+     "no target gets it before 2026-03-01T12:00:00Z, or before some time from "
+     "now, like 10m; 30d at most",
+     NOT_BEFORE, NULL},
+    {"--expires TIME",
+     "no attempt begins from then on: what is not delivered is a dead letter",
+     EXPIRES, NULL},
     {"--id KEY",
      "the idempotency key; with --lines and --ndjson each line has KEY-NUMBER "
      "(default: random)",
@@ -137,6 +148,8 @@ static int refuse_header(stg_span name)
         {"Content-Type", "say --type"},
         {"Stagger-Key", "say --key"},
         {"Idempotency-Key", "say --id"},
+        {STG_NOT_BEFORE, "say --not-before"},
+        {STG_EXPIRES, "say --expires"},
         {"Authorization", "name a file with the token: --token-file"},
     };
     const char *why =
@@ -222,6 +235,12 @@ static int read_option(void *ctx, int option)
                    : refuse("--type", optarg, "expected a media type");
     case 'H':
         return read_header(o, optarg);
+    case NOT_BEFORE:
+        o->not_before = optarg;
+        return 0;
+    case EXPIRES:
+        o->expires = optarg;
+        return 0;
     case ID:
         return read_id(o, optarg);
     case NO_ID:
@@ -243,6 +262,26 @@ static int read_option(void *ctx, int option)
     }
 }
 
+/* The hub reads them when they come: a time from now is one from then. */
+static int check_times(const send_options *o)
+{
+    stg_span not_before = {NULL, 0}, expires = {NULL, 0};
+    const char *expected;
+    bool is_expires;
+    stg_times t;
+
+    if (o->not_before != NULL)
+        not_before = span_of(o->not_before);
+    if (o->expires != NULL)
+        expires = span_of(o->expires);
+    expected = stg_times_read_both(&t, not_before, expires, stg_wall_now(),
+                                   &is_expires);
+    if (expected == NULL)
+        return 0;
+    return refuse(is_expires ? "--expires" : "--not-before",
+                  is_expires ? o->expires : o->not_before, expected);
+}
+
 /* Checks which options go together, and fills in the defaults. */
 static int check_settings(settings *s)
 {
@@ -250,9 +289,12 @@ static int check_settings(settings *s)
     stg_error err;
 
     if (o->form == SEND_NDJSON &&
-        (o->key != NULL || o->type != NULL || o->header_count > 0))
-        return refuse("--key, --type and --header", "",
+        (o->key != NULL || o->type != NULL || o->header_count > 0 ||
+         o->not_before != NULL || o->expires != NULL))
+        return refuse("--key, --type, --header, --not-before and --expires", "",
                       "with --ndjson they stand in the lines");
+    if (check_times(o) != 0)
+        return STG_EXIT_USAGE;
     if (o->has_no_id && o->has_own_id)
         return refuse("--id and --no-id", "", "only one of them");
     if (o->in_flight == 0)

@@ -44,6 +44,7 @@ typedef struct send_options {
     const char *file;  /* NULL: standard input */
     const char *topic; /* NULL: the hub's only one, or its queue */
     const char *key, *type;
+    const char *not_before, *expires; /* as the hub reads them */
     stg_remote_options remote; /* its URL: the paths of the API stand behind */
     char id[SEND_ID_MAX + 1]; /* the key, or with lines the beginning of keys */
     bool has_own_id;          /* it was given */
@@ -108,7 +109,7 @@ typedef struct send_batch {
 } send_batch;
 
 /* What all messages of --lines have, made once: the fields "key",
- * "content_type" and "headers", each behind a comma. False: no memory. */
+ * "content_type", "not_before", "expires" and "headers", each behind a comma. False: no memory. */
 bool stg_send_batch_fields(char **fields, const send_options *o);
 
 typedef enum send_added {

@@ -66,6 +66,7 @@ typedef struct stg_world_event {
 typedef struct stg_world_message {
     uint64_t position, key;
     stg_ns created_at;
+    stg_ns not_before, expires_at; /* 0: none */
     uint32_t partition;
     size_t size, true_size;
 } stg_world_message;
@@ -150,6 +151,8 @@ struct stg_world {
     uint64_t key_count;
     size_t size;
     uint64_t too_large; /* every so manyth message is; 0: none */
+    stg_ns not_before, expires; /* of what is published, after that; 0: none */
+    stg_ns times_most; /* or some have such, by chance, up to it; 0: none */
 
     stg_world_row *rows;
     size_t row_count, row_capacity;

@@ -199,6 +199,15 @@ static bool is_unchanged(const stg_world_message *m, const stg_message *got)
            got->key == m->key && got->created_at == m->created_at;
 }
 
+/* By the wall clock as the hub has it, which it was told at its start. */
+static bool is_in_time(const stg_world *w, const stg_world_message *m)
+{
+    stg_ns wall_at = stg_flow_wall(w->flow, w->now);
+
+    return wall_at >= m->not_before &&
+           (m->expires_at == 0 || wall_at < m->expires_at);
+}
+
 /* The first attempt is number 1, and a retry has at least number 2. */
 void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i)
 {
@@ -220,6 +229,8 @@ void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i)
                       "I7", of, "no attempt of what the lane refuses");
     stg_world_require(w, w->now >= r->not_before, "I4", of,
                       "no attempt starts early");
+    stg_world_require(w, is_in_time(w, m), "I34", of,
+                      "an attempt starts within the message's own times");
     stg_world_require(w,
                       a->start.timeout > 0 && a->start.replay == r->replays &&
                           a->start.attempt > a->start.is_retry,

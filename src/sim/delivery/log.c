@@ -41,6 +41,22 @@ static bool grow(stg_world *w)
     return true;
 }
 
+/* Chance is drawn only where it is asked for, so that other runs replay as
+ * before. */
+static void set_times(stg_world *w, stg_world_message *m)
+{
+    stg_ns not_before = w->not_before, expires = w->expires;
+
+    if (w->times_most > 0 && stg_rng_upto(&w->rng, 1) == 0)
+        not_before = stg_rng_upto(&w->rng, w->times_most);
+    if (w->times_most > 0 && stg_rng_upto(&w->rng, 3) == 0)
+        expires = stg_rng_upto(&w->rng, 2 * w->times_most);
+    if (not_before > 0)
+        m->not_before = stg_ns_add(m->created_at, not_before);
+    if (expires > 0)
+        m->expires_at = stg_ns_add(m->created_at, expires);
+}
+
 /* One position in ten comes after a gap of two, so that flow cannot take a
  * difference of positions for a count. A message that is too large has few
  * bytes, and says its true size. */
@@ -64,6 +80,7 @@ static bool publish(stg_world *w, uint32_t p)
         m->size = STG_WORLD_SIZE_MIN;
         m->true_size = TRUE_SIZE_TOO_LARGE;
     }
+    set_times(w, m);
     at->messages[at->count++] = w->log_count++;
     return true;
 }
@@ -225,6 +242,8 @@ static void give_records(stg_world *w, uint32_t p, bool is_catch_up,
         records[i] = (stg_record){.position = m->position,
                                   .key = m->key,
                                   .created_at = m->created_at,
+                                  .not_before = m->not_before,
+                                  .expires_at = m->expires_at,
                                   .bytes = at,
                                   .size = m->size,
                                   .true_size = m->true_size};

@@ -99,7 +99,20 @@ static bool was_replayed(const stg_world *w, const stg_change *c)
     return false;
 }
 
-static stg_world_dead make_dead(const stg_world *w, const stg_change *c)
+/* I34: what is dead as expired had a time at which it expires. */
+static void check_expired(stg_world *w, const stg_change *c)
+{
+    uint64_t i;
+
+    if (c->failure->outcome.fault != STG_FAULT_MESSAGE_EXPIRED)
+        return;
+    i = stg_world_index(w, c->partition, c->position);
+    stg_world_require(w, i < w->log_count && w->log[i].expires_at > 0, "I34",
+                      stg_about_message(c->lane, c->partition, c->position),
+                      "only what expires is dead as expired");
+}
+
+static stg_world_dead make_dead(stg_world *w, const stg_change *c)
 {
     stg_world_dead d = {.lane = c->lane,
                         .partition = c->partition,
@@ -115,6 +128,7 @@ static stg_world_dead make_dead(const stg_world *w, const stg_change *c)
                                     c->progress.attempts};
 
     if (c->failure != NULL) {
+        check_expired(w, c);
         d.outcome = c->failure->outcome;
         d.why = c->failure->why;
     }

@@ -244,6 +244,17 @@ void stg_world_set_too_large(stg_world *w, uint64_t n)
     w->too_large = n;
 }
 
+void stg_world_set_times(stg_world *w, stg_ns not_before, stg_ns expires)
+{
+    w->not_before = not_before;
+    w->expires = expires;
+}
+
+void stg_world_set_some_times(stg_world *w, stg_ns most)
+{
+    w->times_most = most;
+}
+
 void stg_world_set_delays(stg_world *w, bool has_delays)
 {
     w->has_delays = has_delays;

@@ -14,8 +14,8 @@
  * its own of what targets saw and of what the store holds, and judges flow by
  * that record: after every event stg_flow_check() holds and the books of every
  * lane balance; no attempt starts early (I4), on a lane that is paused or removed
- * (I7), with other bytes than those published (I11), or before its turn in an
- * ordered lane (I18); nothing is committed that is not settled durably (I2).
+ * (I7), with other bytes than those published (I11), before its turn in an
+ * ordered lane (I18), or outside its message's own times (I34); nothing is committed that is not settled durably (I2).
  *
  * The first invariant that does not hold is the world's failure: the hook is
  * called with it, and nothing happens from then on. One seed and the same calls
@@ -132,6 +132,11 @@ void stg_world_set_keys(stg_world *w, uint64_t key_count);
 void stg_world_set_size(stg_world *w, size_t bytes);
 /* Each nth message is larger than flow may hold; 0: none. */
 void stg_world_set_too_large(stg_world *w, uint64_t n);
+/* Messages published from now on may be sent from `not_before` after that, and
+ * expire `expires` after it; 0: at once, and never. */
+void stg_world_set_times(stg_world *w, stg_ns not_before, stg_ns expires);
+/* Some of the messages have such times, up to `most`, and others; 0: none. */
+void stg_world_set_some_times(stg_world *w, stg_ns most);
 
 /* Reads and fetches take random times, so that answers overtake each other; else
  * they take none. */
