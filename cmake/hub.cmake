@@ -203,6 +203,7 @@ add_library(stagger_hub STATIC
     hub/proxies.c
     hub/receipt_copy.c
     hub/receipts.c
+    hub/spans.c
     hub/recovery.c
     hub/disable.c
     hub/recent.c

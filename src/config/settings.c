@@ -152,6 +152,7 @@ static void set_defaults(stg_settings *s)
     s->log.least = STG_LOG_INFO;
     s->metrics.targets_max = 1000;
     s->trace = STG_TRACE_BEGIN;
+    s->traces.share = 1;
     s->alerts = stg_alert_options_default();
     s->defaults = default_target();
 }

@@ -309,6 +309,15 @@ typedef struct stg_receipt_settings {
     stg_letters_settings copy; /* of them; the store may have none */
 } stg_receipt_settings;
 
+/* Where spans of attempts go: hub/spans.c. */
+typedef struct stg_trace_settings {
+    const char *endpoint; /* of a collector, with its path; NULL: nowhere */
+    uint32_t share;       /* percent of traces that nobody samples: 0 to 100 */
+    const stg_header_setting *headers;
+    size_t header_count;
+    const char *ca_file; /* PEM; NULL: the system's */
+} stg_trace_settings;
+
 typedef struct stg_metrics_settings {
     uint32_t targets_max; /* with numbers of their own: 0 to 100000 */
 } stg_metrics_settings;
@@ -347,6 +356,7 @@ typedef struct stg_settings {
     stg_log_settings log;
     stg_metrics_settings metrics;
     stg_trace_mode trace;
+    stg_trace_settings traces;
     stg_alert_options alerts;
 
     const stg_policy_setting *policies; /* with names */

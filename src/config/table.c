@@ -293,6 +293,23 @@ static const stg_setting hub_rows[] = {
  .says = "W3C trace context: `begin` passes a message's trace on to the "
          "targets, or begins one; `pass` only passes it on; with `off` a "
          "message's `traceparent` and `tracestate` are dropped."},
+{SECTION(STG_IN_HUB, "traces"),
+ .says = "Spans of attempts for an OpenTelemetry collector, by OTLP/HTTP in JSON: "
+         "docs/delivery.md. Without an endpoint there are none."},
+{HUB("traces.endpoint", url, traces.endpoint),
+ .example = "http://127.0.0.1:4318/v1/traces", .is_fixed = true,
+ .says = "The collector's URL for traces, with its path."},
+{HUB("traces.share", percent, traces.share), RANGE(0, 100), .standard = "1%",
+ .example = "10%", .is_fixed = true,
+ .says = "How many of the traces that nobody has decided to sample are exported, "
+         "and marked as sampled where the hub begins them. A trace that comes as "
+         "sampled is exported, and so is each attempt that fails."},
+{HUB_LIST("traces.headers", headers, traces.headers, traces.header_count),
+ .example = "{Authorization: {file: collector.token}}", .is_fixed = true,
+ .says = "Headers of requests to the collector: a value, or `{file: PATH}`."},
+{HUB("traces.ca", file, traces.ca_file), .example = "ca.pem",
+ .is_fixed = true,
+ .says = "Certificate authorities to trust, in PEM; without it the system's."},
 /* -- where to -------------------------------------------------------------- */
 {HUB("resolver", word, resolver), .words = resolvers, .standard = "dns",
  .example = "system",

@@ -394,6 +394,31 @@ static void check_alerts(stg_loading *l)
                      flaw.path, flaw.error.text);
 }
 
+/* -- traces ---------------------------------------------------------------- */
+
+static void check_traces(stg_loading *l)
+{
+    const stg_trace_settings *o = &l->s->traces;
+    stg_url url;
+
+    if (o->endpoint == NULL) {
+        if (stg_load_hub_place(l, "traces").line > 0 &&
+            stg_load_hub_place(l, "traces.endpoint").line == 0)
+            stg_complain(
+                l->c, stg_load_hub_place(l, "traces"),
+                "`traces` without `traces.endpoint`; expected the URL "
+                "of a collector, like http://127.0.0.1:4318/v1/traces");
+        return;
+    }
+    if (l->s->trace == STG_TRACE_OFF)
+        stg_complain(l->c, stg_load_hub_place(l, "traces.endpoint"),
+                     "`traces.endpoint`, and `trace` is off: an attempt has no "
+                     "trace; expected begin or pass");
+    if (stg_url_parse(&url, o->endpoint, NULL) == STG_OK)
+        stg_validate_egress(l, stg_load_hub_place(l, "traces.endpoint"),
+                            "traces.endpoint", &url);
+}
+
 /* -- all ------------------------------------------------------------------- */
 
 /* Called even if there are mistakes, so that all are told at once: each check
@@ -416,4 +441,5 @@ void stg_validate(stg_loading *l)
     for (size_t i = 0; i < l->s->target_count; i++)
         stg_validate_target(l, i);
     check_alerts(l);
+    check_traces(l);
 }

@@ -57,7 +57,10 @@ bool stg_trace_parse(stg_trace *t, stg_span value)
         return false;
     if ((high | low) == 0 || parent == 0)
         return false;
-    *t = (stg_trace){high, low, (flags & SAMPLED) != 0};
+    *t = (stg_trace){.high = high,
+                     .low = low,
+                     .parent = parent,
+                     .is_sampled = (flags & SAMPLED) != 0};
     return true;
 }
 
@@ -181,20 +184,20 @@ static char *put_hex(char *to, uint64_t number)
     return put_digits(to, spell((uint32_t)number));
 }
 
-static char *put_parent(char *to, const stg_trace *t, uint64_t parent)
+static char *put_parent(char *to, const stg_trace *t)
 {
     to = put(to, "traceparent: 00-", 16);
     to = put_hex(put_hex(to, t->high), t->low);
     *to++ = '-';
-    to = put_hex(to, parent != 0 ? parent : 1);
+    to = put_hex(to, t->span);
     return put(to, t->is_sampled ? "-01\r\n" : "-00\r\n", 5);
 }
 
 /* A trace that came with the message goes on, with this attempt as the parent.
  * One that cannot be read is dropped, and its tracestate with it. */
 char *stg_trace_put(char *to, stg_span headers, stg_trace_mode mode,
-                    uint64_t epoch, uint64_t position, uint64_t parent,
-                    stg_trace *t)
+                    uint64_t epoch, uint64_t position, uint64_t span,
+                    uint64_t share, stg_trace *t)
 {
     bool is_any, was_there;
 
@@ -204,9 +207,12 @@ char *stg_trace_put(char *to, stg_span headers, stg_trace_mode mode,
     was_there = stg_trace_is_there(t);
     to = is_any ? put_others(to, headers, was_there)
                 : put(to, headers.at, headers.size);
-    if (!was_there && mode == STG_TRACE_BEGIN)
+    if (!was_there && mode == STG_TRACE_BEGIN) {
         *t = stg_trace_begin(epoch, position);
-    return stg_trace_is_there(t) ? put_parent(to, t, parent) : to;
+        t->is_sampled = t->low <= share;
+    }
+    t->span = span != 0 ? span : 1;
+    return stg_trace_is_there(t) ? put_parent(to, t) : to;
 }
 
 const char *stg_trace_print(const stg_trace *t, char text[STG_TRACE_TEXT_MAX])

@@ -25,6 +25,8 @@ typedef enum stg_trace_mode {
 
 typedef struct stg_trace {
     uint64_t high, low; /* the trace id; both 0: there is no trace */
+    uint64_t parent;    /* span of whoever published the message; 0: none */
+    uint64_t span;      /* of the attempt; 0: not known */
     bool is_sampled;
 } stg_trace;
 
@@ -44,11 +46,12 @@ stg_trace stg_trace_begin(uint64_t epoch, uint64_t position);
 /* Copies header lines ("Name: value\r\n" each) to `to`, which has room for
  * them, and behind them the attempt's own traceparent: room for
  * STG_TRACE_LINE_MAX more. *t: the trace that it belongs to, if any; none where
- * mode is STG_TRACE_OFF. parent: 64 random bits. Returns the end. */
+ * mode is STG_TRACE_OFF. span: 64 random bits. Of the traces that begin here those
+ * are sampled whose lower half is not above share. Returns the end. */
 enum { STG_TRACE_LINE_MAX = 70 };
 char *stg_trace_put(char *to, stg_span headers, stg_trace_mode mode,
-                    uint64_t epoch, uint64_t position, uint64_t parent,
-                    stg_trace *t);
+                    uint64_t epoch, uint64_t position, uint64_t span,
+                    uint64_t share, stg_trace *t);
 
 #define STG_TRACE_TEXT_MAX 33
 

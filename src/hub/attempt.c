@@ -40,7 +40,11 @@ void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
                        stg_trace_mode trace)
 {
     *a = (stg_attempts){
-        .hub = hub, .epoch = epoch, .trace = trace, .rng = make_rng(epoch)};
+        .hub = hub,
+        .epoch = epoch,
+        .trace = trace,
+        .share = hub->settings == NULL ? 0 : stg_spans_share(hub->settings),
+        .rng = make_rng(epoch)};
     stg_list_init(&a->under_way);
     stg_list_init(&a->batches);
     stg_signings_init(&a->signings, hub->loop);
@@ -132,7 +136,7 @@ static char *put_kept(char *to, stg_attempts *all, stg_attempt *a, stg_span id,
     uint64_t epoch = a->partition == 0 ? all->epoch : stg_parcel_hash(id);
 
     return stg_trace_put(to, p->headers, all->trace, epoch, a->position,
-                         stg_rng_next(&all->rng), &a->trace);
+                         stg_rng_next(&all->rng), all->share, &a->trace);
 }
 
 static char *put_given(char *to, const stg_parcel *p)
@@ -298,6 +302,8 @@ void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
     stg_recent_add(a->target, &told, how, now);
     if (h->receipts.is_on)
         stg_hub_receipts_add(&h->receipts, &told, &how->outcome);
+    if (h->spans.is_on)
+        stg_spans_add(&h->spans, &told, &how->outcome);
     note_gone(h, a->target, &how->outcome, now);
     stg_metrics_end(&a->target->meter, &how->outcome, &v, took, a->accepted_at);
     if (v.decision.next != STG_DONE || h->settings->log.least == STG_LOG_DEBUG)

@@ -372,6 +372,14 @@ static void close_tokens(void *hub)
     stg_oauth_close(hub, close_all, hub);
 }
 
+/* They need the client. */
+static void close_spans(void *hub)
+{
+    stg_hub *h = hub;
+
+    stg_spans_close(&h->spans, close_tokens, h);
+}
+
 /* Safe to call after every event that may be the last one: it begins the end
  * only once, and only when nothing is under way. */
 void stg_hub_finish(stg_hub *h)
@@ -383,7 +391,7 @@ void stg_hub_finish(stg_hub *h)
         return;
     // What has happened is still told to people, within a few seconds.
     h->phase = STG_HUB_ALERTING;
-    stg_watch_close(&h->watch, close_tokens, h);
+    stg_watch_close(&h->watch, close_spans, h);
 }
 
 /* -- open ------------------------------------------------------------------ */
@@ -471,6 +479,8 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     if (status == STG_OK)
         status = stg_watch_open(&h->watch, h, &o->alerts, err);
     if (status == STG_OK)
+        status = stg_spans_open(&h->spans, h, err);
+    if (status == STG_OK)
         status = open_store(h, o, err);
     if (status == STG_OK)
         stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store),
@@ -536,8 +546,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     if (status != STG_OK) {
         if (h->store != NULL)
             stg_store_discard(h->store);
-        stg_watch_close(&h->watch, close_tokens,
-                        h); // at once: nothing happened
+        stg_watch_close(&h->watch, close_spans, h); // at once: nothing happened
         while (h->handles > 0)
             uv_run(loop, UV_RUN_ONCE);
         h->settings = NULL; // it is the caller's still

@@ -20,6 +20,7 @@
  *     recent.c    their last attempts
  *     disable.c   stops targets that only fail
  *     recovery.c  dead letters that are sent again after an outage
+ *     spans.c  attempts for a collector of traces
  *     receipts.c  attempts for the store, where it keeps receipts */
 #ifndef STAGGER_HUB_HUB_INTERNAL_H
 #define STAGGER_HUB_HUB_INTERNAL_H
@@ -84,6 +85,7 @@ struct stg_hub {
     stg_oauth oauth;
     stg_attempts attempts;
     stg_hub_receipts receipts;
+    stg_spans spans;
     stg_intake intake;
     stg_source *source; /* what flow reads */
     stg_hub_source source_part;

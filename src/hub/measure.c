@@ -163,6 +163,11 @@ static void look_hub(void *ctx, stg_snapshot *p)
     p->tokens.failures = h->oauth.failures;
     p->tokens.refused = h->oauth.refused;
     p->tokens.gated = h->oauth.gated;
+    p->spans.exported = h->spans.exported;
+    p->spans.full = h->spans.dropped[STG_SPANS_FULL];
+    p->spans.refused = h->spans.dropped[STG_SPANS_REFUSED];
+    p->spans.unsent = h->spans.dropped[STG_SPANS_UNSENT];
+    p->spans.waiting = h->spans.count + h->spans.sending;
     look_source(h, p);
     look_alerts(h->watch.alerts, p);
     p->log_dropped = stg_log_dropped(h->log);

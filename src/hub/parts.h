@@ -55,7 +55,8 @@ typedef struct stg_attempts {
     stg_list batches;   /* of the others */
     stg_signings signings;
     stg_trace_mode trace;
-    stg_rng rng; /* of parent ids */
+    uint64_t share; /* of the traces that begin here: see stg_trace_put() */
+    stg_rng rng;    /* of parent ids */
     uint64_t epoch;
     char prefix[STG_ID_TEXT_MAX]; /* of the queue's ids: the epoch, a hyphen */
     size_t prefix_size;
@@ -164,6 +165,57 @@ bool stg_hub_receipts_has(const stg_hub *h, uint32_t partition,
  * written; not called where there is none. */
 void stg_hub_receipts_close(stg_hub_receipts *r, void (*closed)(void *ctx),
                             void *ctx);
+
+/* -- spans ------------------------------------------------------------------- */
+
+/* Why spans were not exported. */
+typedef enum stg_spans_drop {
+    STG_SPANS_FULL,    /* as many waited as may */
+    STG_SPANS_REFUSED, /* the collector does not want them */
+    STG_SPANS_UNSENT,  /* it was not reached in time, or before the stop */
+    STG_SPANS_DROPS
+} stg_spans_drop;
+
+enum { STG_SPANS_QUEUE = 2048 };
+
+/* Spans of attempts on their way to a collector: `traces` of the settings. Zeroed
+ * before it is opened. */
+typedef struct stg_spans {
+    stg_hub *hub;
+    bool is_on;
+    bool is_troubled; /* the last request failed, and that was told */
+    uint64_t share;   /* of traces: those whose lower half is not above */
+    stg_endpoint *endpoint;
+    stg_policy policy;
+    stg_retry retry;              /* of the batch under way */
+    char *head;                   /* of each request: the resource */
+    stg_text waiting;             /* spans, each with a comma behind it */
+    size_t ends[STG_SPANS_QUEUE]; /* of each of them */
+    size_t count;
+    stg_text body;  /* the batch under way */
+    size_t sending; /* its spans; 0: there is none */
+    stg_exchange *exchange;
+    stg_deadline due; /* the next attempt of a batch, or the next batch */
+    uint64_t exported, dropped[STG_SPANS_DROPS];
+    void (*closed)(void *ctx); /* NULL: it goes on */
+    void *closed_ctx;
+    stg_ns close_at; /* the end of what may still be sent */
+} stg_spans;
+
+/* The share of traces of which the attempts are exported, for stg_trace_put(). */
+uint64_t stg_spans_share(const stg_settings *o);
+
+/* The client of the hub is there. Returns an error with words for settings that no
+ * endpoint can have. */
+stg_status stg_spans_open(stg_spans *s, stg_hub *hub, stg_error *err);
+
+/* An attempt has ended, and is_on. */
+void stg_spans_add(stg_spans *s, const stg_attempt_end *e,
+                   const stg_outcome *outcome);
+
+/* Sends what waits, in the drain time at most, and calls closed, perhaps from
+ * within; the client is still open. */
+void stg_spans_close(stg_spans *s, void (*closed)(void *ctx), void *ctx);
 
 /* -- the intake -------------------------------------------------------------- */
 

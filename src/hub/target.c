@@ -165,19 +165,23 @@ static stg_target *add(stg_targets *t, const char *name, const char *url)
     return target;
 }
 
-/* "Name: value\r\n" each; NULL when there is no memory. */
-static char *join_headers(const stg_target_settings *s)
+char *stg_target_join_headers(const stg_header_setting *headers, size_t count)
 {
     size_t size = 1;
     char *lines, *at;
 
-    for (size_t i = 0; i < s->header_count; i++)
-        size += strlen(s->headers[i].name) + strlen(s->headers[i].value) + 4;
+    for (size_t i = 0; i < count; i++)
+        size += strlen(headers[i].name) + strlen(headers[i].value) + 4;
     at = lines = calloc(1, size);
-    for (size_t i = 0; lines != NULL && i < s->header_count; i++)
+    for (size_t i = 0; lines != NULL && i < count; i++)
         at += snprintf(at, size - (size_t)(at - lines), "%s: %s\r\n",
-                       s->headers[i].name, s->headers[i].value);
+                       headers[i].name, headers[i].value);
     return lines;
+}
+
+static char *join_headers(const stg_target_settings *s)
+{
+    return stg_target_join_headers(s->headers, s->header_count);
 }
 
 static stg_endpoint_options endpoint_options(const stg_target_settings *s,

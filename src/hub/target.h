@@ -114,6 +114,9 @@ static inline bool stg_target_is_added(const stg_target *t)
     return t != NULL && t->added.settings != NULL;
 }
 
+/* "Name: value\r\n" each, of malloc(); NULL when there is no memory. */
+char *stg_target_join_headers(const stg_header_setting *headers, size_t count);
+
 typedef struct stg_targets {
     stg_target **all; /* those of the settings first, and of calls */
     size_t count, known;

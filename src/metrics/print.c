@@ -135,6 +135,20 @@ static void print_tokens(const stg_snapshot *p, stg_exposition *page)
               p->tokens.gated);
 }
 
+static void print_spans(const stg_snapshot *p, stg_exposition *page)
+{
+    put_counter(page, "stagger_spans_exported_total",
+                "Spans of attempts that the collector of traces has taken.",
+                p->spans.exported);
+    stg_page_family(page, "stagger_spans_dropped_total", "counter",
+                    "Spans of attempts that it has not.");
+    put_as(page, "reason", "full", p->spans.full);
+    put_as(page, "reason", "refused", p->spans.refused);
+    put_as(page, "reason", "unsent", p->spans.unsent);
+    put_gauge(page, "stagger_spans_waiting",
+              "Spans of attempts that wait for it.", p->spans.waiting);
+}
+
 static void print_memory(const stg_snapshot *p, stg_exposition *page)
 {
     put_gauge(page, "stagger_window_messages",
@@ -317,6 +331,7 @@ void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
     stg_snapshot_print_targets(p, page);
     print_receipts(p, page);
     print_tokens(p, page);
+    print_spans(p, page);
     print_memory(p, page);
     print_store(&p->store, &p->groups, page);
     print_times(&p->store, page);

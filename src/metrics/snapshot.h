@@ -62,6 +62,9 @@ typedef struct stg_snapshot {
         uint64_t stored, dropped;
         uint64_t copied, uncopied;
     } receipts;
+    struct {
+        uint64_t exported, full, refused, unsent, waiting;
+    } spans;
 
     struct {
         uint64_t fetches, failures, refused;

@@ -65,6 +65,31 @@ TEST(trace, is_none_where_the_traceparent_is_malformed)
                          parsed(bad[i]));
 }
 
+TEST(trace, that_begins_is_sampled_by_its_share)
+{
+    stg_trace t, begun = stg_trace_begin(7, 42);
+    char text[STG_TRACE_LINE_MAX];
+
+    CHECK(stg_trace_put(text, span(""), STG_TRACE_BEGIN, 7, 42, 9, begun.low,
+                        &t) > text);
+    CHECK(t.is_sampled && t.span == 9 && t.parent == 0);
+    CHECK(stg_trace_put(text, span(""), STG_TRACE_BEGIN, 7, 42, 9,
+                        begun.low - 1, &t) > text);
+    CHECK(!t.is_sampled);
+    CHECK(memcmp(text + 13 + 53, "00", 2) == 0);
+}
+
+TEST(trace, that_goes_on_is_what_it_was)
+{
+    char text[2 * STG_TRACE_LINE_MAX];
+    stg_trace t;
+
+    CHECK(stg_trace_put(text, span("traceparent: 00-" ID "-" PARENT "-01\r\n"),
+                        STG_TRACE_PASS, 7, 42, 0, 0, &t) > text);
+    CHECK(t.is_sampled && t.span == 1);
+    CHECK(t.parent != 0 && t.parent != t.span);
+}
+
 TEST(trace, is_read_from_a_later_version_as_far_as_it_is_known)
 {
     CHECK_STR(parsed("01-" ID "-" PARENT "-01"), ID " sampled");
@@ -81,8 +106,8 @@ static const char *put(const char *headers, stg_trace_mode mode,
 {
     static char text[1024];
     stg_trace t;
-    char *end =
-        stg_trace_put(text, span(headers), mode, EPOCH, POSITION, parent, &t);
+    char *end = stg_trace_put(text, span(headers), mode, EPOCH, POSITION,
+                              parent, UINT64_MAX, &t);
 
     CHECK((size_t)(end - text) <= strlen(headers) + STG_TRACE_LINE_MAX);
     *end = '\0';
