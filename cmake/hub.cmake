@@ -186,6 +186,7 @@ add_library(stagger_hub STATIC
     http/sign_key.c
     http/sign_message.c
     http/tls.c
+    http/template.c
     http/trace.c
     http/tunnel.c
     http/url.c
@@ -202,6 +203,7 @@ add_library(stagger_hub STATIC
     hub/oauth.c
     hub/proxies.c
     hub/receipt_copy.c
+    hub/fill.c
     hub/receipts.c
     hub/spans.c
     hub/recovery.c

@@ -517,6 +517,55 @@ static stg_status check_url(const stg_settings *s, const char *text,
     return stg_settings_check_egress(s, &url, err);
 }
 
+/* -- templates ------------------------------------------------------------- */
+
+/* Values from a file are secrets, and are sent as they are. */
+bool stg_header_is_template(const stg_header_setting *h)
+{
+    return h->file == NULL && stg_template_is(h->value);
+}
+
+const char *stg_settings_check_templates(const stg_target_settings *t,
+                                         const char **key,
+                                         char flaw[STG_TEMPLATE_FLAW_MAX])
+{
+    stg_url url;
+
+    *key = "url";
+    if (stg_url_parse(&url, t->url, NULL) == STG_OK &&
+        !stg_template_check(url.path.at, flaw))
+        return flaw;
+    *key = "headers";
+    for (size_t i = 0; i < t->header_count; i++)
+        if (stg_header_is_template(&t->headers[i]) &&
+            !stg_template_check(t->headers[i].value, flaw))
+            return flaw;
+    *key = "batch.max";
+    return t->batch.max > 1 && stg_settings_are_templates(t)
+               ? "a batch is one request; expected 1, or no {...} in `url` and "
+                 "`headers`"
+               : NULL;
+}
+
+bool stg_settings_are_templates(const stg_target_settings *t)
+{
+    bool is_any = stg_template_is(t->url);
+
+    for (size_t i = 0; i < t->header_count; i++)
+        is_any |= stg_header_is_template(&t->headers[i]);
+    return is_any;
+}
+
+static stg_status set_templates(stg_target_settings *t, stg_error *err)
+{
+    char flaw[STG_TEMPLATE_FLAW_MAX];
+    const char *key, *why = stg_settings_check_templates(t, &key, flaw);
+
+    t->is_templated = stg_settings_are_templates(t);
+    return why == NULL ? STG_OK
+                       : stg_hub_refuse(err, STG_INVALID, "%s: %s", key, why);
+}
+
 /* -- all ------------------------------------------------------------------- */
 
 /* Says which target it is. Not by its URL, which may be what is wrong, and have
@@ -569,6 +618,8 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
             status = check_url(s, t->url, &why);
         if (status == STG_OK)
             status = stg_settings_check_route(s, t, &why);
+        if (status == STG_OK)
+            status = set_templates(t, &why);
         if (status == STG_OK)
             status = give_policy(s, t, &why);
         if (status == STG_OK)

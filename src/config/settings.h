@@ -27,6 +27,7 @@
 #include "http/egress.h"
 #include "http/oauth.h"
 #include "http/sign.h"
+#include "http/template.h"
 #include "http/trace.h"
 #include "ingress/cloud_event.h"
 #include "ingress/webhook.h"
@@ -137,6 +138,9 @@ typedef struct stg_target_settings {
     const stg_sign_secret *secrets; /* of `sign` */
     size_t secret_count;
     stg_cloud_events cloud_events;
+    bool
+        is_templated; /* URL or headers are made of each message: template.h; by
+                          stg_settings_complete() */
     stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
                                  requests are not signed */
     stg_oauth_settings oauth;
@@ -409,6 +413,17 @@ stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
 struct stg_url;
 stg_status stg_settings_check_egress(const stg_settings *s,
                                      const struct stg_url *url, stg_error *err);
+
+/* Whether a header's value is made of each message; and whether any of the URL and
+ * the headers is. */
+bool stg_header_is_template(const stg_header_setting *h);
+bool stg_settings_are_templates(const stg_target_settings *t);
+
+/* NULL, or what is wrong with a template of the target, whose URL is one; *key:
+ * the setting. */
+const char *stg_settings_check_templates(const stg_target_settings *t,
+                                         const char **key,
+                                         char flaw[STG_TEMPLATE_FLAW_MAX]);
 
 /* How many bytes of the memory are for what comes in; the rest is flow's. */
 static inline uint64_t stg_settings_intake_memory(const stg_settings *s)

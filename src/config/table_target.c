@@ -21,7 +21,9 @@ static const stg_setting rows[] = {
          "target."},
 {TARGET("url", url, url), .is_own = true, .is_needed = true,
  .example = "https://shop.example/in",
- .says = "URL to send to. User and password go into a header, not into the URL."},
+ .says = "URL to send to. User and password go into a header, not into the URL. "
+         "Its path and query may be made of each message, by {id}, {key}, {topic}, "
+         "{header.NAME} and {body.NAME.NAME}: docs/delivery.md. {{ is a brace."},
 {TARGET("method", method, method), .standard = "POST", .example = "PUT",
  .says = "HTTP method of its requests."},
 {TARGET_LIST("headers", headers, headers, header_count),
@@ -29,6 +31,7 @@ static const stg_setting rows[] = {
  .says = "Headers of its requests. A value may be the content of a file that "
          "nobody else may read (one end of line at its end is left out): use "
          "that for secrets. Headers that the hub sets itself are refused. "
+         "A value that is not from a file may have {...} in it, as the URL. "
          "Without User-Agent it is `stagger/VERSION`."},
 {SECTION(STG_IN_TARGET, "sign"),
  .says = "Signs its requests, so that it can tell them from those of others, and "

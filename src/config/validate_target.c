@@ -376,6 +376,19 @@ static void check_owner(stg_loading *l, size_t target)
                  "the owner is told of");
 }
 
+static void check_templates(stg_loading *l, size_t target)
+{
+    const stg_target_settings *t = &l->s->targets[target];
+    char flaw[STG_TEMPLATE_FLAW_MAX];
+    const char *key, *why;
+
+    if (t->url == NULL)
+        return;
+    why = stg_settings_check_templates(t, &key, flaw);
+    if (why != NULL)
+        stg_complain(l->c, place_of(l, target, key), "`%s`: %s", key, why);
+}
+
 static const char *const batch_settings[] = {"batch.bytes", "batch.linger",
                                              "batch.format", "batch.results"};
 
@@ -450,6 +463,7 @@ void stg_validate_target(stg_loading *l, size_t target)
     check_shed(l, target);
     check_owner(l, target);
     check_batch(l, target);
+    check_templates(l, target);
     check_method(l, target);
     check_timeouts(l, target);
     stg_validate_route(l, target);

@@ -105,6 +105,9 @@ const stg_fault_info stg_faults[STG_FAULT_COUNT] = {
     [STG_FAULT_MESSAGE_EXPIRED] =
         ROW("message-expired", "MESSAGE_EXPIRED", OWN,
             "the message expired before it was delivered"),
+    [STG_FAULT_TEMPLATE] =
+        ROW("template", "TEMPLATE", OWN,
+            "the message lacks what the target's URL or headers take of it"),
 };
 
 static const char *const categories[] = {

@@ -66,6 +66,8 @@ bool stg_client_has_waited(stg_client *c);
 typedef struct stg_endpoint_options {
     const char *url;     /* http:// or https://, with a path and a query */
     const char *method;  /* "POST" */
+    bool is_open_path;   /* each request has a path of its own: they are sent by
+                          stg_endpoint_send_to() alone */
     const char *headers; /* the target's own, "Name: value\r\n" lines; may be
                             NULL. Host and framing are not among them. Without
                             a User-Agent it is stagger's. */
@@ -132,6 +134,13 @@ typedef void stg_reply_fn(void *ctx, const stg_reply *reply);
 stg_exchange *stg_endpoint_send(stg_endpoint *e, stg_span headers,
                                 stg_span body, stg_ns timeout,
                                 stg_reply_fn *done, void *ctx);
+
+/* The same with another path, from '/' on, unless it is empty; and more headers
+ * behind the others. */
+stg_exchange *stg_endpoint_send_to(stg_endpoint *e, stg_span path,
+                                   stg_span headers, stg_span more,
+                                   stg_span body, stg_ns timeout,
+                                   stg_reply_fn *done, void *ctx);
 
 /* Ends it: `done` is called with STG_FAULT_CANCELLED, not from within this
  * call. */

@@ -11,6 +11,7 @@
 #include <stagger/stagger.h>
 
 #include "base/refuse.h"
+#include "base/text.h"
 #include "core/writer.h"
 #include "http/header.h"
 #include "http/internal.h"
@@ -343,6 +344,10 @@ static stg_endpoint *make(const stg_endpoint_options *o, const whereabouts *w)
     e->head = at;
     e->head_size = head_size;
     (void)print_head(at, head_size + 1, o, url);
+    e->path_at = strlen(o->method) + 1;
+    e->path_size = strcspn(e->head + e->path_at, " ");
+    if (o->is_open_path)
+        e->head_size = 0;
     return e;
 }
 
@@ -415,7 +420,8 @@ static bool has_same_numbers(const stg_endpoint *a, const stg_endpoint *b)
            a->write_timeout == b->write_timeout &&
            a->first_byte_timeout == b->first_byte_timeout &&
            a->idle_max == b->idle_max && a->age_max == b->age_max &&
-           a->answer_max == b->answer_max && a->excerpt_max == b->excerpt_max &&
+           a->head_size == b->head_size && a->answer_max == b->answer_max &&
+           a->excerpt_max == b->excerpt_max &&
            a->idle_count_max == b->idle_count_max && a->port == b->port &&
            has_same_source(a, b);
 }
@@ -501,6 +507,31 @@ stg_exchange *stg_endpoint_send(stg_endpoint *e, stg_span headers,
     e->busy++;
     stg_connection_start(c, headers, body, timeout, done, ctx, now);
     return &c->exchange;
+}
+
+/* A request's head in one piece: what the endpoint has, with another path. */
+stg_exchange *stg_endpoint_send_to(stg_endpoint *e, stg_span path,
+                                   stg_span headers, stg_span more,
+                                   stg_span body, stg_ns timeout,
+                                   stg_reply_fn *done, void *ctx)
+{
+    const char *behind = e->head + e->path_at + e->path_size;
+    stg_exchange *x = NULL;
+    stg_text head = {.at = NULL};
+
+    assert(e->head_size == 0);
+    if (path.size == 0)
+        path = (stg_span){e->head + e->path_at, e->path_size};
+    stg_text_add(&head, e->head, e->path_at);
+    stg_text_add(&head, path.at, path.size);
+    stg_text_put(&head, behind);
+    stg_text_add(&head, headers.at, headers.size);
+    stg_text_add(&head, more.at, more.size);
+    if (!head.is_short)
+        x = stg_endpoint_send(e, (stg_span){head.at, head.size}, body, timeout,
+                              done, ctx);
+    stg_text_free(&head);
+    return x;
 }
 
 void stg_endpoint_free(stg_endpoint *e)

@@ -64,6 +64,7 @@ static void give_back(stg_attempts *all, stg_attempt *a)
 {
     stg_list_remove(&a->link);
     free(a->converted);
+    stg_filled_free(a->filled);
     if (!stg_pool_give(&all->free, a))
         free(a);
 }
@@ -358,6 +359,8 @@ void stg_attempt_end_unsent(stg_hub *h, const stg_attempt *a, stg_fault fault,
     stg_end how = {.outcome = stg_failed(fault), .detail = detail};
 
     how.outcome.unsent = true;
+    how.outcome.permanent =
+        stg_fault_about(fault)->category == STG_CATEGORY_OWN;
     stg_attempt_end_by(h, a, &how, 0, 0);
 }
 
@@ -386,6 +389,22 @@ bool stg_attempt_convert(stg_attempt *a, stg_parcel *p)
            stg_cloud_event_convert(mode, p, &a->converted);
 }
 
+/* By the target's URL, or the one that was made of the message. */
+static stg_exchange *send_request(stg_attempt *a, stg_span headers,
+                                  stg_span body, stg_ns timeout)
+{
+    const stg_filled *f = a->filled;
+
+    return f == NULL
+               ? stg_endpoint_send(a->target->endpoint, headers, body, timeout,
+                                   answered, a)
+               : stg_endpoint_send_to(a->target->endpoint,
+                                      (stg_span){f->path.at, f->path.size},
+                                      headers,
+                                      (stg_span){f->headers.at, f->headers.size},
+                                      body, timeout, answered, a);
+}
+
 /* False: there was no memory. */
 static bool send_out(stg_attempts *all, stg_attempt *a, stg_ns timeout,
                      const stg_parcel *p, stg_span signature)
@@ -394,8 +413,7 @@ static bool send_out(stg_attempts *all, stg_attempt *a, stg_ns timeout,
     char *more;
 
     if (make_headers(all, a, p, signature, &headers, &more))
-        a->exchange = stg_endpoint_send(a->target->endpoint, headers, p->body,
-                                        timeout, answered, a);
+        a->exchange = send_request(a, headers, p->body, timeout);
     free(more);
     if (a->exchange != NULL)
         stg_attempt_tell_waiting(all->hub);
@@ -475,9 +493,29 @@ static bool sign_or_send(stg_attempts *all, stg_attempt *a, stg_ns timeout,
                : send_out(all, a, timeout, p, (stg_span){NULL, 0});
 }
 
+/* False: its URL or headers cannot be made of the message; it has ended. */
+static bool fill(stg_attempts *all, stg_attempt *a, const stg_parcel *p)
+{
+    char id[STG_MESSAGE_ID_MAX], flaw[STG_TEMPLATE_FLAW_MAX] = "";
+
+    a->filled = calloc(1, sizeof *a->filled);
+    if (a->filled != NULL &&
+        stg_fill(a->filled, a->target->settings, stg_attempt_id(all, a, id), p,
+                 flaw))
+        return true;
+    if (flaw[0] == '\0')
+        end_short(all->hub, a);
+    else
+        stg_attempt_end_unsent(all->hub, a, STG_FAULT_TEMPLATE, flaw);
+    give_back(all, a);
+    return false;
+}
+
 static void start(stg_attempts *all, stg_attempt *a, const stg_action *action,
                   stg_parcel *p)
 {
+    if (a->target->settings->is_templated && !fill(all, a, p))
+        return;
     if (stg_attempt_convert(a, p) &&
         sign_or_send(all, a, action->start.timeout, p)) {
         stg_delivery_attach(a->delivery, a);
@@ -498,6 +536,7 @@ void stg_attempt_begin(stg_attempts *all, stg_attempt *a,
     a->delivery = action->start.delivery;
     a->exchange = NULL;
     a->converted = NULL;
+    a->filled = NULL;
     a->partition = action->start.message->partition;
     a->position = action->start.message->position;
     a->number = action->start.attempt;

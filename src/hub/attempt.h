@@ -28,6 +28,7 @@ struct stg_attempt {
     stg_ns accepted_at; /* the message, wall clock; 0: unknown */
     char *converted;    /* the message in another mode of CloudEvents; NULL: as
                            it came */
+    struct stg_filled *filled; /* NULL: the target has no templates */
     stg_trace trace;
     struct stg_attempt_signing *signing; /* NULL: it is not being signed */
 };
@@ -62,6 +63,19 @@ char *stg_attempt_put_signature(char *to, const stg_target_settings *s,
 
 /* A delivery waits, and its time does not run: only the log shows why. */
 void stg_attempt_tell_waiting(stg_hub *h);
+
+/* -- fill.c: templates -------------------------------------------------------- */
+
+typedef struct stg_filled {
+    stg_text path;    /* and query; size 0: as the URL has it */
+    stg_text headers; /* "Name: value\r\n" each */
+} stg_filled;
+
+/* The URL and the headers of the target that are made of a message. False: they
+ * cannot be, and why is in flaw: "" for want of memory. f is zeroed before. */
+bool stg_fill(stg_filled *f, const stg_target_settings *s, stg_span id,
+              const stg_parcel *p, char flaw[STG_TEMPLATE_FLAW_MAX]);
+void stg_filled_free(stg_filled *f); /* and f itself; NULL: nothing */
 
 /* -- the end --------------------------------------------------------------- */
 

@@ -179,9 +179,21 @@ char *stg_target_join_headers(const stg_header_setting *headers, size_t count)
     return lines;
 }
 
+/* Those that are the same for each message. */
 static char *join_headers(const stg_target_settings *s)
 {
-    return stg_target_join_headers(s->headers, s->header_count);
+    stg_header_setting *fixed = calloc(s->header_count + 1, sizeof *fixed);
+    size_t count = 0;
+    char *lines;
+
+    if (fixed == NULL)
+        return NULL;
+    for (size_t i = 0; i < s->header_count; i++)
+        if (!stg_header_is_template(&s->headers[i]))
+            fixed[count++] = s->headers[i];
+    lines = stg_target_join_headers(fixed, count);
+    free(fixed);
+    return lines;
 }
 
 static stg_endpoint_options endpoint_options(const stg_target_settings *s,
@@ -191,6 +203,7 @@ static stg_endpoint_options endpoint_options(const stg_target_settings *s,
 
     e.method = s->method;
     e.headers = headers;
+    e.is_open_path = s->is_templated;
     e.ca_file = s->ca_file;
     e.certificate_file = s->certificate_file;
     e.key_file = s->key_file;

@@ -319,7 +319,8 @@ class Faults(unittest.TestCase):
            "transient", "proxy"]
     NO = ["dns", "tls", "3xx", "4xx", "cancelled", "invalid", "circuit-open",
           "nested", "loop", "sql", "rejected", "grpc:8", "other grpc", "exit", "error",
-          "egress", "too-large", "message-expired"]
+          "egress", "too-large", "message-expired",
+          "template"]
 
     def test_of_the_default_are_as_written(self):
         for text in ("backend", "retry=default"):

@@ -555,7 +555,7 @@ TEST(forecast, counts_the_attempts_that_faults_allow)
     // What was cancelled is never retried, whatever a rule on any says.
     CHECK_U64(forecast("attempts=9 retry=any never=connect,server,request,"
                        "overload,database,rpc,invalid,nested,circuit-open,"
-                       "too-large,loop,exit,error,message-expired")
+                       "too-large,loop,exit,error,message-expired,template")
                   .attempts_max,
               1);
 }

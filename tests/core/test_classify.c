@@ -184,6 +184,8 @@ TEST(classify, gives_up_our_own_doing)
         {"loop", "LOOP", stg_failed(STG_FAULT_LOOP), STG_CATEGORY_OWN, NO, NO},
         {"message-expired", "MESSAGE_EXPIRED",
          stg_failed(STG_FAULT_MESSAGE_EXPIRED), STG_CATEGORY_OWN, NO, NO},
+        {"template", "TEMPLATE", stg_failed(STG_FAULT_TEMPLATE),
+         STG_CATEGORY_OWN, NO, NO},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)

@@ -76,6 +76,7 @@ TEST(fault, has_a_name_a_cause_a_category_and_a_sentence)
         {STG_FAULT_PROXY, "proxy", "PROXY_UNAVAILABLE", STG_CATEGORY_LOCAL},
         {STG_FAULT_MESSAGE_EXPIRED, "message-expired", "MESSAGE_EXPIRED",
          STG_CATEGORY_OWN},
+        {STG_FAULT_TEMPLATE, "template", "TEMPLATE", STG_CATEGORY_OWN},
     };
 
     CHECK_INT(COUNT(rows), STG_FAULT_COUNT);
