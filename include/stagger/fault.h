@@ -71,7 +71,7 @@ typedef enum stg_fault {
     STG_FAULT_OUTCOME_UNKNOWN, /* a COMMIT without an answer */
     STG_FAULT_TRANSIENT,       /* these two: Redis, AMQP and Kafka */
     STG_FAULT_REJECTED,
-    STG_FAULT_PROXY, /* local: ours is away, or lets nobody through */
+    STG_FAULT_PROXY,           /* local: ours is away, or lets nobody through */
     STG_FAULT_MESSAGE_EXPIRED, /* own: its time was over before it was sent */
     STG_FAULT_TEMPLATE, /* own: the message lacks what its request is made of */
     STG_FAULT_COUNT     /* how many there are; no fault */

@@ -72,9 +72,11 @@ char *stg_opsgenie_url(const stg_digest *d, const char *service);
 
 /* `body` with the fields of d in place of {field}: see docs/alerts.md. is_json:
  * texts are escaped, as they are between quotes. To be freed; NULL: no memory. */
-char *stg_template_print(const stg_digest *d, const char *body, bool is_json);
+char *stg_alert_template_print(const stg_digest *d, const char *body,
+                               bool is_json);
 
 /* Whether each {word} in body is a field, and is_json: whether it makes JSON. */
-stg_status stg_template_check(const char *body, bool is_json, stg_error *err);
+stg_status stg_alert_template_check(const char *body, bool is_json,
+                                    stg_error *err);
 
 #endif

@@ -433,7 +433,8 @@ static stg_status check_body(const place *p)
                                : fail(p, "body", "only a template has it");
     if (s->body == NULL)
         return fail(p, "body", "expected a text with {field}s, as {title}");
-    if (stg_template_check(s->body, stg_receiver_is_json(s), &why) != STG_OK)
+    if (stg_alert_template_check(s->body, stg_receiver_is_json(s), &why) !=
+        STG_OK)
         return fail(p, "body", why.text);
     return STG_OK;
 }

@@ -155,8 +155,8 @@ static bool print(stg_alert_receiver *s)
         s->text = stg_payload_opsgenie(s->current);
         break;
     case STG_RECEIVER_TEMPLATE:
-        s->text = stg_template_print(s->current, s->o.body,
-                                     stg_receiver_is_json(&s->o));
+        s->text = stg_alert_template_print(s->current, s->o.body,
+                                           stg_receiver_is_json(&s->o));
         break;
     }
     snprintf(s->id, sizeof s->id, "%016llx", (unsigned long long)head.id);
@@ -562,8 +562,7 @@ stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
     if (status == STG_OK)
         status = stg_alert_signing_open(&s->o, &s->signer, err);
     if (status == STG_OK && s->signer != NULL && o->url_file != NULL)
-        status =
-            stg_receiver_read_secret(s->name, o->url_file, &s->url, err);
+        status = stg_receiver_read_secret(s->name, o->url_file, &s->url, err);
     if (status != STG_OK) {
         stg_alert_receiver_free(s);
         return status;

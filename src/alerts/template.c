@@ -92,7 +92,8 @@ static void put_field(stg_text *to, const json_t *values, const char *name,
         stg_text_put(to, json_string_value(value));
 }
 
-char *stg_template_print(const stg_digest *d, const char *body, bool is_json)
+char *stg_alert_template_print(const stg_digest *d, const char *body,
+                               bool is_json)
 {
     json_t *values = values_of(d);
     stg_text to = {.at = NULL};
@@ -151,14 +152,15 @@ static bool makes_json(const char *body)
     json_t *json;
 
     d.items[0] = (stg_digest_item){.alert = STG_ALERT_STORE, .text = "\"\\"};
-    text = stg_template_print(&d, body, true);
+    text = stg_alert_template_print(&d, body, true);
     json = text != NULL ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
     free(text);
     json_decref(json);
     return json != NULL;
 }
 
-stg_status stg_template_check(const char *body, bool is_json, stg_error *err)
+stg_status stg_alert_template_check(const char *body, bool is_json,
+                                    stg_error *err)
 {
     for (const char *at = body; *at != '\0'; at++) {
         size_t size = word_of(at);

@@ -28,17 +28,15 @@ bool stg_plot_has(const stg_picture *pic, const stg_plot *plot,
 
 /* -- what the points take */
 
-static void include_point(stg_extent *e, const stg_chart *chart,
-                          const stg_chart_series *s,
+static void include_point(stg_extent *e, const stg_chart_axis *axis,
+                          stg_chart_mark mark, double cell_height,
                           const stg_chart_point *point)
 {
-    const stg_chart_axis *axis = &chart->panels[s->panel].y;
-    stg_chart_mark mark = s->mark;
 
     stg_extent_include(e, axis, point->y);
     if (mark == STG_MARK_CELL) {
-        stg_extent_include(e, axis, point->y - chart->cell_height / 2);
-        stg_extent_include(e, axis, point->y + chart->cell_height / 2);
+        stg_extent_include(e, axis, point->y - cell_height / 2);
+        stg_extent_include(e, axis, point->y + cell_height / 2);
         return;
     }
     if (mark != STG_MARK_STEP) // a share ends at all of them
@@ -66,7 +64,8 @@ static stg_extent y_extent(const stg_chart *chart, unsigned panel)
             continue;
         for (size_t k = 0; k < s->count; k++)
             if (stg_axis_shows(&chart->x, s->points[k].x))
-                include_point(&e, chart, s, &s->points[k]);
+                include_point(&e, axis, s->mark, chart->cell_height,
+                              &s->points[k]);
     }
     return e;
 }

@@ -276,8 +276,7 @@ static const char *show_store(stg_settings *s, const stg_diagnostics *c)
     char *masked = stg_from_has_password(s->store.path)
                        ? stg_url_mask(s->store.path)
                        : NULL;
-    const char *shown =
-        show(s, c, masked != NULL ? masked : s->store.path);
+    const char *shown = show(s, c, masked != NULL ? masked : s->store.path);
 
     free(masked);
     return shown;

@@ -197,9 +197,8 @@ void stg_settings_print_schema(FILE *to)
         json_pack("{so so so so so so so}", "variable",
                   stg_schema_text("\\$\\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\\}"),
                   "target", object_of(STG_IN_TARGET, "", false), "defaults",
-                  object_of(STG_IN_TARGET, "", true), "receiver",
-                  receiver_of(), "inbound",
-                  object_of(STG_IN_INBOUND, "", false), "pattern",
+                  object_of(STG_IN_TARGET, "", true), "receiver", receiver_of(),
+                  "inbound", object_of(STG_IN_INBOUND, "", false), "pattern",
                   stg_schema_pattern(), "condition", stg_schema_condition()));
     (void)json_dumpf(schema, to, JSON_INDENT(2));
     fputc('\n', to);

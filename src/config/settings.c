@@ -540,6 +540,10 @@ const char *stg_settings_check_templates(const stg_target_settings *t,
         if (stg_header_is_template(&t->headers[i]) &&
             !stg_template_check(t->headers[i].value, flaw))
             return flaw;
+    *key = "sign.scheme";
+    if (t->sign.scheme == STG_SIGN_MESSAGE && stg_template_is(t->url))
+        return "rfc9421 signs where a request goes, and each has a `url` of its "
+               "own; expected another scheme, or no {...} in `url`";
     *key = "batch.max";
     return t->batch.max > 1 && stg_settings_are_templates(t)
                ? "a batch is one request; expected 1, or no {...} in `url` and "

@@ -67,8 +67,7 @@ static uint32_t count_needed(const stg_flow *f, const stg_uplink *u)
         const stg_lane *l = f->lanes[i];
 
         count += l != NULL && l->uplink.of == u && !l->is_paused &&
-                 !l->is_gated &&
-                 !l->is_removing && !l->uplink.is_own;
+                 !l->is_gated && !l->is_removing && !l->uplink.is_own;
     }
     return count > 0 ? count : 1;
 }

@@ -398,11 +398,10 @@ static stg_exchange *send_request(stg_attempt *a, stg_span headers,
     return f == NULL
                ? stg_endpoint_send(a->target->endpoint, headers, body, timeout,
                                    answered, a)
-               : stg_endpoint_send_to(a->target->endpoint,
-                                      (stg_span){f->path.at, f->path.size},
-                                      headers,
-                                      (stg_span){f->headers.at, f->headers.size},
-                                      body, timeout, answered, a);
+               : stg_endpoint_send_to(
+                     a->target->endpoint, (stg_span){f->path.at, f->path.size},
+                     headers, (stg_span){f->headers.at, f->headers.size}, body,
+                     timeout, answered, a);
 }
 
 /* False: there was no memory. */
@@ -450,9 +449,9 @@ static void send_signed(void *ctx, stg_span lines)
     if (a->delivery != NULL && !has_wanted)
         stg_attempt_put_back(h, a, &how, 0);
     else if (a->delivery != NULL)
-        is_sent = lines.at != NULL &&
-                  send_out(&h->attempts, a, signing->timeout, &signing->parcel,
-                           lines);
+        is_sent =
+            lines.at != NULL && send_out(&h->attempts, a, signing->timeout,
+                                         &signing->parcel, lines);
     free(signing);
     if (is_sent)
         return;
@@ -499,9 +498,8 @@ static bool fill(stg_attempts *all, stg_attempt *a, const stg_parcel *p)
     char id[STG_MESSAGE_ID_MAX], flaw[STG_TEMPLATE_FLAW_MAX] = "";
 
     a->filled = calloc(1, sizeof *a->filled);
-    if (a->filled != NULL &&
-        stg_fill(a->filled, a->target->settings, stg_attempt_id(all, a, id), p,
-                 flaw))
+    if (a->filled != NULL && stg_fill(a->filled, a->target->settings,
+                                      stg_attempt_id(all, a, id), p, flaw))
         return true;
     if (flaw[0] == '\0')
         end_short(all->hub, a);

@@ -232,7 +232,7 @@ TEST(event, keeps_the_limits_of_services)
 TEST(template, puts_fields_in_place_of_their_words)
 {
     stg_digest d = digest_of(STG_ALERT_BREAKER, "shop", STG_ALERT_ENDED);
-    char *text = stg_template_print(
+    char *text = stg_alert_template_print(
         &d, "{status} {key} {count} {lag_ms} [{detail}] {at} {{hub}} {} {A}",
         false);
 
@@ -248,7 +248,8 @@ TEST(template, escapes_texts_of_json)
     char *text;
 
     snprintf(d.items[0].text, sizeof d.items[0].text, "a \"b\" \\");
-    text = stg_template_print(&d, "{\"a\": \"{detail}\", \"b\": {}}", true);
+    text =
+        stg_alert_template_print(&d, "{\"a\": \"{detail}\", \"b\": {}}", true);
     CHECK_STR(text, "{\"a\": \"a \\\"b\\\" \\\\\", \"b\": {}}");
     free(text);
 }
@@ -278,7 +279,7 @@ TEST(template, is_checked)
         stg_error err = {.text = ""};
         stg_status expected = all[i].words == NULL ? STG_OK : STG_INVALID;
 
-        CHECK_INT(stg_template_check(all[i].body, all[i].is_json, &err),
+        CHECK_INT(stg_alert_template_check(all[i].body, all[i].is_json, &err),
                   expected);
         if (all[i].words != NULL)
             CHECK_STR(err.text, all[i].words);
