@@ -84,6 +84,8 @@ struct stg_hub {
     stg_verdicts *verdicts; /* of the patterns of their filters */
     stg_oauth oauth;
     stg_attempts attempts;
+    uint64_t groups_stored;
+    bool has_recoveries; /* one at least is STG_RECOVERY_AGAIN */
     stg_hub_receipts receipts;
     stg_spans spans;
     stg_intake intake;
@@ -272,6 +274,9 @@ void stg_recovery_probe(stg_hub *h, const stg_target *t, stg_probe_fn *done,
 
 /* It is due, and has taken a message, or its circuit has closed. */
 void stg_recovery_note(stg_hub *h, stg_target *t);
+
+/* A group is stored. */
+void stg_recovery_stored(stg_hub *h);
 
 /* -- target_change.c ------------------------------------------------------- */
 

@@ -4,7 +4,9 @@
  * A target is due from the start of the hub on, and each time its circuit opens. It
  * has recovered when its circuit closes; or, where that never opened, with the
  * first success: a hub that was restarted in an outage does not spend the letters
- * on a target that is still down. A probe that somebody asks for, and for which
+ * on a target that is still down. Letters of the outage may become durable when the
+ * replay has looked: so it looks again, behind groups that are stored later, until
+ * it has found nothing behind two of them. A probe that somebody asks for, and for which
  * no message waits, takes the oldest of the letters. */
 #include "hub/hub_internal.h"
 
@@ -17,6 +19,7 @@
 typedef struct recovery {
     stg_hub *hub;
     uint32_t lane;
+    uint64_t groups;   /* that were stored when it began */
     stg_ns started_at; /* wall clock */
 } recovery;
 
@@ -38,6 +41,13 @@ static void tell(const stg_hub *h, const stg_target *t, const recovery *r,
         h->calls->replayed(h->calls_part, t->name, r->started_at, sum);
 }
 
+/* Of the groups since it began the first may have been on its way. */
+static bool may_have_missed(const recovery *r, const stg_letters_sum *sum)
+{
+    return sum->end == STG_LETTERS_DONE &&
+           (sum->messages > 0 || r->hub->groups_stored < r->groups + 2);
+}
+
 /* What it has not come to stays dead, and is sent with the next recovery. */
 static void ended(void *ctx, const stg_letters_sum *sum)
 {
@@ -48,8 +58,11 @@ static void ended(void *ctx, const stg_letters_sum *sum)
     if (t != NULL) {
         if (sum->messages > 0 || sum->end != STG_LETTERS_DONE)
             tell(h, t, r, sum);
-        if (t->recovery == STG_RECOVERY_RUNNING)
-            t->recovery = STG_RECOVERY_DONE;
+        if (t->recovery == STG_RECOVERY_RUNNING) {
+            t->recovery = may_have_missed(r, sum) ? STG_RECOVERY_AGAIN
+                                                  : STG_RECOVERY_DONE;
+            h->has_recoveries |= t->recovery == STG_RECOVERY_AGAIN;
+        }
     }
     free(r);
 }
@@ -61,7 +74,7 @@ static void start(stg_hub *h, stg_target *t)
 
     if (r == NULL)
         return; // it stays due
-    *r = (recovery){h, t->lane, stg_wall_now()};
+    *r = (recovery){h, t->lane, h->groups_stored, stg_wall_now()};
     t->recovery = STG_RECOVERY_RUNNING;
     stg_store_replay(h->store, &f, false, ended, r);
 }
@@ -133,4 +146,15 @@ void stg_recovery_note(stg_hub *h, stg_target *t)
         v.breaker != STG_BREAKER_CLOSED)
         return;
     start(h, t);
+}
+
+void stg_recovery_stored(stg_hub *h)
+{
+    h->groups_stored++;
+    if (!h->has_recoveries || stg_hub_is_stopping(h))
+        return;
+    h->has_recoveries = false;
+    for (size_t i = 0; i < h->targets.count; i++)
+        if (h->targets.all[i]->recovery == STG_RECOVERY_AGAIN)
+            stg_recovery_note(h, h->targets.all[i]);
 }

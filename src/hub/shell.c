@@ -42,8 +42,10 @@ static void take_stored(void *ctx, stg_stored how, const uint32_t *fenced,
 
     (void)fenced;
     (void)count;
-    if (how == STG_STORED)
+    if (how == STG_STORED) {
         note_stored(h, now);
+        stg_recovery_stored(h);
+    }
     if (how == STG_STORED_FENCED && h->source->ops->fenced != NULL)
         h->source->ops->fenced(h->source, fenced, count);
     stg_flow_stored(h->flow, how, now);

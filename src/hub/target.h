@@ -58,6 +58,7 @@ typedef struct stg_target_change stg_target_change;
 typedef enum stg_target_recovery {
     STG_RECOVERY_DUE, /* when it takes messages again */
     STG_RECOVERY_RUNNING,
+    STG_RECOVERY_AGAIN, /* behind the next group that is stored */
     STG_RECOVERY_DONE,
 } stg_target_recovery;
 
