@@ -195,6 +195,7 @@ add_library(stagger_hub STATIC
     http/wire.c
     hub/attempt.c
     hub/batch.c
+    hub/batch_request.c
     hub/batch_text.c
     hub/history.c
     hub/hub.c

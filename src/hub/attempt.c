@@ -175,6 +175,18 @@ char *stg_attempt_put_signature(char *to, const stg_target_settings *s,
     return stg_signer_put(s->signer, to, &r);
 }
 
+void stg_attempt_trace(stg_attempt *a, const stg_parcel *p)
+{
+    stg_attempts *all = &a->hub->attempts;
+    char id[STG_MESSAGE_ID_MAX], *lines = NULL;
+
+    if (a->hub->spans.is_on)
+        lines = malloc(p->headers.size + STG_TRACE_LINE_MAX);
+    if (lines != NULL)
+        (void)put_kept(lines, all, a, stg_attempt_id(all, a, id), p);
+    free(lines);
+}
+
 /* signature: its lines, if they are there. NULL: no memory. */
 static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
                          stg_span id, const stg_parcel *p, stg_span signature)

@@ -43,6 +43,9 @@ void stg_attempt_begin(stg_attempts *all, stg_attempt *a,
  * there is none. */
 bool stg_attempt_convert(stg_attempt *a, stg_parcel *p);
 
+/* For its span alone, where spans are exported: nothing is sent of it. */
+void stg_attempt_trace(stg_attempt *a, const stg_parcel *p);
+
 /* The message's id, in text. */
 stg_span stg_attempt_id(const stg_attempts *all, const stg_attempt *a,
                         char text[STG_MESSAGE_ID_MAX]);

@@ -7,7 +7,7 @@
  * out here, by requests (flow/limit.h), while flow's own limit is fixed. With an
  * order there is one at a time.
  *
- * A request at fault (RETRY.md's category C) says nothing about any one delivery
+ * A request at fault (docs/retry.md, category C) says nothing about any one delivery
  * of several: each is sent again, by itself, within the same attempt.
  *
  * All on the loop's thread. A batch whose deliveries were all cancelled, or
@@ -19,65 +19,17 @@
 
 #include <stagger/fault.h>
 
-#include "base/digits.h"
-#include "flow/limit.h"
 #include "http/header.h"
-#include "hub/attempt.h"
-#include "hub/batch_text.h"
-
-/* An attempt in a batch. */
-typedef struct member {
-    stg_attempt attempt; /* its link is in the batch */
-    struct batch *batch;
-    stg_span body; /* the message's, there until flow hears of its end */
-    bool is_event; /* of CloudEvents, in structured mode */
-    stg_ns timeout;
-} member;
-
-typedef struct batch {
-    stg_link link; /* of all, in stg_attempts */
-    stg_link turn; /* of those that are ready, in their batcher */
-    stg_attempts *all;
-    struct stg_batcher *of; /* NULL: nobody waits for its end */
-    stg_list members;
-    size_t count, size;     /* of the bodies */
-    size_t events;          /* of them: structured CloudEvents */
-    uint64_t token;         /* the number of the access token that it carries */
-    stg_exchange *exchange; /* NULL: not sent */
-    char *body;
-    stg_ns sent_at;
-    bool is_limit_used; /* as many were under way as the limit allows */
-} batch;
-
-typedef struct stg_batcher {
-    stg_hub *hub;
-    stg_target *target;
-    batch *open;        /* NULL: none */
-    stg_deadline due;   /* of its linger; not set: it is over */
-    stg_list ready;     /* to be sent, in this order */
-    uint32_t under_way; /* requests */
-    stg_limit limit;    /* of requests */
-} stg_batcher;
+#include "hub/batch.h"
 
 static void pump(stg_batcher *b);
 
 /* -- one batch ------------------------------------------------------------- */
 
-static member *first_of(const batch *g)
-{
-    return STG_HOLDER(stg_list_first(&g->members), member, attempt.link);
-}
-
-static member *next_of(const batch *g, member *m)
-{
-    return STG_HOLDER(stg_list_next(&g->members, &m->attempt.link), member,
-                      attempt.link);
-}
-
 /* NULL: no memory. */
-static batch *make_batch(stg_batcher *b)
+static stg_batch *make_batch(stg_batcher *b)
 {
-    batch *g = calloc(1, sizeof *g);
+    stg_batch *g = calloc(1, sizeof *g);
 
     if (g == NULL)
         return NULL;
@@ -88,7 +40,7 @@ static batch *make_batch(stg_batcher *b)
     return g;
 }
 
-static void put_in(batch *g, member *m)
+static void put_in(stg_batch *g, stg_member *m)
 {
     m->batch = g;
     stg_list_push(&g->members, &m->attempt.link);
@@ -97,9 +49,9 @@ static void put_in(batch *g, member *m)
     g->size += m->body.size + STG_BATCH_EACH;
 }
 
-static void take_out(member *m)
+static void take_out(stg_member *m)
 {
-    batch *g = m->batch;
+    stg_batch *g = m->batch;
 
     stg_list_remove(&m->attempt.link);
     g->count--;
@@ -107,14 +59,14 @@ static void take_out(member *m)
     g->size -= m->body.size + STG_BATCH_EACH;
 }
 
-static void free_member(member *m)
+static void free_member(stg_member *m)
 {
     free(m->attempt.converted);
     free(m);
 }
 
 /* It has no members. */
-static void free_batch(batch *g)
+static void free_batch(stg_batch *g)
 {
     if (stg_list_has(&g->turn))
         stg_list_remove(&g->turn);
@@ -125,14 +77,14 @@ static void free_batch(batch *g)
 
 /* Ends all of its deliveries, and the batch. CANCELLED: as if they had not been
  * started. */
-static void end_all_unsent(batch *g, stg_fault fault, const char *detail)
+static void end_all_unsent(stg_batch *g, stg_fault fault, const char *detail)
 {
     stg_hub *h = g->all->hub;
     stg_end how = {.outcome = stg_failed(fault), .detail = detail};
-    member *m;
+    stg_member *m;
 
     how.outcome.unsent = true;
-    while ((m = first_of(g)) != NULL) {
+    while ((m = stg_batch_first(g)) != NULL) {
         take_out(m);
         if (fault == STG_FAULT_CANCELLED)
             stg_attempt_put_back(h, &m->attempt, &how, 0);
@@ -143,130 +95,15 @@ static void end_all_unsent(batch *g, stg_fault fault, const char *detail)
     free_batch(g);
 }
 
-/* -- its request ----------------------------------------------------------- */
-
-enum { IDS_SHOWN_MAX = 4096 };
-
-/* "ID, ID", to be freed; at is NULL: no memory. */
-static stg_span join_ids(const batch *g)
-{
-    char *ids = malloc(g->count * (STG_MESSAGE_ID_MAX + 2)), *to = ids;
-
-    for (member *m = first_of(g); ids != NULL && m != NULL; m = next_of(g, m)) {
-        char text[STG_MESSAGE_ID_MAX];
-        stg_span id = stg_attempt_id(g->all, &m->attempt, text);
-
-        if (to != ids)
-            to = memcpy(to, ", ", 2), to += 2;
-        to = (char *)memcpy(to, id.at, id.size) + id.size;
-    }
-    return (stg_span){ids, ids == NULL ? 0 : (size_t)(to - ids)};
-}
-
-/* NULL: no memory. *size: of it. */
-static char *make_body(const batch *g, size_t *size)
-{
-    stg_batch_format format = g->of->target->settings->batch.format;
-    char *body = malloc(g->size + STG_BATCH_ENDS), *to = body;
-
-    for (member *m = first_of(g); body != NULL && m != NULL; m = next_of(g, m))
-        to = stg_batch_put(format, to, m->body, m == first_of(g));
-    if (body != NULL)
-        *size = (size_t)(stg_batch_end(format, to) - body);
-    return body;
-}
-
-static unsigned hops_of(const batch *g)
-{
-    unsigned hops = 0;
-
-    for (member *m = first_of(g); m != NULL; m = next_of(g, m))
-        if (m->attempt.hops > hops)
-            hops = m->attempt.hops;
-    return hops;
-}
-
-static char *put(char *to, const char *text, size_t size)
-{
-    return (char *)memcpy(to, text, size) + size;
-}
-
-static char *put_text(char *to, const char *text)
-{
-    return put(to, text, strlen(text));
-}
-
-/* Returns their end; NULL: no memory. */
-static char *put_headers(batch *g, char *to, stg_span ids, stg_span id,
-                         stg_span body)
-{
-    const stg_target *t = g->of->target;
-    const char *type = stg_batch_content_type(t->settings->batch.format,
-                                              g->events == g->count);
-    char *given;
-
-    to = put(put_text(to, "Idempotency-Key: "), id.at, id.size);
-    to = stg_digits_put(put_text(to, "\r\nStagger-Batch: "), g->count);
-    if (ids.size <= IDS_SHOWN_MAX)
-        to = put(put_text(to, "\r\nStagger-Messages: "), ids.at, ids.size);
-    to = stg_digits_put(put_text(to, "\r\nStagger-Hops: "), hops_of(g) + 1);
-    given = put_text(to, "\r\n");
-    to = put_text(given, "Content-Type: ");
-    to = put_text(to, type);
-    to = stg_attempt_drop_targets(t, given, put_text(to, "\r\n"));
-    if (t->token != NULL)
-        to = stg_oauth_put(t->token, to, &g->token);
-    return stg_attempt_put_signature(to, t->settings, id,
-                                     (stg_span){type, strlen(type)}, body);
-}
-
-/* To be freed; at is NULL: no memory. */
-static stg_span make_headers(batch *g, stg_span body)
-{
-    enum { OWN_MAX = 256 };
-    const stg_signer *signer = g->of->target->settings->signer;
-    stg_span ids = join_ids(g), headers = {.at = NULL};
-    char id[STG_BATCH_ID_MAX], *made, *end = NULL;
-    size_t room = OWN_MAX + STG_BATCH_ID_MAX + IDS_SHOWN_MAX;
-
-    if (ids.at == NULL || !stg_batch_id(ids, id)) {
-        free((char *)(uintptr_t)ids.at);
-        return headers;
-    }
-    if (signer != NULL)
-        room += stg_signer_room(signer, strlen(id));
-    if (g->of->target->token != NULL)
-        room += stg_oauth_room(g->of->target->token);
-    made = malloc(room);
-    if (made != NULL)
-        end = put_headers(g, made, ids, (stg_span){id, strlen(id)}, body);
-    free((char *)(uintptr_t)ids.at);
-    if (end == NULL) {
-        free(made);
-        return headers;
-    }
-    return (stg_span){made, (size_t)(end - made)};
-}
-
-static stg_ns timeout_of(const batch *g)
-{
-    stg_ns timeout = 0;
-
-    for (member *m = first_of(g); m != NULL; m = next_of(g, m))
-        if (m->timeout > timeout)
-            timeout = m->timeout;
-    return timeout;
-}
-
 /* -- its end --------------------------------------------------------------- */
 
 /* Into batches of their own, which go before all others. */
-static void split(stg_batcher *b, batch *g)
+static void split(stg_batcher *b, stg_batch *g)
 {
-    member *m;
+    stg_member *m;
 
-    while ((m = first_of(g)) != NULL) {
-        batch *alone = make_batch(b);
+    while ((m = stg_batch_first(g)) != NULL) {
+        stg_batch *alone = make_batch(b);
 
         take_out(m);
         if (alone == NULL) {
@@ -281,7 +118,7 @@ static void split(stg_batcher *b, batch *g)
 }
 
 /* An outcome for each; NULL: all have that of the answer. */
-static stg_outcome *read_results(const batch *g, const stg_reply *reply)
+static stg_outcome *read_results(const stg_batch *g, const stg_reply *reply)
 {
     const stg_target_settings *s = g->of->target->settings;
     stg_outcome *results;
@@ -296,7 +133,7 @@ static stg_outcome *read_results(const batch *g, const stg_reply *reply)
     return NULL;
 }
 
-static void end_each(batch *g, const stg_reply *reply, bool is_again)
+static void end_each(stg_batch *g, const stg_reply *reply, bool is_again)
 {
     stg_hub *h = g->all->hub;
     const stg_target_settings *s = g->of->target->settings;
@@ -309,9 +146,9 @@ static void end_each(batch *g, const stg_reply *reply, bool is_again)
                        reply->answer.size < shown ? reply->answer.size : shown,
                    .dialed_at = reply->dialed_at,
                    .is_unauthorized = is_again};
-    member *m;
+    stg_member *m;
 
-    while ((m = first_of(g)) != NULL) {
+    while ((m = stg_batch_first(g)) != NULL) {
         int status = reply->status;
 
         if (result != NULL) {
@@ -328,7 +165,7 @@ static void end_each(batch *g, const stg_reply *reply, bool is_again)
     free(results);
 }
 
-static void note_load(const batch *g, const stg_outcome *o)
+static void note_load(const stg_batch *g, const stg_outcome *o)
 {
     stg_batcher *b = g->of;
 
@@ -344,7 +181,7 @@ static bool is_requests_fault(const stg_outcome *o)
 
 static void answered(void *ctx, const stg_reply *reply)
 {
-    batch *g = ctx;
+    stg_batch *g = ctx;
     stg_hub *h = g->all->hub;
     stg_batcher *b = g->of;
     size_t ended = g->count;
@@ -372,22 +209,6 @@ static void answered(void *ctx, const stg_reply *reply)
 
 /* -- a target's batches ---------------------------------------------------- */
 
-static bool send_out(stg_batcher *b, batch *g)
-{
-    stg_span headers, body;
-
-    g->body = make_body(g, &body.size);
-    body.at = g->body;
-    if (g->body == NULL)
-        return false;
-    headers = make_headers(g, body);
-    if (headers.at != NULL)
-        g->exchange = stg_endpoint_send(b->target->endpoint, headers, body,
-                                        timeout_of(g), answered, g);
-    free((char *)(uintptr_t)headers.at);
-    return g->exchange != NULL;
-}
-
 static uint32_t requests_max(stg_batcher *b)
 {
     const stg_target_settings *s = b->target->settings;
@@ -400,27 +221,97 @@ static uint32_t requests_max(stg_batcher *b)
     return b->limit.value;
 }
 
-/* The target may have lost its settings while the batch waited, or its token: then
- * it is as if its deliveries had not been started. */
-static void launch(stg_batcher *b, batch *g)
+/* Why nothing can be sent: the target may have lost its settings while the batch
+ * waited, or its token, or have others than it was signed for. Then it is as if its
+ * deliveries had not been started. NULL: it can. */
+static const char *find_reason(const stg_batcher *b, const stg_signer *signer)
 {
-    bool is_away = b->target->settings == NULL || b->target->endpoint == NULL;
+    const stg_target *t = b->target;
 
-    if (is_away || stg_oauth_is_gated(b->target)) {
-        end_all_unsent(g, STG_FAULT_CANCELLED,
-                       is_away ? "the target is no longer in the settings"
-                               : "there is no access token");
-        return;
-    }
-    if (!send_out(b, g)) {
-        end_all_unsent(g, STG_FAULT_NO_BUFFERS,
-                       "there was no memory for the request");
-        return;
-    }
+    if (t->settings == NULL || t->endpoint == NULL)
+        return "the target is no longer in the settings";
+    if (signer != NULL && t->settings->signer != signer)
+        return "the target has other settings";
+    return stg_oauth_is_gated(t) ? "there is no access token" : NULL;
+}
+
+static void end_short(stg_batch *g)
+{
+    end_all_unsent(g, STG_FAULT_NO_BUFFERS,
+                   "there was no memory for the request");
+}
+
+static void note_sent(stg_batcher *b, stg_batch *g)
+{
     g->sent_at = stg_deadlines_now();
+    stg_attempt_tell_waiting(b->hub);
+}
+
+/* It is signed; its slot is taken. */
+static void send_signed(void *ctx, stg_span lines)
+{
+    stg_batch *g = ctx;
+    stg_batcher *b = g->of;
+    stg_hub *h = g->all->hub;
+    const char *why;
+
+    g->is_signing = false;
+    if (b == NULL) {
+        free_batch(g);
+        if (h->is_broken)
+            stg_hub_finish(h);
+        return;
+    }
+    why = find_reason(b, g->signer);
+    if (why == NULL && lines.at != NULL && stg_batch_send(g, lines, answered)) {
+        note_sent(b, g);
+        return;
+    }
+    b->under_way--;
+    if (why != NULL)
+        end_all_unsent(g, STG_FAULT_CANCELLED, why);
+    else
+        end_short(g);
+    pump(b);
+}
+
+/* False: no memory. */
+static bool sign_first(stg_batch *g)
+{
+    char id[STG_BATCH_ID_MAX];
+    stg_sign_request r;
+    stg_span ids;
+
+    stg_batch_make_ids(g, &ids, id);
+    if (ids.at == NULL)
+        return false;
+    free((char *)(uintptr_t)ids.at);
+    r = stg_batch_sign_request(g, (stg_span){id, strlen(id)});
+    g->signer = g->of->target->settings->signer;
+    g->is_signing = stg_signings_ask(
+        &g->all->signings, g->of->target->settings->signer, &r, send_signed, g);
+    return g->is_signing;
+}
+
+static void launch(stg_batcher *b, stg_batch *g)
+{
+    const char *why = find_reason(b, NULL);
+    const stg_signer *signer = why == NULL ? b->target->settings->signer : NULL;
+
+    if (why != NULL) {
+        end_all_unsent(g, STG_FAULT_CANCELLED, why);
+        return;
+    }
+    if (!stg_batch_make_body(g) ||
+        !(signer != NULL && stg_signer_is_slow(signer)
+              ? sign_first(g)
+              : stg_batch_send(g, (stg_span){NULL, 0}, answered))) {
+        end_short(g);
+        return;
+    }
     b->under_way++;
     g->is_limit_used = b->under_way >= requests_max(b);
-    stg_attempt_tell_waiting(b->hub);
+    note_sent(b, g);
 }
 
 /* The open one is ready; after its linger it stays open until it can be sent. */
@@ -439,16 +330,17 @@ static bool is_due(const stg_batcher *b)
 static void pump(stg_batcher *b)
 {
     while (b->under_way < requests_max(b)) {
-        batch *g;
+        stg_batch *g;
 
         if (stg_list_is_empty(&b->ready) && is_due(b))
             close_open(b);
-        g = STG_HOLDER(stg_list_first(&b->ready), batch, turn);
+        g = STG_HOLDER(stg_list_first(&b->ready), stg_batch, turn);
         if (g == NULL)
-            return;
+            break;
         stg_list_remove(&g->turn);
         launch(b, g);
     }
+    stg_attempts_flush(&b->hub->attempts);
 }
 
 static void linger_over(stg_deadline *d)
@@ -485,7 +377,7 @@ void stg_batcher_free(stg_batcher *b)
 /* -- for flow -------------------------------------------------------------- */
 
 /* A batch with room for it. NULL: no memory. */
-static batch *find_open(stg_batcher *b, size_t size)
+static stg_batch *find_open(stg_batcher *b, size_t size)
 {
     const stg_batch_settings *s = &b->target->settings->batch;
 
@@ -502,9 +394,9 @@ static batch *find_open(stg_batcher *b, size_t size)
 }
 
 /* False: no memory. */
-static bool add(stg_batcher *b, member *m, bool is_probe)
+static bool add(stg_batcher *b, stg_member *m, bool is_probe)
 {
-    batch *g = find_open(b, m->body.size + STG_BATCH_EACH);
+    stg_batch *g = find_open(b, m->body.size + STG_BATCH_EACH);
 
     if (g == NULL)
         return false;
@@ -516,7 +408,8 @@ static bool add(stg_batcher *b, member *m, bool is_probe)
 }
 
 /* NONE; or it cannot be sent, and why not is in `detail`. */
-static stg_fault unpack(member *m, const stg_message *message, char detail[128])
+static stg_fault unpack(stg_member *m, const stg_message *message,
+                        char detail[128])
 {
     stg_parcel p;
     const char *why = "there was no memory for the batch";
@@ -526,6 +419,7 @@ static stg_fault unpack(member *m, const stg_message *message, char detail[128])
         return STG_FAULT_INVALID;
     }
     m->attempt.hops = stg_header_take_hops(&p.headers);
+    stg_attempt_trace(&m->attempt, &p);
     if (!stg_attempt_convert(&m->attempt, &p))
         return snprintf(detail, 128, "%s", why), STG_FAULT_NO_BUFFERS;
     m->body = p.body;
@@ -540,7 +434,7 @@ void stg_batch_start(stg_attempts *all, const stg_action *action)
 {
     stg_hub *h = all->hub;
     stg_batcher *b = find_batcher(h, stg_targets_at(&h->targets, action->lane));
-    member *m = b == NULL ? NULL : malloc(sizeof *m);
+    stg_member *m = b == NULL ? NULL : malloc(sizeof *m);
     char detail[128];
     stg_fault fault;
 
@@ -563,7 +457,7 @@ void stg_batch_start(stg_attempts *all, const stg_action *action)
 }
 
 /* Nobody waits for its request any more, if it has one. */
-static void abandon(batch *g)
+static void abandon(stg_batch *g)
 {
     stg_batcher *b = g->of;
 
@@ -572,19 +466,20 @@ static void abandon(batch *g)
         stg_deadline_clear(&b->hub->deadlines, &b->due);
         b->open = NULL;
     }
-    if (g->exchange == NULL) {
+    if (g->exchange == NULL && !g->is_signing) {
         free_batch(g);
         return;
     }
     b->under_way--;
-    stg_exchange_cancel(g->exchange);
+    if (g->exchange != NULL) // else it ends with its signature
+        stg_exchange_cancel(g->exchange);
 }
 
 /* The others of the batch go on. */
 void stg_batch_cancel(stg_attempt *a)
 {
-    member *m = (member *)a; // it is the first in it
-    batch *g = m->batch;
+    stg_member *m = (stg_member *)a; // it is the first in it
+    stg_batch *g = m->batch;
     stg_batcher *b = g->of;
     stg_end how = {.outcome = stg_failed(STG_FAULT_CANCELLED),
                    .detail = "cancelled"};
@@ -604,11 +499,11 @@ void stg_batches_drop(stg_attempts *all)
     stg_link *at = stg_list_first(&all->batches), *next;
 
     for (; at != NULL; at = next) {
-        batch *g = STG_HOLDER(at, batch, link);
-        member *m;
+        stg_batch *g = STG_HOLDER(at, stg_batch, link);
+        stg_member *m;
 
         next = stg_list_next(&all->batches, at);
-        while ((m = first_of(g)) != NULL) {
+        while ((m = stg_batch_first(g)) != NULL) {
             take_out(m);
             free_member(m);
         }

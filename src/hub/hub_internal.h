@@ -4,7 +4,7 @@
  *     shell.c     the loop and the switch: events to flow, its actions out
  *     attempt.c   one delivery on its way
  *     target.c    names, lanes, endpoints
- *     batch.c     many of them in one request
+ *     batch.c, batch_request.c   many of them in one request
  *     oauth.c     their access tokens
  *     intake.c    the ingress
  *     source.c    opens the source that the settings name

@@ -10,6 +10,10 @@ import threading
 import case
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+# Svix's example of a pair.
+PRIVATE = ("whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0"
+           "dRqSKJp4AJ6p9lMicMFs6Kvg==")
+PUBLIC = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4="
 AGAIN = ("attempts=5 exponential base=20ms factor=1 jitter=none breaker=none "
          "budget=none")
 
@@ -147,6 +151,33 @@ class Batches(case.Case):
             self.assertEqual(
                 r.one("webhook-signature"), "v1," + base64.b64encode(
                     hmac.new(key, signed, "sha256").digest()).decode())
+
+    def test_batches_are_signed_by_pairs_of_keys(self):
+        sink = self.sinks("--verify", PUBLIC)
+        hub = self.hub(settings=self.settings([
+            {"name": "a", "url": sink.url(), "batch": {"max": 10},
+             "sign": {"scheme": "standard-webhooks", "secrets": [PRIVATE]}}]))
+        self.post(hub, range(500))
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.rows(), [])
+        # What is being signed when the hub stops, or is killed, is not lost.
+        for end in (hub.stop, hub.kill) * 2:
+            leaf = self.leaf()
+            hub = self.hub(settings=self.settings([
+                {"name": "a", "url": leaf.url(), "start": "earliest",
+                 "batch": {"max": 2, "linger": 0},
+                 "sign": {"scheme": "standard-webhooks",
+                          "secrets": [PRIVATE]}}]))
+            end = getattr(hub, end.__name__)
+            self.post(hub, ["x" * 100_000] * 20)
+            end()
+        hub = self.hub(settings=self.settings([
+            {"name": "a", "url": self.leaf().url(), "batch": {"max": 2},
+             "sign": {"scheme": "standard-webhooks", "secrets": [PRIVATE]}}]))
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.rows(), [])
 
     def test_a_request_at_fault_is_not_judged_but_each_message_is(self):
         leaf = self.leaf(lambda r: 400 if 13 in items(r) else 200)

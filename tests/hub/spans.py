@@ -102,6 +102,27 @@ class Spans(Hubs):
                           second["status"]), (200, 1, {}))
         self.assertNotIn("error.type", found)
 
+    def test_each_message_of_a_batch_has_one(self):
+        hub = self.start()
+        path = os.path.join(self.folder, "hub.yaml")
+        settings = json.load(open(path))
+        hub.stop()
+        settings["targets"][0]["batch"] = {"max": 3, "linger": "1m"}
+        with open(path, "w") as file:
+            json.dump(settings, file)
+        hub = self.hub("-c", path)
+        traces = [f"{n:032x}" for n in (1, 2, 3)]
+        for trace in traces:
+            hub.post(b"1", traceparent=f"00-{trace}-{PARENT}-01")
+        self.target.wait(1)
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(sorted((s["traceId"], s["parentSpanId"])
+                                for s in self.spans()),
+                         [(trace, PARENT) for trace in traces])
+        self.assertEqual(len({s["spanId"] for s in self.spans()}), 3)
+        self.assertIsNone(self.target.receipts[0].one("traceparent"))
+
     def test_sampled_traces_and_failures_are_exported_whatever_the_share(self):
         hub = self.start(lambda r: 404 if r.body == b"bad" else 200, share="0%")
         hub.post(b"good")
