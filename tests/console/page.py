@@ -10,20 +10,18 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 import urllib.error
 import urllib.request
 
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
-sys.path[:0] = [str(SOURCE / "tests/hub"), str(SOURCE / "tests/sim")]
+sys.path[:0] = [str(SOURCE / "tests/hub"), str(SOURCE / "tests/sim"), str(SOURCE / "tests/console")]
 
 import browser
 import case
+import console_case
 import leaf
 
-AXE = SOURCE / "build/tools/node_modules/axe-core/axe.min.js"
-SHOTS = pathlib.Path(os.environ.get("STAGGER_SHOTS") or tempfile.mkdtemp())
 # What must be read as text wherever it comes from: each way into markup, a script,
 # a style, an address or a terminal, in each of some wrappings.
 CORES = ['<img src=x onerror="document.title=\'owned\'">', "<script>document.title='owned'</script>",
@@ -41,53 +39,7 @@ NAUGHTY = [before + core + after for core in CORES for before, after in
            (("", ""), ('">', "<!--"), ("</pre></code></td>", ""), ("]]>", "\x1b[31m"))]
 
 
-class Console(case.Case):
-    @classmethod
-    def setUpClass(cls):
-        cls.chromium = browser.Browser()
-        SHOTS.mkdir(parents=True, exist_ok=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.chromium.close()
-
-    def begin(self, *more):
-        """A hub with a target that works and one that refuses what it gets."""
-        self.answer = 404
-        well = self.leaf()
-        ill = self.leaf(lambda r: self.answer)
-        hub = self.hub("--to", f"well={well.url()}", "--to", f"ill={ill.url()}", *more)
-        return hub, well, ill
-
-    def open(self, hub, view="", **more):
-        page = self.chromium.open(f"http://127.0.0.1:{hub.port}/#/{view}", **more)
-        self.addCleanup(page.close)
-        return page
-
-    def count_buttons(self, page, label):
-        return page.evaluate("[...document.querySelectorAll('main button')].filter("
-                             f"(b) => b.textContent.startsWith({json.dumps(label)})).length")
-
-    def press(self, page, label, where="main"):
-        page.wait(f"[...document.querySelectorAll('{where} button')].some("
-                  f"(b) => b.textContent.startsWith({json.dumps(label)}))")
-        page.evaluate(f"[...document.querySelectorAll('{where} button')].find("
-                      f"(b) => b.textContent.startsWith({json.dumps(label)})).click()")
-
-    def look(self, page, name):
-        """It is kept as a picture, has said nothing wrong, and asked only the hub."""
-        page.screenshot(str(SHOTS / f"console-{name}.png"))
-        self.assertEqual(page.complaints, [])
-        own = page.url.split("#")[0]
-        self.assertEqual([r for r in page.requests if not r.startswith((own, "data:"))], [])
-        if AXE.exists():
-            page.evaluate(AXE.read_text() + "; 0")
-            found = page.evaluate("axe.run().then((run) => run.violations.map("
-                                  "(it) => [it.id, it.impact, it.nodes[0].html]))")
-            self.assertEqual([it for it in found if it[1] in ("serious", "critical")], [])
-        elif os.environ.get("CI") == "true":
-            self.fail("no axe-core: scripts/deps all")
-
+class Page(console_case.Console):
     def test_a_failing_target_is_found_and_its_letters_are_replayed(self):
         hub, well, ill = self.begin()
         producer = self.kept(hub.producer())
@@ -112,7 +64,7 @@ class Console(case.Case):
         self.assertIn("3 dead letters, 3 messages. The oldest: no. 1 (ill, HTTP_404), no. 2", asked)
         self.look(page, "confirm")
         self.press(page, "Replay", "dialog")
-        page.wait("document.getElementById('said').textContent.includes('is done')")
+        self.said(page, "Replay 1: 3 dead letters, 3 messages; all that could be sent are delivered.")
         ill.wait(6)
         page.wait("document.querySelector('main').textContent.includes('There are none')")
 
@@ -220,6 +172,7 @@ class Console(case.Case):
         self.look(page, "rewind")
         page.evaluate(f"location.hash = '#/messages/{ids[0]}'")
         self.press(page, "Send again")
+        self.press(page, "Send again", "dialog")
         page.wait("document.getElementById('said').textContent === 'well: it is sent again'"
                   " || document.getElementById('said').textContent === 'ill: it is sent again'")
         self.look(page, "message-again")
@@ -242,9 +195,6 @@ class Console(case.Case):
         page.wait("document.querySelectorAll('main .trouble')[1]?.textContent.includes(': connection refused')")
         page.wait(f"document.querySelector('h1 + p')?.textContent.startsWith({json.dumps(url)})")
         self.look(page, "target-refused")
-
-    def texts(self, page, selector):
-        return page.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((p) => p.textContent)")
 
     def clean(self, page):
         """Nothing of what came from outside was taken for more than text."""
@@ -377,13 +327,6 @@ class Console(case.Case):
             self.assertIn("30 to 1.6s0 to 2.8s", self.texts(page, "tbody:has(.wait)")[0])
             self.look(page, name)
 
-    def call(self, hub, method, path, body=None):
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{hub.port}/v1/targets{path}", method=method,
-            data=None if body is None else json.dumps(body).encode(), headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request) as answer:
-            return json.load(answer)
-
     def test_the_settings_of_a_target_by_api_are_edited(self):
         hub, well, _ = self.begin("--secrets-key", self.key())
         self.call(hub, "POST", "", {"name": "new", "url": well.url("/in?key=hush"), "rate": "5/s",
@@ -442,7 +385,7 @@ class Console(case.Case):
         hub, _, _ = self.begin("--token-file", tokens)
         page = self.open(hub, "targets/well")
         page.wait("document.getElementById('token')")
-        page.screenshot(str(SHOTS / "console-sign-in.png"))
+        page.screenshot(str(console_case.SHOTS / "console-sign-in.png"))
 
         def sign_in(token):
             page.wait("document.getElementById('token')")

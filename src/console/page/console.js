@@ -20,13 +20,17 @@ const said = document.getElementById("said");
 const whoami = document.getElementById("whoami");
 let who = null;
 let leave = new AbortController();
+let passes = false; /* what is said: it holds until the hub answers again */
 
 function say(words, isBad = false) {
+  passes = false;
   said.textContent = words;
   said.classList.toggle("bad", isBad);
 }
 
-function fail(error) {
+/* What a person asked for is said until the next thing is; what is asked again and
+ * again, until it works. */
+function fail(error, isAskedAgain = false) {
   if (error.name === "AbortError")
     return;
   if (error.status === 401) {
@@ -34,18 +38,19 @@ function fail(error) {
     askForToken(hasToken() ? error.message : "");
   } else {
     say(error.message, true);
+    passes = isAskedAgain;
   }
 }
 
 /* A yes or no of a person. */
-function confirm(heading, words, label) {
+function confirm(heading, words, label, kind = "main") {
   return new Promise((resolve) => {
     const dialog = make("dialog", {"aria-labelledby": "question", close: () => {
       resolve(dialog.returnValue === "yes");
       dialog.remove();
     }}, make("form", {method: "dialog"},
-             make("h2", {id: "question"}, heading), make("p", {}, words),
-             make("div", {class: "row"}, make("button", {value: "yes", class: "main"}, label),
+             make("h2", {id: "question"}, heading), ...[words].flat().map((each) => make("p", {}, each)),
+             make("div", {class: "row"}, make("button", {value: "yes", class: kind}, label),
                   make("button", {value: "no", autofocus: true}, "Cancel"))));
     document.body.append(dialog);
     dialog.showModal();
@@ -87,18 +92,19 @@ async function signIn() {
 function makeContext() {
   const {signal} = leave;
   /* What has failed works again. */
-  const well = () => said.classList.contains("bad") && say("");
-  const act = (work) => Promise.resolve().then(work).catch(fail);
+  const well = () => passes && say("");
+  const act = (work) => Promise.resolve().then(work).catch((error) => fail(error));
+  const failAgain = (error) => fail(error, true);
 
   return {
-    view, signal, say, confirm, act, fail, well,
+    view, signal, say, confirm, act, fail: failAgain, well,
     may: (role) => who.roles.includes(role),
     again: show,
     /* Now, and then so often, while somebody can see it; what fails is tried again. */
     async every(ms, work) {
       while (!signal.aborted) {
         if (!document.hidden)
-          await work().then(well, fail);
+          await work().then(well, failAgain);
         await new Promise((resolve) => setTimeout(resolve, ms));
       }
     },
@@ -148,6 +154,11 @@ document.getElementById("find").addEventListener("submit", (event) => {
   const id = document.getElementById("find-id").value.trim();
   if (id !== "")
     location.hash = `#/messages/${encodeURIComponent(id)}`;
+});
+/* The address is the view's: a fragment of another kind would leave it. */
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  view.focus();
 });
 addEventListener("hashchange", () => {
   say("");

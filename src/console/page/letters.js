@@ -1,6 +1,7 @@
 /* Dead letters: found, read, sent again, put aside. */
 import {get, post, query} from "./api.js";
 import {bytes, count, counted, make, makePairs, makeTable, time} from "./dom.js";
+import {warningsOf} from "./rewind.js";
 
 const PAGE = 100;
 const STATES = ["dead", "replayed", "dropped", "expired", "cancelled"];
@@ -24,18 +25,48 @@ function sumOf(sum) {
   return [`${counted(sum.letters, "dead letter")}, ${counted(sum.messages, "message")}`, ...exceptionsOf(sum)].join("; ");
 }
 
-async function followReplay(context, replay) {
+/* Messages that are sent again by replays and wait still. */
+async function countWaiting(names, signal) {
+  const all = await Promise.all(names.map((name) => get(`/v1/targets/${encodeURIComponent(name)}`, signal)));
+  return all.reduce((sum, t) => sum + t.replays, 0);
+}
+
+/* Of a replay that has put all into the queue: what comes of them, until it is known. */
+async function followQueued({say, signal}, replay, names) {
+  const what = `Replay ${replay.id}: ${sumOf(replay)}; `;
+  let waiting = replay.paused;
+
+  while (!signal.aborted && (waiting = await countWaiting(names, signal)) > replay.paused) {
+    const warnings = await warningsOf(names, signal);
+    say(`${what}queued; ${count(waiting)} wait still. ${warnings.join(" ")}`);
+    await wait(1000);
+  }
+  const {dead_letters: dead} = await get(query("/v1/dead-letters", {
+    state: "dead", since: replay.started_at, limit: 1000, target: names.length === 1 ? names[0] : ""}), signal);
+  const failed = dead.filter((l) => l.replay > 0).length;
+  say(what + (failed > 0 ? `${count(failed)} of them failed again, and are dead letters again.` : waiting > 0 ? "queued."
+    : "all that could be sent are delivered."), failed > 0);
+}
+
+async function followReplay(context, replay, names, again) {
   while (replay.state === "running" && !context.signal.aborted) {
     context.say(`Replay ${replay.id} is running.`);
     await wait(500);
     replay = await get(`/v1/replays/${replay.id}`, context.signal);
   }
-  const held = replay.held === null ? "" : ` (${replay.held})`;
-  context.say(`Replay ${replay.id} is ${replay.state}${held}: ` + sumOf(replay));
+  if (replay.state === "done") {
+    await again();
+    await followQueued(context, replay, names);
+  } else {
+    const held = replay.held === null ? "" : ` (${replay.held})`;
+    context.say(`Replay ${replay.id} is ${replay.state}${held}: ${sumOf(replay)}`, true);
+  }
+  await again();
 }
 
-/* Asks first what it would do, then a person, and does it. */
-async function change(context, action, choice, again) {
+/* Asks first what it would do, then a person, and does it. chosen: what is sent to
+ * the API, and its words. */
+async function change(context, action, {choice, words}, again) {
   const label = action === "replay" ? "Replay" : "Drop";
   const sum = await post(`/v1/dead-letters/${action}`, {...choice, dry_run: true});
 
@@ -45,21 +76,24 @@ async function change(context, action, choice, again) {
       : "None of these is in state dead: there is nothing to do.");
     return;
   }
+  const names = choice.target !== undefined ? [choice.target] : [...new Set(sum.sample.map((l) => l.target))];
+  const more = action === "replay" ? await warningsOf(names, context.signal)
+    : ["They are not sent again, and this cannot be undone."];
+  const oldest = sum.sample.map((l) => `no. ${l.id} (${l.target}, ${l.cause ?? l.why})`).join(", ");
   if (!await context.confirm(`${label} ${counted(sum.letters, "dead letter")}?`,
-                             `${sumOf(sum)}. The oldest: ` + sum.sample.map(
-                               (l) => `no. ${l.id} (${l.target}, ${l.cause ?? l.why})`).join(", ") + ".", label))
+                             [`Chosen: ${words}.`, `${sumOf(sum)}. The oldest: ${oldest}.`, ...more], label,
+                             action === "replay" ? "main" : "danger"))
     return;
   const done = await post(`/v1/dead-letters/${action}`, choice);
-  if (action === "replay")
-    await followReplay(context, done);
-  else
+  if (action === "replay") {
+    await followReplay(context, done, names, again);
+  } else {
     context.say(`Dropped: ${sumOf(done)}`);
-  again();
+    await again();
+  }
 }
 
 function makeChanges(context, choose, again) {
-  if (!context.may("operate"))
-    return null;
   return ["replay", "drop"].map((action) => make("button", {
     class: action === "replay" ? "main" : null,
     click: () => context.act(() => change(context, action, choose(), again)),
@@ -68,7 +102,8 @@ function makeChanges(context, choose, again) {
 
 /* -- the list ---------------------------------------------------------------- */
 
-function makeFilter(fields) {
+/* changed(): what is typed differs from what the list was filtered by, or no more. */
+function makeFilter(fields, changed) {
   const text = (id, label) => [make("label", {for: id}, label),
                                make("input", {id, name: id, value: fields[id] ?? "", size: "14",
                                               autocomplete: "off", spellcheck: "false"})];
@@ -79,7 +114,9 @@ function makeFilter(fields) {
   return make("form", {submit: (event) => {
     event.preventDefault();
     location.hash = query("#/dead-letters", Object.fromEntries(new FormData(event.target)));
-  }}, text("target", "Target"), text("cause", "Cause"), text("since", "Since"), text("until", "Until"),
+  }, input: (event) => changed([...new FormData(event.currentTarget)].some(
+    ([name, value]) => value.trim() !== (fields[name] ?? ""))),
+  }, text("target", "Target"), text("cause", "Cause"), text("since", "Since"), text("until", "Until"),
               make("label", {for: "state"}, "State"), state, make("button", {}, "Filter"));
 }
 
@@ -95,26 +132,46 @@ function rowOf(l, chosen) {
           l.message_id === null ? "" : make("a", {href: `#/messages/${l.message_id}`}, l.message_id), l.state];
 }
 
+/* Replay and drop, with words for what they would be of: only what is dead, and
+ * what the list shows. */
+function makeListChanges(context, fields, chosen, again) {
+  const {state, ...conditions} = fields; /* the API changes what is dead, and chooses by the others */
+  const said = Object.entries(conditions).map(([name, value]) => `${name} ${value}`).join(", ");
+  const words = make("span", {class: "quiet"});
+  const buttons = makeChanges(context, () => chosen.size > 0 ? {choice: {ids: [...chosen]}, words: "those that are ticked"}
+    : said !== "" ? {choice: conditions, words: `all in state dead with ${said}`}
+    : {choice: {all: true}, words: "all in state dead, of every target"}, again);
+  const draw = (isChanged) => {
+    const isOther = ![undefined, "", "dead"].includes(state);
+    buttons.forEach((each) => { each.disabled = isOther || isChanged; });
+    words.textContent = isChanged ? "the filter was changed: press Filter first"
+      : isOther ? `what is ${state} can neither be replayed nor dropped: only what is dead`
+      : "those that are ticked, or else all that the filter finds in state dead";
+  };
+
+  draw(false);
+  return {row: make("div", {class: "row"}, buttons, words), draw};
+}
+
 export async function showLetters(context, fields) {
   const {view, signal} = context;
   const chosen = new Set();
   const list = make("div");
-  /* What the API may choose by; nothing: all. */
-  const {state, ...conditions} = fields;
-  const choose = () => chosen.size > 0 ? {ids: [...chosen]}
-    : Object.keys(conditions).length > 0 ? conditions : {all: true};
-  const again = () => context.again();
+  const again = async () => {
+    chosen.clear();
+    await add(null);
+  };
+  const changes = context.may("operate") ? makeListChanges(context, fields, chosen, again) : null;
 
-  view.append(make("h1", {}, "Dead letters"), makeFilter(fields),
-              make("div", {class: "row"}, makeChanges(context, choose, again),
-                   context.may("operate") ? make("span", {class: "quiet"},
-                     "those that are ticked, or else all that the filter finds in state dead") : null), list);
+  view.append(make("h1", {}, "Dead letters"), makeFilter(fields, changes?.draw ?? (() => {})), changes?.row ?? "", list);
   await add(null);
 
   async function add(cursor) {
     const page = await get(query("/v1/dead-letters", {...fields, limit: PAGE, cursor}), signal);
     const table = makeTable("Dead letters", COLUMNS, page.dead_letters.map((l) => rowOf(l, chosen)));
 
+    if (cursor === null)
+      list.replaceChildren();
     list.append(page.dead_letters.length > 0 ? table
       : make("p", {class: "quiet"}, page.next === null && cursor === null ? "There are none." : "No more here."));
     if (page.next !== null)
@@ -175,11 +232,12 @@ function bodyPart(heading, text, base64) {
 export async function showLetter(context, id) {
   const l = await get(`/v1/dead-letters/${encodeURIComponent(id)}`, context.signal);
 
-  context.view.append(
+  context.view.replaceChildren(
     make("h1", {}, `Dead letter ${l.id}`),
     make("p", {class: "trouble"}, `${l.why}: ${l.cause ?? ""} ${l.detail ?? ""}`),
-    l.state === "dead" ? make("div", {class: "row"},
-      makeChanges(context, () => ({ids: [l.id]}), () => context.again())) : "",
+    l.state === "dead" && context.may("operate") ? make("div", {class: "row"},
+      makeChanges(context, () => ({choice: {ids: [l.id]}, words: "this dead letter"}),
+                  () => showLetter(context, id))) : "",
     makePairs("pairs", [
       ["State", l.state],
       ["Target", make("a", {href: `#/targets/${encodeURIComponent(l.target)}`}, l.target)],

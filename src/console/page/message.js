@@ -3,14 +3,22 @@ import {get, query} from "./api.js";
 import {bytes, count, make, makePairs, makeTable, span, time} from "./dom.js";
 import {makeResend} from "./rewind.js";
 
+const EVERY_MS = 2000;
 const COLUMNS = [["Target"], ["State"], ["Attempts", "number"], ["Cause", "wide"], ["Next attempt"], ["Dead letter"], [""]];
+
+/* A dead letter stays dead when its message is sent again from the log: what came
+ * of that, only the receipts say. */
+function stateOf({state, receipts}) {
+  const last = receipts.reduce((a, b) => (a !== null && a.ended_at > b.ended_at ? a : b), null);
+  return state === "dead" && last !== null && last.cause === null ? "delivered (resent)" : state;
+}
 
 /* What the log still has, and does not wait, can be sent again. Whether a topic has
  * a message (its id has dots) only the broker knows. */
 function rowOf(context, m, each) {
   const isToSend = (m.is_kept || m.id.includes(".")) && ["delivered", "dead"].includes(each.state);
 
-  return [each.target, each.state, count(each.attempts), each.cause, time(each.due_at),
+  return [each.target, stateOf(each), count(each.attempts), each.cause, time(each.due_at),
           each.dead_letter === null ? ""
             : make("a", {href: `#/dead-letters/${each.dead_letter}`},
                    `${each.dead_letter}${each.is_range ? " (of many messages)" : ""}`),
@@ -48,27 +56,37 @@ function attemptsOf({state, since}, targets) {
           make("p", {class: "quiet"}, `The oldest receipt that is kept is of ${since}.`)];
 }
 
-export async function showMessage(context, id) {
-  const {view, signal} = context;
-  const path = `/v1/messages/${encodeURIComponent(id)}`;
-  let page = await get(query(path, {limit: 1000}), signal);
-  const m = page;
-  const targets = [];
+async function read(path, signal) {
+  const m = await get(query(path, {limit: 1000}), signal);
 
-  for (;;) {
-    targets.push(...page.targets);
-    if (page.next === null)
-      break;
-    page = await get(query(path, {limit: 1000, cursor: page.next}), signal);
+  for (let next = m.next; next !== null;) {
+    const page = await get(query(path, {limit: 1000, cursor: next}), signal);
+    m.targets.push(...page.targets);
+    next = page.next;
   }
-  view.append(make("h1", {}, `Message ${m.id}`),
-              makePairs("pairs", [
-                ["Accepted", time(m.accepted_at)],
-                ["Position", count(m.position)],
-                ["Size", m.size === null ? null : bytes(m.size)],
-                ["Key", m.key],
-                ["Body", m.is_kept ? "still in the log" : bodyOf(targets)],
-              ]),
-              makeTable("Targets", COLUMNS, targets.map((each) => rowOf(context, m, each))),
-              make("h2", {}, "Its attempts"), ...attemptsOf(m.receipts, targets));
+  return m;
+}
+
+/* Drawn anew only where it differs: a button under a finger stays. */
+export function showMessage(context, id) {
+  let shown = null;
+
+  return context.every(EVERY_MS, async () => {
+    const m = await read(`/v1/messages/${encodeURIComponent(id)}`, context.signal);
+    const meaning = JSON.stringify(m);
+
+    if (meaning !== shown)
+      context.view.replaceChildren(
+        make("h1", {}, `Message ${m.id}`),
+        makePairs("pairs", [
+          ["Accepted", time(m.accepted_at)],
+          ["Position", count(m.position)],
+          ["Size", m.size === null ? null : bytes(m.size)],
+          ["Key", m.key],
+          ["Body", m.is_kept ? "still in the log" : bodyOf(m.targets)],
+        ]),
+        makeTable("Targets", COLUMNS, m.targets.map((each) => rowOf(context, m, each))),
+        make("h2", {}, "Its attempts"), ...attemptsOf(m.receipts, m.targets));
+    shown = meaning;
+  });
 }

@@ -2,6 +2,7 @@
  * one message. */
 import {get, post, remove} from "./api.js";
 import {count, make, makeTable, time} from "./dom.js";
+import {isIll, trouble} from "./state.js";
 
 const COLUMNS = [["Began"], ["State"], ["Passed", "number"], ["Sent again", "number"], ["Ended"]];
 
@@ -67,17 +68,28 @@ export function makeRewinds(context, name) {
   return {parts: [buttons, list], draw};
 }
 
+/* A paragraph for each of the targets that does not work, to be read before
+ * something is sent to it. */
+export async function warningsOf(names, signal) {
+  const all = await Promise.all(names.map((name) =>
+    get(`/v1/targets/${encodeURIComponent(name)}`, signal).catch(() => null)));
+  return all.filter((t) => t !== null && isIll(t)).map((t) => `${t.name} does not work now. ${trouble(t, new Date().toISOString())}`);
+}
+
 const RESULTS = {
   due: "it is sent again",
   waits: "it waits for this target already",
   asked: "another hub has its partition, and sends it",
 };
 
-/* For one message and one target. */
+/* For one message and one target; the message's view shows what comes of it. */
 export function makeResend(context, id, target) {
   if (!context.may("operate"))
     return "";
   return make("button", {"aria-label": `Send again to ${target}`, click: () => context.act(async () => {
+    if (!await context.confirm(`Send again to ${target}?`, [`${target} gets message ${id} once more, under the same id.`,
+                                                            ...await warningsOf([target], context.signal)], "Send again"))
+      return;
     const {result} = await post(`/v1/messages/${encodeURIComponent(id)}/resend`, {target});
     context.say(`${target}: ${RESULTS[result]}`);
   })}, "Send again");

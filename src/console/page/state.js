@@ -100,6 +100,11 @@ export function trouble(t, now) {
   }
 }
 
+/* Whether what is sent to it now would wait, or fail. */
+export function isIll(t) {
+  return ["circuit-open", "shedding", "throttled"].includes(t.state) || (t.state === "live" && t.failing_since !== null);
+}
+
 /* The worst first; of two alike, the one that fails, or the one whose backlog is
  * ten times as large: smaller differences would move rows each second. */
 export function sortTargets(targets, now) {

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What the console changes: it says first what of, and then what came of it.
+
+usage: changes.py [TEST...]
+"""
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
+sys.path[:0] = [str(SOURCE / "tests/hub"), str(SOURCE / "tests/sim"), str(SOURCE / "tests/console")]
+
+import browser
+import console_case
+
+
+class Changes(console_case.Console):
+    def dead(self, count=1):
+        """A hub with so many dead letters of `ill`."""
+        hub, _, _ = self.begin()
+        producer = self.kept(hub.producer())
+        for _ in range(count):
+            producer.post(b"x")
+        self.await_settled(2)
+        return hub
+
+    def are_disabled(self, page):
+        return page.evaluate("[...document.querySelectorAll('main .row button')].map((b) => b.disabled)")
+
+    def dialog(self, page):
+        page.wait("document.querySelector('dialog[open]')")
+        return page.evaluate("document.querySelector('dialog').textContent")
+
+    def test_only_what_is_dead_is_replayed_or_dropped(self):
+        hub = self.dead()
+        for state, is_disabled in ("", False), ("dead", False), ("replayed", True), ("dropped", True):
+            page = self.open(hub, f"dead-letters?state={state}")
+            page.wait("document.querySelector('main .row button')")
+            self.assertEqual(self.are_disabled(page), [is_disabled] * 2, state)
+
+    def test_what_is_typed_is_applied_before_anything_is_done(self):
+        hub = self.dead()
+        page = self.open(hub, "dead-letters?cause=404")
+        page.wait("document.querySelectorAll('tbody tr').length === 1")
+        page.evaluate("document.getElementById('target').value = 'well';"
+                      "document.getElementById('target').dispatchEvent(new Event('input', {bubbles: true}))")
+        self.assertEqual(self.are_disabled(page), [True, True])
+        self.assertIn("press Filter first", page.evaluate("document.querySelector('main .row').textContent"))
+        page.evaluate("document.getElementById('target').value = 'ill';"
+                      "document.querySelector('main form').requestSubmit()")
+        page.wait("location.hash.includes('target=ill') && document.querySelectorAll('tbody tr').length === 1")
+        self.press(page, "Drop")
+        self.assertIn("Chosen: all in state dead with target ill, cause 404.", self.dialog(page))
+        self.assertIn("cannot be undone", self.dialog(page))
+        self.assertEqual(page.evaluate("document.querySelector('dialog button').className"), "danger")
+        self.look(page, "confirm-drop")
+        self.press(page, "Drop", "dialog")
+        self.said(page, "Dropped: 1 dead letter")
+        page.wait("document.querySelector('tbody')?.textContent.includes('dropped')")
+
+    def test_a_refusal_stays_until_something_else_is_said(self):
+        hub, _, _ = self.begin()
+        page = self.open(hub, "targets/well")
+        page.wait("document.getElementById('from')")
+        page.evaluate("document.getElementById('from').value = '0000000000000000.5';"
+                      "document.getElementById('from').form.requestSubmit()")
+        self.press(page, "Send again", "dialog")
+        page.wait("document.getElementById('said').className === 'bad'")
+        words = page.evaluate("document.getElementById('said').textContent")
+        polls = "performance.getEntriesByType('resource').filter((r) => r.name.endsWith('/v1/targets/well')).length"
+        page.evaluate(f"window.polls = {polls}; 0")
+        page.wait(f"{polls} > window.polls + 2")
+        self.assertEqual(page.evaluate("document.getElementById('said').textContent"), words)
+
+    def test_a_replay_says_what_came_of_it(self):
+        hub = self.dead(3)
+        page = self.open(hub, "dead-letters?state=dead")
+        self.press(page, "Replay")
+        self.assertIn("ill does not work now. HTTP_404", self.dialog(page))
+        self.look(page, "confirm-ill")
+        self.press(page, "Replay", "dialog")
+        self.said(page, "Replay 1: 3 dead letters, 3 messages; 3 of them failed again")
+        page.wait("document.querySelectorAll('tbody tr').length === 3")
+        self.answer = 200
+        self.press(page, "Replay")
+        self.press(page, "Replay", "dialog")
+        self.said(page, "Replay 2: 3 dead letters, 3 messages; all that could be sent are delivered.")
+        page.wait("document.querySelector('main').textContent.includes('There are none')")
+
+    def test_a_replay_to_a_target_that_is_down_waits(self):
+        self.answer = 503
+        ill = self.leaf(lambda r: self.answer)
+        hub = self.hub("--to", f"ill={ill.url()}", "--policy", "attempts=1 breaker=3:1h-1h")
+        for _ in range(3):
+            hub.post(b"x")
+        self.await_settled(1)
+        page = self.open(hub, "dead-letters?state=dead")
+        self.press(page, "Replay")
+        self.assertIn("ill does not work now. Its circuit is open", self.dialog(page))
+        self.press(page, "Replay", "dialog")
+        self.said(page, "queued; 3 wait still. ill does not work now.")
+
+    def test_a_message_is_sent_again_and_shows_what_came_of_it(self):
+        self.answer = 404
+        ill = self.leaf(lambda r: self.answer)
+        settings = os.path.join(self.folder, "hub.yaml")
+        with open(settings, "w") as file:
+            json.dump({"store": {"path": self.store, "keep": "1h"}, "listen": {"address": "127.0.0.1:0"},
+                       "receipts": {"keep": "1h"}, "targets": [{"name": "ill", "url": ill.url()}]}, file)
+        hub = self.hub(settings=settings)
+        id = self.kept(hub.producer()).post(b"hello")
+        self.await_settled(1)
+        page = self.open(hub, f"messages/{id}")
+        page.wait("document.querySelector('tbody')?.textContent.includes('dead')")
+        self.answer = 200
+        self.press(page, "Send again")
+        self.assertIn("Send again to ill?", self.dialog(page))
+        self.press(page, "Cancel", "dialog")
+        page.wait("!document.querySelector('dialog')")
+        self.assertEqual(len(ill.wait(1)), 1)
+        self.press(page, "Send again")
+        self.press(page, "Send again", "dialog")
+        self.said(page, "ill: it is sent again")
+        page.wait("document.querySelector('tbody')?.textContent.includes('delivered (resent)')")
+        self.look(page, "message-resent")
+
+    def test_the_content_is_skipped_to(self):
+        hub, _, _ = self.begin()
+        page = self.open(hub, "targets/well")
+        page.wait("document.querySelector('.pairs')")
+        page.evaluate("document.querySelector('.skip').click()")
+        self.assertEqual(page.evaluate("location.hash"), "#/targets/well")
+        self.assertEqual(page.evaluate("document.activeElement.id"), "view")
+
+
+if __name__ == "__main__":
+    browser.skip_without()
+    unittest.main(verbosity=2)
