@@ -252,6 +252,8 @@ static stg_status add_lanes(stg_hub *h, stg_error *err)
 
         if (t->settings == NULL)
             stg_tell_unknown(h, t);
+        if (l.is_paused) // from before the hub started
+            t->state = stg_target_state(t, STG_LANE_PAUSED);
         status =
             stg_flow_add_lane(h->flow, t->lane, &l, stg_deadlines_now(), err);
     }

@@ -122,7 +122,7 @@ class Page(console_case.Console):
         self.look(page, "target-open-dark")
         self.answer = 200
         producer.post(b"x")  # the others are dead: their next attempt is past the deadline
-        page.wait("[...document.querySelectorAll('.facts div')].some((d) => d.textContent === 'Waiting1')")
+        page.wait("[...document.querySelectorAll('.facts div')].some((d) => d.textContent === 'Backlog1')")
         self.press(page, "Probe now")
         page.wait("document.getElementById('said').textContent.includes('the next message that is due')")
         page.wait("document.querySelector('.state')?.textContent === 'live'")

@@ -143,6 +143,20 @@ class Targets(Reloading):
             urllib.request.Request(target + "/resume", method="POST"))
         self.assertEqual([r.body for r in b.wait(1)], [b"0"])
 
+    def test_a_pause_may_be_older_than_the_hub(self):
+        a = self.leaf()
+        self.write({"a": a.url()})
+        first = self.start()
+        pause = f"http://127.0.0.1:{first.port}/v1/targets/a/pause"
+        urllib.request.urlopen(urllib.request.Request(pause, method="POST"))
+        self.assertEqual(first.stop(), 0)
+        hub = self.start()
+        with urllib.request.urlopen(
+                f"http://127.0.0.1:{hub.port}/v1/targets/a") as answer:
+            view = json.load(answer)
+        self.assertEqual((view["state"], view["state_since"]),
+                         ("paused", None))
+
     def test_the_url_may_change(self):
         """The lane is its name."""
         a, b = self.leaf(lambda r: 503), self.leaf()

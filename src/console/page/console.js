@@ -1,6 +1,6 @@
 /* The console of a hub: which view the address names, and what views share.
  *
- *     #/                        all targets
+ *     #/?filter=..&sort=..     all targets
  *     #/targets/NAME            one
  *     #/dead-letters?target=..  dead letters
  *     #/dead-letters/ID         one
@@ -9,7 +9,7 @@
  * A view gets a context, and a signal that ends with it: nothing of a view that
  * was left goes on. */
 import {get, hasToken, setToken} from "./api.js";
-import {make} from "./dom.js";
+import {isMessageId, make, span} from "./dom.js";
 import {showLetter, showLetters} from "./letters.js";
 import {showMessage} from "./message.js";
 import {showOverview} from "./overview.js";
@@ -20,6 +20,7 @@ const said = document.getElementById("said");
 const whoami = document.getElementById("whoami");
 let who = null;
 let leave = new AbortController();
+let wellAt = null; /* when what is shown was asked for last */
 let passes = false; /* what is said: it holds until the hub answers again */
 
 function say(words, isBad = false) {
@@ -37,7 +38,9 @@ function fail(error, isAskedAgain = false) {
     who = null;
     askForToken(hasToken() ? error.message : "");
   } else {
-    say(error.message, true);
+    view.classList.toggle("stale", isAskedAgain && error.status === 0);
+    say(error.status === 0 && wellAt !== null ? `${error.message}; what is shown is ${span(Date.now() - wellAt)} old`
+      : error.message, true);
     passes = isAskedAgain;
   }
 }
@@ -92,7 +95,12 @@ async function signIn() {
 function makeContext() {
   const {signal} = leave;
   /* What has failed works again. */
-  const well = () => passes && say("");
+  const well = () => {
+    wellAt = Date.now();
+    view.classList.remove("stale");
+    if (passes)
+      say("");
+  };
   const act = (work) => Promise.resolve().then(work).catch((error) => fail(error));
   const failAgain = (error) => fail(error, true);
 
@@ -122,14 +130,15 @@ function open(context) {
       link.setAttribute("aria-current", "page");
     else
       link.removeAttribute("aria-current");
-  document.title = `${name ?? (kind === "" ? "targets" : kind)} - stagger hub`;
+  const one = {"dead-letters": "dead letter ", "messages": "message "}[kind] ?? "";
+  document.title = `${name ? one + name : known[kind] === "dead-letters" ? "dead letters" : "targets"} - stagger hub`;
   if (kind === "targets" && name)
     return showTarget(context, name);
   if (kind === "dead-letters")
     return name ? showLetter(context, name) : showLetters(context, fields);
   if (kind === "messages" && name)
     return showMessage(context, name);
-  return showOverview(context);
+  return showOverview(context, fields);
 }
 
 async function show() {
@@ -142,6 +151,8 @@ async function show() {
     if (signal.aborted)
       return;
     view.replaceChildren();
+    view.classList.remove("stale");
+    wellAt = null;
     await open(makeContext());
   } catch (error) {
     if (!signal.aborted)
@@ -152,8 +163,12 @@ async function show() {
 document.getElementById("find").addEventListener("submit", (event) => {
   event.preventDefault();
   const id = document.getElementById("find-id").value.trim();
-  if (id !== "")
-    location.hash = `#/messages/${encodeURIComponent(id)}`;
+  if (!isMessageId(id)) {
+    say(`“${id}” is not the id of a message: one looks like 123910490a179788-3 or TOPIC.PARTITION.OFFSET`, true);
+    return;
+  }
+  event.target.reset();
+  location.hash = `#/messages/${encodeURIComponent(id)}`;
 });
 /* The address is the view's: a fragment of another kind would leave it. */
 document.querySelector(".skip").addEventListener("click", (event) => {

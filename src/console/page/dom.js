@@ -55,7 +55,7 @@ export function counted(n, one) {
 }
 
 export function rate(n) {
-  return n === undefined ? "" : `${n < 10 ? n.toFixed(1) : whole.format(Math.round(n))}/s`;
+  return n === undefined ? "" : `${n > 0 && n < 0.1 ? n.toFixed(2) : n < 10 ? n.toFixed(1) : whole.format(Math.round(n))}/s`;
 }
 
 export function bytes(n) {
@@ -71,6 +71,8 @@ export function bytes(n) {
 export function span(ms) {
   if (ms === null || ms === undefined)
     return "";
+  if (ms < 0.05)
+    return "<0.1ms";
   if (ms < 1000)
     return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)}ms`;
   if (ms < 60000)
@@ -89,11 +91,52 @@ export function span(ms) {
   return said.filter((each) => each !== "").join(" ");
 }
 
-/* An instant, with how far it is from the hub's now. */
-export function time(text, now) {
+const says = new WeakMap(); /* of a <time>: its words now */
+
+/* An instant, with how far it is from the hub's now, which goes on; past: what is
+ * said when it is over. */
+export function time(text, now, past) {
   if (text === null || text === undefined)
     return null;
-  const ms = Date.parse(now ?? new Date().toISOString()) - Date.parse(text);
-  return make("time", {datetime: text, title: text},
-              ms >= 0 ? `${span(ms)} ago` : `in ${span(-ms)}`);
+  const at = Date.parse(text) + (now === undefined ? 0 : Date.now() - Date.parse(now));
+  const words = () => {
+    const ms = Date.now() - at;
+    return ms < 0 ? `in ${span(-ms)}` : past ?? `${span(ms)} ago`;
+  };
+  const element = make("time", {datetime: text, title: text}, words());
+
+  says.set(element, words);
+  return element;
+}
+
+setInterval(() => {
+  for (const each of document.querySelectorAll("time"))
+    if (says.has(each) && each.textContent !== says.get(each)())
+      each.textContent = says.get(each)();
+}, 1000);
+
+/* A time of UTC as people write it, for the API: "5m" ago, "19:50" (the last one),
+ * a day, or a day and a time. Null: it is none. */
+export function instantOf(text) {
+  const ago = /^(\d+) ?([smhd])$/.exec(text);
+  const clock = /^\d\d:\d\d(:\d\d)?$/.test(text);
+  const day = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?Z?$/.exec(text);
+  let ms = NaN;
+
+  if (ago !== null)
+    ms = Date.now() - ago[1] * {s: 1e3, m: 6e4, h: 36e5, d: 864e5}[ago[2]];
+  else if (clock)
+    ms = Date.parse(`${new Date().toISOString().slice(0, 10)}T${text}Z`);
+  else if (day !== null)
+    ms = Date.parse(`${day[1]}T${day[2] ?? "00:00"}Z`);
+  if (clock && ms > Date.now())
+    ms -= 864e5;
+  return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : null;
+}
+
+export const TIMES = "5m, 19:50 or 2026-03-01 12:00";
+
+/* Whether a text looks like the id of a message: of the queue, or of a topic. */
+export function isMessageId(text) {
+  return /^[0-9a-f]{16}-\d+$|^.+\.[0-9a-f]+$/.test(text);
 }

@@ -1,6 +1,6 @@
 /* Dead letters: found, read, sent again, put aside. */
 import {get, post, query} from "./api.js";
-import {bytes, count, counted, make, makePairs, makeTable, time} from "./dom.js";
+import {bytes, count, counted, instantOf, make, makePairs, makeTable, time, TIMES} from "./dom.js";
 import {warningsOf} from "./rewind.js";
 
 const PAGE = 100;
@@ -102,25 +102,42 @@ function makeChanges(context, choose, again) {
 
 /* -- the list ---------------------------------------------------------------- */
 
+/* What is typed, for the address and the API: times as people write them. */
+function readFilter(form) {
+  const fields = Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value.trim()]));
+
+  for (const name of ["since", "until"]) {
+    const at = fields[name] === "" ? "" : instantOf(fields[name]);
+    if (at === null)
+      throw new Error(`${name}: expected a time in UTC like ${TIMES}, not “${fields[name]}”`);
+    fields[name] = at;
+  }
+  return fields;
+}
+
 /* changed(): what is typed differs from what the list was filtered by, or no more. */
-function makeFilter(fields, changed) {
-  const text = (id, label) => [make("label", {for: id}, label),
-                               make("input", {id, name: id, value: fields[id] ?? "", size: "14",
-                                              autocomplete: "off", spellcheck: "false"})];
+function makeFilter(context, fields, changed) {
+  const text = (id, label, more) => make("span", {class: "field"}, make("label", {for: id}, label),
+    make("input", {id, name: id, value: fields[id] ?? "", size: "14", autocomplete: "off", spellcheck: "false", ...more}));
   const state = make("select", {id: "state", name: "state"},
                      make("option", {value: ""}, "any"),
                      ...STATES.map((each) => make("option", {value: each, selected: fields.state === each}, each)));
+  const names = make("datalist", {id: "names"});
+  const times = {size: "26", placeholder: TIMES};
 
+  get("/v1/targets?limit=1000", context.signal).then(({targets}) => names.append(
+    ...targets.map((t) => make("option", {value: t.name})))).catch(() => {});
   return make("form", {submit: (event) => {
     event.preventDefault();
-    location.hash = query("#/dead-letters", Object.fromEntries(new FormData(event.target)));
+    context.act(() => { location.hash = query("#/dead-letters", readFilter(event.target)); });
   }, input: (event) => changed([...new FormData(event.currentTarget)].some(
     ([name, value]) => value.trim() !== (fields[name] ?? ""))),
-  }, text("target", "Target"), text("cause", "Cause"), text("since", "Since"), text("until", "Until"),
-              make("label", {for: "state"}, "State"), state, make("button", {}, "Filter"));
+  }, text("target", "Target", {list: "names"}), names, text("cause", "Cause"), text("since", "Since (UTC)", times),
+              text("until", "Until (UTC)", times),
+              make("span", {class: "field"}, make("label", {for: "state"}, "State"), state), make("button", {}, "Filter"));
 }
 
-const COLUMNS = [[""], ["Id"], ["Target"], ["Cause"], ["Ended"], ["Attempts", "number"], ["Messages", "number"],
+const COLUMNS = [["Id"], ["Target"], ["Cause"], ["Ended"], ["Attempts", "number"], ["Messages", "number"],
                  ["Message"], ["State"]];
 
 function rowOf(l, chosen) {
@@ -153,25 +170,39 @@ function makeListChanges(context, fields, chosen, again) {
   return {row: make("div", {class: "row"}, buttons, words), draw};
 }
 
+/* Ticks what its table shows. */
+function makeTickAll() {
+  return make("input", {type: "checkbox", "aria-label": "choose all of this table", change: ({target}) => {
+    for (const box of target.closest("table").querySelectorAll("tbody input:not(:disabled)")) {
+      box.checked = target.checked;
+      box.dispatchEvent(new Event("change"));
+    }
+  }});
+}
+
 export async function showLetters(context, fields) {
   const {view, signal} = context;
   const chosen = new Set();
   const list = make("div");
+  const sum = make("p", {class: "quiet"});
+  let shown = 0;
   const again = async () => {
     chosen.clear();
     await add(null);
   };
   const changes = context.may("operate") ? makeListChanges(context, fields, chosen, again) : null;
 
-  view.append(make("h1", {}, "Dead letters"), makeFilter(fields, changes?.draw ?? (() => {})), changes?.row ?? "", list);
+  view.append(make("h1", {}, "Dead letters"), makeFilter(context, fields, changes?.draw ?? (() => {})), changes?.row ?? "", sum, list);
   await add(null);
 
   async function add(cursor) {
     const page = await get(query("/v1/dead-letters", {...fields, limit: PAGE, cursor}), signal);
-    const table = makeTable("Dead letters", COLUMNS, page.dead_letters.map((l) => rowOf(l, chosen)));
+    const table = makeTable("Dead letters", [[makeTickAll()], ...COLUMNS], page.dead_letters.map((l) => rowOf(l, chosen)));
 
     if (cursor === null)
       list.replaceChildren();
+    shown = (cursor === null ? 0 : shown) + page.dead_letters.length;
+    sum.textContent = shown === 0 ? "" : `${counted(shown, "dead letter")}${page.next === null ? "" : ", and more"}`;
     list.append(page.dead_letters.length > 0 ? table
       : make("p", {class: "quiet"}, page.next === null && cursor === null ? "There are none." : "No more here."));
     if (page.next !== null)
@@ -229,12 +260,18 @@ function bodyPart(heading, text, base64) {
   return [make("h2", {}, heading), ...makeBody(text, base64, heading)];
 }
 
+/* The detail of an answer may say no more than its cause: HTTP_422, "HTTP 422". */
+function whyOf({why, cause, detail}) {
+  const isNew = detail !== null && detail.replaceAll(" ", "_") !== cause;
+  return `${why}: ${[cause, isNew ? detail : null].filter((each) => each !== null).join(", ")}`;
+}
+
 export async function showLetter(context, id) {
   const l = await get(`/v1/dead-letters/${encodeURIComponent(id)}`, context.signal);
 
   context.view.replaceChildren(
     make("h1", {}, `Dead letter ${l.id}`),
-    make("p", {class: "trouble"}, `${l.why}: ${l.cause ?? ""} ${l.detail ?? ""}`),
+    make("p", {class: "trouble"}, whyOf(l)),
     l.state === "dead" && context.may("operate") ? make("div", {class: "row"},
       makeChanges(context, () => ({choice: {ids: [l.id]}, words: "this dead letter"}),
                   () => showLetter(context, id))) : "",
@@ -245,14 +282,14 @@ export async function showLetter(context, id) {
       ["Message", l.message_id === null ? null : make("a", {href: `#/messages/${l.message_id}`}, l.message_id)],
       ["Messages", l.count === 1 ? null : `${count(l.count)}, positions ${l.position} to ${l.last_position}`],
       ["Attempts", count(l.attempts)],
-      ["First attempt", time(l.first_attempt_at)],
-      ["Last attempt", time(l.last_attempt_at)],
-      ["Accepted", time(l.created_at)],
+      ["First attempt", l.attempts === 0 ? null : time(l.first_attempt_at)],
+      ["Last attempt", l.attempts === 0 ? null : time(l.last_attempt_at)],
+      ["Given up", time(l.created_at)],
       ["HTTP status", l.http_status === null ? null : String(l.http_status)],
       ["Topic", l.topic === null ? null : `${l.topic}, partition ${l.partition}, offset ${l.position}`],
       ["Key", l.key],
       ["Content type", l.content_type],
-      ["Replayed before", l.replay === 0 ? null : `${l.replay} times`],
+      ["Replayed before", l.replay === 0 ? null : counted(l.replay, "time")],
     ]),
     ...bodyPart("What the target answered", l.answer, l.answer_base64),
     ...(l.headers === null ? [] : [make("h2", {}, "Headers"), make("pre", {tabindex: "0"}, l.headers)]),

@@ -4,6 +4,7 @@ import {bytes, count, make, makePairs, makeTable, span, time} from "./dom.js";
 import {makeResend} from "./rewind.js";
 
 const EVERY_MS = 2000;
+const KIND = {delivered: "good", waiting: "warn", parked: "warn", dead: "bad"};
 const COLUMNS = [["Target"], ["State"], ["Attempts", "number"], ["Cause", "wide"], ["Next attempt"], ["Dead letter"], [""]];
 
 /* A dead letter stays dead when its message is sent again from the log: what came
@@ -18,7 +19,12 @@ function stateOf({state, receipts}) {
 function rowOf(context, m, each) {
   const isToSend = (m.is_kept || m.id.includes(".")) && ["delivered", "dead"].includes(each.state);
 
-  return [each.target, stateOf(each), count(each.attempts), each.cause, time(each.due_at),
+  const state = stateOf(each);
+
+  return [make("a", {href: `#/targets/${encodeURIComponent(each.target)}`}, each.target),
+          make("span", {class: `state ${KIND[each.state === state ? state : "delivered"] ?? ""}`}, state),
+          count(each.attempts ?? (each.receipts.length > 0 ? each.receipts.length : null)),
+          state === "delivered" ? "" : each.cause, time(each.due_at, undefined, "due"),
           each.dead_letter === null ? ""
             : make("a", {href: `#/dead-letters/${each.dead_letter}`},
                    `${each.dead_letter}${each.is_range ? " (of many messages)" : ""}`),
@@ -86,7 +92,7 @@ export function showMessage(context, id) {
           ["Body", m.is_kept ? "still in the log" : bodyOf(m.targets)],
         ]),
         makeTable("Targets", COLUMNS, m.targets.map((each) => rowOf(context, m, each))),
-        make("h2", {}, "Its attempts"), ...attemptsOf(m.receipts, m.targets));
+        make("h2", {}, "Attempts"), ...attemptsOf(m.receipts, m.targets));
     shown = meaning;
   });
 }

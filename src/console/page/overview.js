@@ -1,8 +1,9 @@
 /* All targets, the worst first. */
+import {query} from "./api.js";
 import {makeSpark} from "./chart.js";
 import {bytes, count, make, makePairs, rate, span} from "./dom.js";
 import {Live} from "./live.js";
-import {backlog, booksBalance, kindOfState, sortTargets, trouble} from "./state.js";
+import {backlog, booksBalance, makeState, sortTargets, trouble, wordOf} from "./state.js";
 
 const PAGE = 50; /* rows */
 
@@ -23,10 +24,10 @@ function factsOf(status, targets, isSettled) {
   return makePairs("facts", [
     ["Hub", status.missing === null ? status.state : make("span", {class: "trouble"}, status.missing)],
     ["Up for", span(Date.parse(status.now) - Date.parse(status.started_at))],
-    ["Accepted", count(status.accepted)],
-    ["Waiting", count(sum(backlog))],
-    ["Delivered", count(sum((t) => t.delivered))],
-    ["Dead", count(sum((t) => t.dead))],
+    ["Accepted since the start", count(status.accepted)],
+    ["Backlog", count(sum(backlog))],
+    ["Delivered in all", count(sum((t) => t.delivered))],
+    ["Dead in all", count(sum((t) => t.dead))],
     ["Books", unbalanced === 0 ? "balance" : !isSettled ? null : make("span", {class: "trouble"}, `${unbalanced} targets do not balance`)],
     ["Alerts", alertsOf(status.alerts)],
     ["Store", store === null ? null : `${bytes(store.used_bytes)} of ${bytes(store.quota_bytes)}`],
@@ -37,7 +38,7 @@ function factsOf(status, targets, isSettled) {
 }
 
 const COLUMNS = [["Target"], ["State"], ["What is wrong", "wide"], ["Delivered", "number"], ["Ten minutes"],
-                 ["Errors", "number"], ["Waiting", "number"], ["p99", "number"], ["Dead", "number"]];
+                 ["Errors", "number"], ["Backlog", "number"], ["p99", "number"], ["Dead", "number"]];
 
 /* A row of the table, which stays while its target does: only what differs from
  * what it shows is written. */
@@ -59,7 +60,7 @@ class Row {
     const name = encodeURIComponent(t.name);
 
     this.#set(0, t.name, () => make("a", {href: `#/targets/${name}`}, t.name));
-    this.#set(1, t.state, () => make("span", {class: `state ${kindOfState(t.state)}`}, t.state));
+    this.#set(1, `${wordOf(t)} ${t.is_disabled}`, () => makeState(t));
     this.#set(2, trouble(t, live.status.now) ?? "");
     this.#set(3, rate(now.delivered));
     this.#set(4, series === undefined ? "" : `${series.delivered} ${series.failed}`, () => series === undefined ? ""
@@ -73,7 +74,25 @@ class Row {
   }
 }
 
-export function showOverview(context) {
+/* By what a column shows, the most first; the others keep the worst first. */
+const SORTS = {
+  Target: (a, b) => (a.name < b.name ? -1 : 1),
+  Delivered: (a, b, live) => live.rateOf(b.name).delivered - live.rateOf(a.name).delivered,
+  Errors: (a, b, live) => live.rateOf(b.name).failed - live.rateOf(a.name).failed,
+  Backlog: (a, b) => backlog(b) - backlog(a),
+  p99: (a, b) => (b.p99_ms ?? 0) - (a.p99_ms ?? 0),
+  Dead: (a, b) => b.dead - a.dead,
+};
+
+/* The heading of a column is a button where the table can be sorted by it; pressed
+ * again, the worst are first again. */
+function makeHeadings(sort, press) {
+  return COLUMNS.map(([name, kind]) => SORTS[name] === undefined ? make("th", {scope: "col", class: kind}, name)
+    : make("th", {scope: "col", class: kind, "aria-sort": sort !== name ? null : name === "Target" ? "ascending" : "descending"},
+           make("button", {class: "sort", click: () => press(sort === name ? "" : name)}, name)));
+}
+
+export function showOverview(context, fields) {
   const {view, signal} = context;
   const live = new Live(signal);
   const rows = new Map(); /* those that are shown, by name */
@@ -85,19 +104,37 @@ export function showOverview(context) {
   const back = make("button", {click: turn(-1)}, "Previous");
   const next = make("button", {click: turn(1)}, "Next");
   const pages = make("nav", {class: "row", "aria-label": "Pages of targets", hidden: true}, back, next, where);
-  const filter = make("input", {id: "filter", type: "search", autocomplete: "off",
-                                input: () => { first = 0; draw(); }});
+  const filter = make("input", {id: "filter", type: "search", autocomplete: "off", value: fields.filter ?? "",
+                                input: () => { first = 0; keep(); draw(); }});
+  const headings = make("tr");
+  let sort = SORTS[fields.sort] === undefined ? "" : fields.sort;
   let first = 0;
+
+  /* In the address, for a reload and the way back. */
+  function keep() {
+    history.replaceState(null, "", query("#/", {filter: filter.value.trim(), sort}));
+  }
+
+  function sortBy(name) {
+    sort = name;
+    first = 0;
+    headings.replaceChildren(...makeHeadings(sort, sortBy));
+    [...headings.querySelectorAll("button")].find((each) => each.textContent === name)?.focus();
+    keep();
+    draw();
+  }
+
+  headings.append(...makeHeadings(sort, sortBy));
 
   view.append(make("h1", {}, "Targets"), facts,
               make("div", {class: "row"}, make("label", {for: "filter"}, "Name, state or tag"), filter),
               make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Targets"},
-                   make("table", {}, make("thead", {}, make("tr", {}, ...COLUMNS.map(([name, kind]) =>
-                     make("th", {scope: "col", class: kind}, name)))), body)), none, pages);
+                   make("table", {}, make("thead", {}, headings), body)), none, pages,
+              make("p", {class: "quiet"}, "More targets: in the settings, or by ", make("code", {}, "stagger targets add"), "."));
 
   function matches(t) {
     const words = filter.value.trim().toLowerCase();
-    return words === "" || [t.name, t.state, ...Object.values(t.tags)].some(
+    return words === "" || [t.name, wordOf(t), ...Object.values(t.tags)].some(
       (each) => each.toLowerCase().includes(words));
   }
 
@@ -124,6 +161,8 @@ export function showOverview(context) {
       return;
     const all = [...live.targets.values()];
     const found = sortTargets(all.filter(matches), live.status.now);
+    if (sort !== "")
+      found.sort((a, b) => SORTS[sort](a, b, live));
 
     first = Math.max(0, Math.min(first, Math.floor((found.length - 1) / PAGE) * PAGE));
     facts.replaceChildren(factsOf(live.status, all, live.isSettled()));

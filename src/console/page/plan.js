@@ -57,10 +57,10 @@ export function makePlan(plan) {
     ["Attempts", atMost(plan.attempts_max, count)],
     ["Time, waits included", atMost(plan.time_total_max_ms, span)],
     ["Requests for a message", atMost(plan.amplification_max, count)],
-    ["The same on average, while all fail", atMost(plan.amplification_sustained, count)],
+    ["Requests for a message on average, while all fail", atMost(plan.amplification_sustained, count)],
     ["Faults that it retries", plan.faults.filter((f) => f.retries_max !== 0).map((f) =>
       (f.retries_max === null ? f.fault : `${f.fault} (${f.retries_max}×)`)).join(", ")],
     ["Warnings", plan.warnings.length === 0 ? null : make("ul", {}, ...plan.warnings.map((w) =>
-      make("li", {}, `${w.text} ${w.fix}`)))],
+      make("li", {}, `${w.text}${w.fix === null || w.fix === "" ? "" : `; try ${w.fix}`}`)))],
   ]));
 }

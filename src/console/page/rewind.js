@@ -1,7 +1,7 @@
 /* Messages of the log that a target gets again: a rewind, with its progress; and
  * one message. */
 import {get, post, remove} from "./api.js";
-import {count, make, makeTable, time} from "./dom.js";
+import {count, instantOf, isMessageId, make, makeTable, time, TIMES} from "./dom.js";
 import {isIll, trouble} from "./state.js";
 
 const COLUMNS = [["Began"], ["State"], ["Passed", "number"], ["Sent again", "number"], ["Ended"]];
@@ -19,14 +19,19 @@ function tableOf(rewinds) {
 
 function makeForm(context, name, path, again) {
   const from = make("input", {id: "from", size: "26", autocomplete: "off", spellcheck: "false",
-                              placeholder: "2026-03-01T12:00:00Z"});
+                              placeholder: TIMES});
 
   return make("form", {submit: (event) => {
     event.preventDefault();
     context.act(async () => {
-      const to = from.value.trim();
+      const text = from.value.trim();
+      const to = text === "earliest" || isMessageId(text) ? text : instantOf(text);
+      if (to === null) {
+        context.say(`From where? Expected a time in UTC like ${TIMES}, “earliest”, or a message's id.`, true);
+        return;
+      }
       if (!await context.confirm(`Send again to ${name}?`,
-                                 `What the log has from ${to} on is sent to it once more, under the same ids.`,
+                                 `What the log has ${to === "earliest" ? "" : `from ${to} on `}is sent to it once more, under the same ids.`,
                                  "Send again"))
         return;
       const {number} = await post(path, {to});

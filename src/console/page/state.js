@@ -1,18 +1,22 @@
 /* What the hub says, asked again and again, and what only differences of two
  * answers tell: rates. Pure but for what it is given. */
-import {span} from "./dom.js";
+import {counted, make, span} from "./dom.js";
 
-/* States that need somebody's eyes come first. */
-const ORDER = ["shedding", "circuit-open", "orphaned", "throttled", "removing", "paused", "live"];
 const KIND = {"live": "good", "paused": "warn", "throttled": "warn", "removing": "warn",
               "orphaned": "bad", "circuit-open": "bad", "shedding": "bad"};
 
-export function kindOfState(state) {
-  return KIND[state] ?? "warn";
+/* The state in words and in a colour: a target that is live may only fail. */
+export function wordOf(t) {
+  return t.state === "live" && t.failing_since !== null ? "live, failing" : t.state;
+}
+
+export function makeState(t) {
+  const isBad = t.is_disabled || wordOf(t) !== t.state;
+  return make("span", {class: `state ${isBad ? "bad" : KIND[t.state] ?? "warn"}`}, wordOf(t));
 }
 
 /* Deliveries and failures a second of a target, from counters as they are told:
- * a mean in which the last few seconds count most. */
+ * a mean over some ten seconds, as the charts have it. */
 export class Rate {
   delivered = 0;
   failed = 0;
@@ -24,10 +28,10 @@ export class Rate {
       return;
     if (before !== null) {
       const seconds = (ms - before.ms) / 1000;
-      const weight = 1 - Math.exp(-seconds / 3);
+      const weight = 1 - Math.exp(-seconds / 10);
       const mean = (old, count) => {
         const rate = old + (Math.max(0, count) / seconds - old) * weight;
-        return rate < 0.05 ? 0 : rate;
+        return rate < 0.005 ? 0 : rate;
       };
       this.delivered = mean(this.delivered, t.delivered - before.delivered);
       this.failed = mean(this.failed, t.failures - before.failed);
@@ -52,6 +56,11 @@ function hasFailed(t, now) {
     (t.last_failure_at !== null && Date.parse(now) - Date.parse(t.last_failure_at) < 60000);
 }
 
+/* Of the time before the hub started, only the counts are known. */
+function hasOldTroubles(t) {
+  return t.attempts === 0 && t.dead > 0;
+}
+
 function sinceOf(at, now) {
   return at === null ? "since the hub started" : `for ${span(Math.max(0, Date.parse(now) - Date.parse(at)))}`;
 }
@@ -64,7 +73,7 @@ function until(at, now) {
 function probeOf(t, now) {
   const wait = t.probe_at === null ? null : until(t.probe_at, now);
 
-  if (t.state === "circuit-open" && backlog(t) === 0)
+  if (backlog(t) === 0)
     return "; no message waits for it: the next message is the probe" +
       (wait === null ? "" : `, in ${wait} at the earliest`);
   return wait === null ? "" : `; next probe in ${wait}`;
@@ -82,10 +91,11 @@ export function trouble(t, now) {
   case "paused":
     if (t.is_disabled)
       return `Disabled ${since}: it only failed for too long${cause}. Mend it, then resume it.`;
-    return `Paused ${t.is_paused_by_call ? "by a call" : "in the settings"} ${since}.`;
+    return t.is_paused_by_call ? `Paused by a call ${t.state_since === null ? "before the hub started" : since}.`
+      : `Paused in the settings ${since}: change them to resume it.`;
   case "shedding":
-    return `It has been shedding ${since}: its circuit stayed open for longer than shed-after, so its messages ` +
-      `become bulk dead letters without an attempt until a probe succeeds${cause}${probeOf(t, now)}.`;
+    return `${t.last_cause ?? "Its circuit is open"}, and it is shedding ${since}: it was down for longer than ` +
+      `shed-after. Its messages become dead letters without an attempt, until a probe succeeds${probeOf(t, now)}.`;
   case "circuit-open":
     return `Its circuit is open ${since}${cause}${probeOf(t, now)}.`;
   case "throttled":
@@ -96,6 +106,8 @@ export function trouble(t, now) {
       return `${t.last_cause} ${sinceOf(t.failing_since, now)}, without a success.`;
     if (hasFailed(t, now))
       return `${t.last_cause}, ${sinceOf(t.last_failure_at, now).slice(4)} ago; it works again.`;
+    if (hasOldTroubles(t))
+      return `No attempt since the hub started; before that ${counted(t.dead, "message")} of it died.`;
     return t.is_catching_up ? "It is far behind, and catches up." : null;
   }
 }
@@ -105,12 +117,21 @@ export function isIll(t) {
   return ["circuit-open", "shedding", "throttled"].includes(t.state) || (t.state === "live" && t.failing_since !== null);
 }
 
-/* The worst first; of two alike, the one that fails, or the one whose backlog is
+/* From the worst to those that work; what somebody has paused is just before these. */
+function rankOf(t, now) {
+  if (t.state === "live")
+    return t.failing_since !== null ? 3 : hasFailed(t, now) ? 6 : hasOldTroubles(t) ? 7 : 9;
+  if (t.state === "paused")
+    return t.is_disabled ? 2 : 8;
+  return {"shedding": 0, "circuit-open": 1, "orphaned": 2, "throttled": 4}[t.state] ?? 5;
+}
+
+/* The worst first; of two alike, the one whose backlog is
  * ten times as large: smaller differences would move rows each second. */
 export function sortTargets(targets, now) {
-  const rank = (t) => [ORDER.indexOf(t.state), hasFailed(t, now) ? 0 : 1, -Math.floor(Math.log10(backlog(t) + 1))];
+  const rank = (t) => [rankOf(t, now), -Math.floor(Math.log10(backlog(t) + 1))];
   const ranked = targets.map((t) => [t, rank(t)]);
 
-  ranked.sort(([a, x], [b, y]) => x[0] - y[0] || x[1] - y[1] || x[2] - y[2] || (a.name < b.name ? -1 : 1));
+  ranked.sort(([a, x], [b, y]) => x[0] - y[0] || x[1] - y[1] || (a.name < b.name ? -1 : 1));
   return ranked.map(([t]) => t);
 }

@@ -5,7 +5,7 @@ import {count, counted, make, makePairs, makeTable, rate, span, time} from "./do
 import {editTarget} from "./edit.js";
 import {makePlan} from "./plan.js";
 import {makeRewinds} from "./rewind.js";
-import {backlog, booksBalance, kindOfState, Rate, trouble} from "./state.js";
+import {backlog, booksBalance, makeState, Rate, trouble} from "./state.js";
 
 const EVERY_MS = 2000;
 const HOUR_EVERY_MS = 10000;
@@ -21,10 +21,10 @@ function booksOf(t) {
 
 function factsOf(t, now) {
   return makePairs("facts", [
-    ["State", make("span", {class: `state ${kindOfState(t.state)}`}, t.state)],
+    ["State", makeState(t)],
     ["Delivered", rate(now.delivered)],
     ["Errors", rate(now.failed)],
-    ["Waiting", count(backlog(t))],
+    ["Backlog", count(backlog(t))],
     ["Oldest", t.lag_ms === null ? null : span(t.lag_ms)],
     ["p50", t.p50_ms === null ? null : span(t.p50_ms)],
     ["p99", t.p99_ms === null ? null : span(t.p99_ms)],
@@ -40,9 +40,10 @@ function detailsOf(t, now) {
     ["Attempts", `${count(t.attempts)}, of which ${count(t.failures)} failed; ${count(t.retries)} retries`],
     ["Last failure", t.last_cause === null ? null : [`${t.last_cause}, `, time(t.last_failure_at, now)]],
     ["Token", t.token === null ? null : t.token.cause ?? "good"],
-    ["Circuit breaker", [t.breaker, t.openings > 0 ? `; opened ${counted(t.openings, "time")}` : "",
-                         t.probe_at === null ? "" : "; next probe ",
-                         t.probe_at === null ? "" : time(t.probe_at, now)]],
+    ["Circuit breaker", t.policy !== null && !t.policy.includes("breaker=") ? "none" : [
+      t.breaker, t.openings > 0 ? `; opened ${counted(t.openings, "time")}` : "",
+      t.probe_at === null ? "" : "; next probe ",
+      t.probe_at === null ? "" : time(t.probe_at, now, "when a message is due")]],
     ["Retry budget", t.budget_left === null ? null
       : `${count(Math.floor(t.budget_left))} left; ${count(t.budget_refused)} retries refused`],
     ["Policy", t.policy === null ? null : make("code", {}, t.policy)],
@@ -62,7 +63,7 @@ function chartsOf(hour) {
     faults.push(["others", perS(others)]);
   return [
     makeChart("Delivered", "1 h", [["deliveries a second", perS(hour.delivered)]], rate),
-    makeChart("Time of an attempt", "1 h", [["p50", hour.p50_ms], ["p99", hour.p99_ms]], span),
+    makeChart("Time of a delivery", "1 h", [["p50", hour.p50_ms], ["p99", hour.p99_ms]], span),
     makeChart("Failed attempts", "1 h", faults.length === 0 ? [["failures a second", perS(hour.failed)]] : faults, rate),
   ];
 }
@@ -115,7 +116,8 @@ function makeButtons(t, context, again) {
 
   if (!context.may("operate"))
     return null;
-  return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed") : act("pause", "paused"),
+  return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed")
+                : t.state === "paused" ? null : act("pause", "paused"),
               ["circuit-open", "shedding"].includes(t.state) ? act("probe", "the next message that is due is the probe", "Probe now") : null,
               t.added_by === "call" ? edit : null, t.state === "orphaned" ? forget : null);
 }
@@ -141,12 +143,13 @@ export function showTarget(context, name) {
   let planned = null;
   let attemptsShown = null;
 
-  view.append(make("h1", {}, name), url, words, why, facts, buttons,
-              make("h2", {}, "The last hour"), hour, make("h2", {}, "Its last attempts"), attempts,
-              make("h2", {}, "What it is"), details,
-              make("h2", {}, "What its policy will do"), plan,
-              make("h2", {}, "What it gets again"), ...rewinds.parts,
-              make("h2", {}, "What happens to it, as the log has it"), events);
+  /* Headings stand over something: the first answer. */
+  const parts = [url, words, why, facts, buttons, make("h2", {}, "Last hour"), hour,
+                 make("h2", {}, "Last attempts"), attempts, make("h2", {}, "Counts and settings"), details,
+                 make("h2", {}, "Retries of its policy"), plan, make("h2", {}, "Send messages of the log again"),
+                 ...rewinds.parts, make("h2", {}, "Events since this page was opened"), events];
+
+  view.append(make("h1", {}, name));
 
   function drawEvents() {
     const rows = told.map(({time: at, level, event, ...more}) => {
@@ -155,7 +158,7 @@ export function showTarget(context, name) {
               Object.entries(more).map(([key, value]) => `${key}=${value}`).join("  ")];
     });
     events.replaceChildren(rows.length === 0
-      ? make("p", {class: "quiet"}, "Nothing yet.")
+      ? make("p", {class: "quiet"}, "None so far. Earlier ones are in the hub's own log.")
       : makeTable("Events", [["Time (UTC)"], ["Level"], ["Event"], ["", "wide"]], rows));
   }
 
@@ -186,6 +189,9 @@ export function showTarget(context, name) {
     why.textContent = words.textContent === "" ? "" : failed?.detail ?? "";
     const meaning = first === undefined ? "none" : `${first.message_id} ${first.attempt} ${first.ended_at.slice(0, 19)}`;
 
+    const chosen = getSelection();
+    if (!chosen.isCollapsed && attempts.contains(chosen.anchorNode))
+      return;
     if (meaning !== attemptsShown)
       attempts.replaceChildren(attemptsOf(last));
     attemptsShown = meaning;
@@ -206,12 +212,18 @@ export function showTarget(context, name) {
     now.take(t, Date.parse(iso));
     words.textContent = trouble(t, iso) ?? "";
     url.textContent = t.url;
+    if (drawn === null)
+      view.append(...parts);
     facts.replaceChildren(factsOf(t, now));
     details.replaceChildren(detailsOf(t));
     /* A button under a finger stays: it is made anew only when it means another. */
     const meaning = `${t.state} ${t.is_paused_by_call} ${t.added_by}`;
-    if (meaning !== drawn)
+    if (meaning !== drawn) {
+      const isFocused = buttons.contains(document.activeElement);
       buttons.replaceChildren(makeButtons(t, context, draw) ?? "");
+      if (isFocused)
+        buttons.querySelector("button")?.focus();
+    }
     drawn = meaning;
     await Promise.all([drawHour(), drawAttempts(), drawPlan(t), rewinds.draw()]);
   };
