@@ -519,10 +519,10 @@ static int run_demo(demo *d)
     }
     if (holds)
         printf(
-            "\n# Delivered or dead: %d messages for each of the targets. "
-            "Nothing was lost,\n# and `duplicates` of the sinks says that "
-            "none came twice.\n",
-            MESSAGES);
+            "\n# Delivered or dead: each of the %d messages of the demo, for each "
+            "of the\n# targets%s. Nothing was lost, and `duplicates` of the "
+            "sinks says that\n# none came twice.\n",
+            MESSAGES, d->stays ? ", before it waited" : "");
     if (holds && !d->stays)
         puts("# With --stay it goes on, and has a page to look at.");
     if (d->is_kept)

@@ -215,6 +215,8 @@ static void print_file(const char *file, FILE *to)
 
 static void print_place(const stg_diagnostic *one, const char *file, FILE *to)
 {
+    if (file == NULL) // it is of no file of settings
+        return;
     print_file(file, to);
     if (one->place.line > 0)
         fprintf(to, ":%u:%u", (unsigned)one->place.line,

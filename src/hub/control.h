@@ -46,7 +46,8 @@ typedef void stg_reload_fn(void *ctx, const stg_reloaded *r);
  * it. done is called once, not from within this call, when it has been refused,
  * or when the beginning of each new lane is durable; NULL is none. Returns
  * STG_INVALID with words, and never calls done, when it cannot begin: another
- * one is under way, the hub is stopping, or it was opened without a file. */
+ * one is under way, or the hub is stopping. One that was opened without a file reads
+ * those that its options name, of tokens and certificates. */
 stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,
                           stg_error *err);
 

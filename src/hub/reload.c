@@ -485,6 +485,23 @@ static void tell_if_begun(stg_hub *h)
         tell(h);
 }
 
+/* The options of a hub without a settings file stay as they are, and the files that
+ * they name, of tokens and certificates, are read again. */
+static void renew_parts(plan *p)
+{
+    stg_hub *h = p->hub;
+    stg_error err;
+
+    if (set_parts(h, h->settings, &err) == STG_OK) {
+        h->reload.result =
+            (stg_reloaded){.detail = "", .same = h->targets.known};
+        tell(h);
+    } else {
+        stg_complain(&p->diagnostics, (stg_file_place){0}, "%s", err.text);
+        refuse(p);
+    }
+}
+
 /* The turn of the loop in which a reload happens. */
 static void carry_out(stg_deadline *d)
 {
@@ -495,7 +512,9 @@ static void carry_out(stg_deadline *d)
         refuse_at_end(h);
         return;
     }
-    if (make_plan(&p) && change_parts(&p) && begin_lanes(&p)) {
+    if (h->settings->file == NULL) {
+        renew_parts(&p);
+    } else if (make_plan(&p) && change_parts(&p) && begin_lanes(&p)) {
         change_over(&p);
         keep_diagnostics(&p);
         stg_shell_note(h);
@@ -550,9 +569,7 @@ void stg_hub_reload_by_signal(stg_hub *h)
 stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,
                           stg_error *err)
 {
-    const char *why = h->settings->file == NULL
-                          ? "the hub was started without a settings file"
-                      : stg_hub_is_stopping(h) ? "the hub is stopping"
+    const char *why = stg_hub_is_stopping(h) ? "the hub is stopping"
                       : h->reload.is_under_way
                           ? "another reload is under way; ask again"
                           : NULL;

@@ -47,6 +47,7 @@ class Demo(unittest.TestCase):
         self.assertRegex(out, r"\ndown +CONNECTION_REFUSED +dead +4 +2000 ")
         self.assertIn("event=stopped clean=true", out)
         self.assertEqual(out.count("\nduplicates     0\n"), 4)
+        self.assertIn("each of the 2000 messages of the demo", out)
         self.assertNotIn("\033", out)
         self.assertEqual(os.listdir(self.folder), [])
 

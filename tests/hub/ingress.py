@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import time
@@ -320,6 +321,28 @@ class Ingress(case.Case):
         line, = hub.events("config-warning")
         self.assertIn("others may use the store", line["detail"])
         self.assertIn(f"chmod 600 {self.store}", line["detail"])
+
+    def test_a_token_is_revoked_without_a_settings_file(self):
+        path = os.path.join(self.folder, "tokens")
+        token = new_token(path, "publish")
+        hub = self.hub("--token-file", path)
+        self.assertEqual(
+            hub.post("hi", Authorization=f"Bearer {token}")[0], 202)
+        with open(path, "w") as file:
+            file.write("# none\n")
+        newer = new_token(path, "publish")
+        hub.process.send_signal(signal.SIGHUP)
+        hub.event("reloaded", same=1)
+        self.problem(hub.post("hi", Authorization=f"Bearer {token}"), 401,
+                     "token")
+        self.assertEqual(
+            hub.post("hi", Authorization=f"Bearer {newer}")[0], 202)
+        with open(path, "w") as file:
+            file.write("nonsense\n")
+        hub.process.send_signal(signal.SIGHUP)
+        self.assertIn("tokens", hub.event("reload-refused")["detail"])
+        self.assertEqual(
+            hub.post("hi", Authorization=f"Bearer {newer}")[0], 202)
 
     def test_checks_tokens(self):
         path = os.path.join(self.folder, "tokens")
