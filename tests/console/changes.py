@@ -124,6 +124,7 @@ class Changes(console_case.Console):
         self.press(page, "Send again", "dialog")
         self.said(page, "ill: it is sent again")
         page.wait("document.querySelector('tbody')?.textContent.includes('delivered (resent)')")
+        self.assertEqual(self.texts(page, "tbody tr:first-child td")[:4], ["ill", "delivered (resent)", "2", ""])
         self.look(page, "message-resent")
 
     def test_the_content_is_skipped_to(self):

@@ -13,6 +13,7 @@ SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 sys.path[:0] = [str(SOURCE / "tests/hub"), str(SOURCE / "tests/sim"), str(SOURCE / "tests/console")]
 
 import browser
+import case
 import console_case
 
 
@@ -180,6 +181,53 @@ class Looks(console_case.Console):
                       "document.activeElement.click()")
         page.wait("document.querySelector('.state')?.textContent === 'paused'")
         page.wait("document.activeElement.textContent === 'Resume'")
+
+    def test_what_a_replay_delivered_has_no_cause_any_more(self):
+        hub, ids = self.dead()
+        page = self.open(hub, "dead-letters/1")
+        self.answer = 200
+        self.press(page, "Replay")
+        self.press(page, "Replay", "dialog")
+        self.said(page, "delivered")
+        page.evaluate(f"location.hash = '#/messages/{ids[0]}'")
+        page.wait("document.querySelector('h1')?.textContent.startsWith('Message')")
+        page.wait("document.querySelector('tbody')?.textContent.includes('illdelivered')")
+        self.assertNotIn("HTTP_404", self.texts(page, "tbody")[0])
+
+    def test_what_waits_for_its_turn_is_due(self):
+        self.answer = 503
+        hub = self.hub("--to", f"ill={self.leaf(lambda r: self.answer).url()}",
+                       "--policy", "attempts=9 base=500ms jitter=none deadline=none")
+        id = hub.post(b"x")
+        case.wait_for(lambda: self.rows("SELECT * FROM parked"), "a parked one")
+        self.call(hub, "POST", "/ill/pause")
+        page = self.open(hub, f"messages/{id}")
+        page.wait("document.querySelector('tbody time')?.textContent === 'due'")
+
+    def test_a_link_that_is_drawn_anew_keeps_the_focus(self):
+        hub, _ = self.dead()
+        for view in "targets/ill", "":
+            page = self.open(hub, view)
+            place = ".facts" if view else "tbody"
+            page.wait(f"document.querySelector('{place} a')")
+            page.evaluate(f"window.kept = document.querySelector('.facts'); document.querySelector('{place} a').focus()")
+            page.wait("!document.body.contains(window.kept)")
+            self.assertTrue(page.evaluate(f"document.activeElement === document.querySelector('{place} a')"))
+
+    def test_what_is_chosen_of_the_attempts_stays(self):
+        hub, _ = self.dead()
+        page = self.open(hub, "targets/ill")
+        page.wait("document.querySelector('main td code')")
+        page.evaluate("window.kept = document.querySelector('main td .trouble');"
+                      "getSelection().selectAllChildren(window.kept); 0")
+        hub.post(b"y")
+        page.wait("document.querySelector('.facts a').textContent === '2'")
+        polls = "performance.getEntriesByType('resource').filter((r) => r.name.endsWith('/attempts')).length"
+        page.evaluate(f"window.polls = {polls}; 0")
+        page.wait(f"{polls} > window.polls + 1")
+        self.assertTrue(page.evaluate("document.body.contains(window.kept)"))
+        page.evaluate("getSelection().removeAllRanges()")
+        page.wait("!document.body.contains(window.kept)")
 
     def test_it_fits_a_phone(self):
         hub, ids = self.dead(2)

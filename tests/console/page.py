@@ -247,14 +247,16 @@ class Page(console_case.Console):
         settings = os.path.join(self.folder, "hub.yaml")
         with open(settings, "w") as file:
             json.dump({"store": {"path": self.store}, "listen": {"address": "127.0.0.1:0"},
-                       "alerts": {"receivers": [{"name": "ops", "type": "webhook", "url": owner.url()}]},
+                       "alerts": {"threshold": "2 failures in 5m", "receivers": [
+                           {"name": "ops", "type": "webhook", "url": owner.url()}]},
                        "targets": [{"name": "down", "url": down.url(), "policy": "none breaker=2:1h-1h"}]}, file)
         hub = self.hub(settings=settings)
         page = self.open(hub)
         page.wait("document.querySelector('.facts')?.textContent.includes('Alertsnone')")
         for _ in range(2):
             hub.post(b"x")
-        page.wait("document.querySelector('.facts').textContent.includes('Alertsbreaker 1')")
+        page.wait("document.querySelector('.facts').textContent.includes('breaker 1')")
+        page.wait("document.querySelector('.facts a[href=\"#/dead-letters?state=dead\"]')")
         self.look(page, "alerts")
 
     def test_the_overview_is_live(self):

@@ -20,6 +20,16 @@ function fill(element, attributes) {
   }
 }
 
+/* Draws anew; the link that has the focus keeps it. */
+export function redraw(place, node) {
+  const focused = document.activeElement;
+  const href = place.contains(focused) ? focused.getAttribute("href") : null;
+
+  place.replaceChildren(node);
+  if (href !== null)
+    [...place.querySelectorAll("a")].find((each) => each.getAttribute("href") === href)?.focus({preventScroll: true});
+}
+
 /* A list of pairs, as <dl>; what is null is left out. */
 export function makePairs(kind, pairs) {
   const list = make("dl", {class: kind});

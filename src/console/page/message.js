@@ -23,8 +23,8 @@ function rowOf(context, m, each) {
 
   return [make("a", {href: `#/targets/${encodeURIComponent(each.target)}`}, each.target),
           make("span", {class: `state ${KIND[each.state === state ? state : "delivered"] ?? ""}`}, state),
-          count(each.attempts ?? (each.receipts.length > 0 ? each.receipts.length : null)),
-          state === "delivered" ? "" : each.cause, time(each.due_at, undefined, "due"),
+          count(Math.max(each.attempts ?? 0, each.receipts.length) || null),
+          state.startsWith("delivered") ? "" : each.cause, time(each.due_at, undefined, "due"),
           each.dead_letter === null ? ""
             : make("a", {href: `#/dead-letters/${each.dead_letter}`},
                    `${each.dead_letter}${each.is_range ? " (of many messages)" : ""}`),

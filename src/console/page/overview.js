@@ -1,19 +1,23 @@
 /* All targets, the worst first. */
 import {query} from "./api.js";
 import {makeSpark} from "./chart.js";
-import {bytes, count, make, makePairs, rate, span} from "./dom.js";
+import {bytes, count, make, makePairs, rate, redraw, span} from "./dom.js";
 import {Live} from "./live.js";
 import {backlog, booksBalance, makeState, sortTargets, trouble, wordOf} from "./state.js";
 
 const PAGE = 50; /* rows */
 
+/* What shows the targets of an alert; those of the others are the first of the table. */
+const ALERTS = {"dead-letters": "#/dead-letters?state=dead", "lag": "#/?sort=Backlog"};
+
 /* "breaker 2, lag 1": of how many targets. Without receivers nothing is known. */
 function alertsOf({receivers, firing}) {
-  const all = Object.entries(firing).map(([name, n]) => `${name} ${count(n)}`);
+  const all = Object.entries(firing).map(([name, n], i) => [i > 0 ? ", " : "",
+    ALERTS[name] === undefined ? name : make("a", {href: ALERTS[name]}, name), ` ${count(n)}`]);
 
   if (receivers === 0)
     return null;
-  return all.length === 0 ? "none" : make("span", {class: "trouble"}, all.join(", "));
+  return all.length === 0 ? "none" : make("span", {class: "trouble"}, ...all.flat());
 }
 
 function factsOf(status, targets, isSettled) {
@@ -165,7 +169,7 @@ export function showOverview(context, fields) {
       found.sort((a, b) => SORTS[sort](a, b, live));
 
     first = Math.max(0, Math.min(first, Math.floor((found.length - 1) / PAGE) * PAGE));
-    facts.replaceChildren(factsOf(live.status, all, live.isSettled()));
+    redraw(facts, factsOf(live.status, all, live.isSettled()));
     drawRows(found.slice(first, first + PAGE));
     none.hidden = found.length > 0;
     pages.hidden = found.length <= PAGE;

@@ -1,7 +1,7 @@
 /* One target: what it is, its books, and what happens to it. */
 import {follow, get, post, query} from "./api.js";
 import {makeChart} from "./chart.js";
-import {count, counted, make, makePairs, makeTable, rate, span, time} from "./dom.js";
+import {count, counted, make, makePairs, makeTable, rate, redraw, span, time} from "./dom.js";
 import {editTarget} from "./edit.js";
 import {makePlan} from "./plan.js";
 import {makeRewinds} from "./rewind.js";
@@ -214,8 +214,8 @@ export function showTarget(context, name) {
     url.textContent = t.url;
     if (drawn === null)
       view.append(...parts);
-    facts.replaceChildren(factsOf(t, now));
-    details.replaceChildren(detailsOf(t));
+    redraw(facts, factsOf(t, now));
+    redraw(details, detailsOf(t));
     /* A button under a finger stays: it is made anew only when it means another. */
     const meaning = `${t.state} ${t.is_paused_by_call} ${t.added_by}`;
     if (meaning !== drawn) {
