@@ -20,7 +20,7 @@ const said = document.getElementById("said");
 const whoami = document.getElementById("whoami");
 let who = null;
 let leave = new AbortController();
-let wellAt = null; /* when what is shown was asked for last */
+let wellAt = 0; /* when what is shown was asked for last */
 let passes = false; /* what is said: it holds until the hub answers again */
 
 function say(words, isBad = false) {
@@ -39,7 +39,7 @@ function fail(error, isAskedAgain = false) {
     askForToken(hasToken() ? error.message : "");
   } else {
     view.classList.toggle("stale", isAskedAgain && error.status === 0);
-    say(error.status === 0 && wellAt !== null ? `${error.message}; what is shown is ${span(Date.now() - wellAt)} old`
+    say(error.status === 0 && view.querySelector("dl, table") ? `${error.message}; what is shown is ${span(Date.now() - wellAt)} old`
       : error.message, true);
     passes = isAskedAgain;
   }
@@ -152,7 +152,7 @@ async function show() {
       return;
     view.replaceChildren();
     view.classList.remove("stale");
-    wellAt = null;
+    wellAt = Date.now();
     await open(makeContext());
   } catch (error) {
     if (!signal.aborted)
