@@ -8,6 +8,9 @@
 
 set(sim_pure
     sim/advise.c
+    sim/advise_candidates.c
+    sim/advise_verdict.c
+    sim/advise_words.c
     sim/contention.c
     sim/contention_totals.c
     sim/curve.c
@@ -93,6 +96,8 @@ set(STAGGER_WASM_SOURCES ${STAGGER_WASM_SOURCES} PARENT_SCOPE)
 set(sim_commands
     cli/sim/sim.c
     cli/sim/advise.c
+    cli/sim/advise_cliff.c
+    cli/sim/advise_rounds.c
     cli/sim/advise_show.c
     cli/sim/contention.c
     cli/sim/contention_show.c

@@ -1,12 +1,12 @@
 /* advise.h - which policy: candidates for a service that may fail, and how they
  * are judged by simulation.
  *
- * Each candidate is tried where the service is down (outage) and where it hangs
- * (stall), with the load as it is and with more of it: advice that holds only
- * on the day that was described is none. One answer in a hundred is an error
- * that passes, for which retries are good on any day. What counts, in this
- * order: that the service recovers, in every run; that few operations are lost;
- * that the load is low. Pure. */
+ * Advice that holds only on the day that was described is none. So each candidate
+ * is tried where the service is down (outage) and where it hangs (stall), for
+ * half to four times as long as was asked, with 80 % to 120 % of the load. One
+ * answer in a hundred is an error that passes, for which retries are good on any
+ * day. What counts, in this order: that the service recovers, in every run; that
+ * few operations are lost; that the load is low. Pure. */
 #ifndef STAGGER_SIM_ADVISE_H
 #define STAGGER_SIM_ADVISE_H
 
@@ -38,62 +38,123 @@ stg_question stg_question_default(void);
 /* Checks the ranges above. */
 stg_status stg_question_check(const stg_question *q, stg_error *err);
 
-/* How a candidate is tried. */
-typedef enum stg_scenario {
-    STG_SCENARIO_OUTAGE,
-    STG_SCENARIO_STALL,
-    STG_SCENARIO_OUTAGE_MORE, /* with more load */
-    STG_SCENARIO_STALL_MORE,
-    STG_SCENARIO_COUNT
+/* -- scenarios ------------------------------------------------------------- */
+
+/* How a candidate is tried, by what was asked. */
+typedef struct stg_scenario {
+    stg_trigger_kind kind; /* outage or stall */
+    uint32_t outage;       /* how long, in thousandths of what was asked */
+    uint32_t load;         /* in thousandths of what was asked */
 } stg_scenario;
 
-/* The load of a scenario, as a share of the capacity in thousandths. */
-uint32_t stg_scenario_load(const stg_question *q, stg_scenario scenario);
+enum {
+    STG_SCENARIOS = 14,
+    STG_SCENARIOS_ASKED = 2, /* the first: an outage and a stall as asked */
+    STG_SCENARIOS_FIRST = 3, /* what tells most apart for what it takes */
+};
+
+/* The scenario number i, below STG_SCENARIOS. */
+stg_scenario stg_scenario_at(size_t i);
+
+/* Its load, as a share of the capacity in thousandths, 950 at most; how long
+ * its trouble is; what is counted of a run. */
+uint32_t stg_scenario_load(const stg_question *q, stg_scenario s);
+stg_ns stg_scenario_outage(const stg_question *q, stg_scenario s);
+stg_ns stg_scenario_run(const stg_question *q, stg_scenario s);
+
+/* The share of a run's operations that no policy can save: those that began in
+ * the outage so early that their client's patience ends before it does. */
+double stg_scenario_hopeless(const stg_question *q, stg_scenario s);
+
+/* The mean of it over all scenarios. */
+double stg_question_hopeless(const stg_question *q);
+
+/* -- the model ------------------------------------------------------------- */
 
 /* By how much the model is smaller than what was asked, clients and capacity
  * alike, so that a run takes a moment: 1 or more. */
 uint32_t stg_question_scale(const stg_question *q);
 
+/* How long a client waits for one attempt, at most. */
+stg_ns stg_question_timeout(const stg_question *q);
+
 /* The model of a scenario, but for its policy. */
 stg_overload_options stg_scenario_options(const stg_question *q,
-                                          stg_scenario scenario);
+                                          stg_scenario s);
 
 /* The policy for a process of the model: where there are fewer of them than the
  * scale would have, each has more to do, and its budget as much more. */
 stg_policy stg_question_policy(const stg_question *q, const stg_policy *policy);
 
-/* What is counted of a run. */
-stg_ns stg_question_run(const stg_question *q);
+/* -- candidates ------------------------------------------------------------ */
 
-#define STG_CANDIDATE_NAME_MAX 96
+/* What a candidate is made of: numbers of choices, each from 0. Neighbours differ
+ * in one of them, by one. */
+enum {
+    STG_GENE_WAIT,     /* from short to long */
+    STG_GENE_ATTEMPTS, /* from one on */
+    STG_GENE_TIMEOUT,  /* of an attempt: from long to short */
+    STG_GENE_BUDGET,   /* none, then from tight to wide */
+    STG_GENE_EMPTY,    /* give up, or wait for the budget */
+    STG_GENE_BREAKER,  /* none, then from quick to slow */
+    STG_GENE_OPEN,     /* for how long: from short to long */
+    STG_GENE_DENIED,   /* give up, or wait for the breaker */
+    STG_GENES
+};
 
 typedef struct stg_candidate {
-    char name[STG_CANDIDATE_NAME_MAX]; /* what tells it from the others */
-    uint32_t family;                   /* same budget and breaker; 0: none */
+    uint8_t genes[STG_GENES];
     stg_policy policy;
 } stg_candidate;
 
-/* The candidate number i from 0; false after the last. The first two are for
- * comparison: no retries at all, and retries without a budget or breaker. */
+enum { STG_CANDIDATE_NAME_MAX = 96 };
+
+/* The candidate number i of the first round, from 0; false after the last. The
+ * first two are for comparison: no retries at all, and retries without a budget
+ * or breaker. */
 bool stg_candidate_make(const stg_question *q, size_t i, stg_candidate *c);
 
-/* What a candidate came to, over all scenarios that it was tried in. */
+/* The neighbour number i of another candidate; false: there is none of this
+ * number, below STG_NEIGHBOURS. A gene that does nothing in it has none. */
+enum { STG_NEIGHBOURS = 2 * STG_GENES };
+bool stg_candidate_near(const stg_question *q, const stg_candidate *from,
+                        size_t i, stg_candidate *c);
+
+/* What tells it from the others: "list=8s attempts=2 breaker=1:5s waits".
+ * Returns text. */
+const char *stg_candidate_name(const stg_candidate *c,
+                               char text[STG_CANDIDATE_NAME_MAX]);
+
+/* Of candidates of one kind, which differ in numbers only: the same. */
+uint32_t stg_candidate_kind(const stg_candidate *c);
+
+/* -- verdicts -------------------------------------------------------------- */
+
+/* What a candidate came to, over the scenarios that it was tried in, the first
+ * ones of all. Means weigh each run the same. */
 typedef struct stg_advice_verdict {
     uint32_t runs, failed; /* those that did not recover, or were not well */
     uint32_t unwell;       /* those that were not well before the trouble */
-    double recovery_ms[STG_SCENARIO_COUNT]; /* mean; -1: never, or not tried */
-    double lost; /* share of the operations of a run, mean over scenarios */
-    double load; /* requests for each operation, mean */
+    uint32_t failed_in[STG_SCENARIOS]; /* those of `failed`, by scenario */
+    double recovery_ms[STG_SCENARIOS]; /* mean; -1: never, or not tried */
+    double longest_ms[STG_SCENARIOS];  /* of any run; likewise */
+    double lost;       /* share of the operations of a run, mean */
+    double lost_asked; /* the same in the scenarios that were asked */
+    double load;       /* requests for each operation, mean */
+    double p99_ms;     /* latency of operations that succeeded, mean of those
+                          runs that have one */
+    uint32_t p99_runs;
     double peak; /* of the load, over the capacity: the highest mean */
 } stg_advice_verdict;
 
 /* A verdict that knows of nothing yet. */
 stg_advice_verdict stg_verdict_begin(void);
 
-void stg_verdict_add(stg_advice_verdict *v, const stg_question *q,
-                     stg_scenario scenario, const stg_overload_summary *s);
+/* Adds the runs of scenario number i. */
+void stg_verdict_add(stg_advice_verdict *v, const stg_question *q, size_t i,
+                     const stg_overload_summary *s);
 
-/* Below 0: a is better; 0: as good. */
+/* Below 0: a is better; 0: as good. Recovery, then loss, then load. */
 int stg_verdict_compare(const stg_advice_verdict *a,
                         const stg_advice_verdict *b);
 
@@ -104,18 +165,14 @@ bool stg_verdict_equal(const stg_advice_verdict *a,
 
 /* How much less of the operations was lost in one than in the other, in the same
  * runs of each scenario: the mean of their differences, run by run, and its
- * standard error; of one run each the error is that over the scenarios. Both
- * have `scenarios` of them in the same order, each with the same number of runs,
- * one at least. */
+ * standard error. Both have `scenarios` of them in the same order, each with the
+ * same number of runs, two at least. */
 stg_estimate stg_verdict_gain(const stg_overload_summary *const *with,
                               const stg_overload_summary *const *without,
                               size_t scenarios);
 
-/* Whether a gain is more than what chance makes: two standard errors. */
+/* Whether a gain is more than what chance makes. Three standard errors: the best
+ * of ten candidates was chosen for being ahead. */
 bool stg_verdict_is_gain(stg_estimate gain);
-
-/* The share of a run's operations that no policy can save: those that began in
- * the outage so early that their client's patience ends before it does. */
-double stg_question_hopeless(const stg_question *q);
 
 #endif

@@ -13,7 +13,7 @@ import unittest
 STAGGER = os.environ["STAGGER"]
 # Two processes of ten clients, and a service that is quickly simulated.
 SMALL = ["--clients", "20", "--processes", "2", "--capacity", "40",
-         "--outage", "5s", "--patience", "3s", "--reps", "1"]
+         "--outage", "5s", "--patience", "3s", "--reps", "2"]
 
 
 def run(*words):
@@ -34,7 +34,8 @@ class Advise(unittest.TestCase):
             page = (at / "a.html").read_text()
         best = rows[0]
         self.assertIn(f"\n    {best['text']}\n", found.stdout)
-        self.assertEqual(pictures, ["overload-rates.svg"])
+        self.assertEqual(sorted(pictures),
+                         ["advice-frontier.svg", "overload-rates.svg"])
         self.assertIn("<svg", page)
         self.assertEqual(best["not_recovered"], 0)
         self.assertEqual(run("plan", best["text"]).returncode, 0)
@@ -44,14 +45,14 @@ class Advise(unittest.TestCase):
         self.assertIn("With no budget", found.stdout)
         for row in rows[1:]:
             self.assertGreaterEqual(
-                (row["not_recovered"], row["lost_percent"] + 3),
+                (row["not_recovered"], row["lost_percent"]),
                 (0, best["lost_percent"]))
 
     def test_names_no_policy_twice(self):
         # Of ten thousand processes none may have a retry a second: budgets of
         # several sizes are one.
         for words in (SMALL, ["--clients", "10000", "--capacity", "2",
-                              "--outage", "5s", "--reps", "1"]):
+                              "--outage", "5s", "--reps", "2"]):
             found = run("sim", "advise", *words, "--json")
             rows = json.loads(found.stdout)["results"]
             self.assertGreater(len(rows), 3)
@@ -69,27 +70,52 @@ class Advise(unittest.TestCase):
         result, = json.loads(shown.stdout)["results"]
         best = rows["results"][0]
         self.assertEqual(result["text"], best["text"])
-        self.assertEqual(result["recovered"], 1)
+        self.assertEqual(result["recovered"], 2)
         self.assertEqual(result["recovery_ms"]["mean"],
                          best["recovery_outage_ms"])
 
-    def test_recommends_nothing_that_does_nothing(self):
-        # A process makes so few calls that a ratio never lets it retry.
-        found = run("sim", "advise", "--capacity", "200", "--reps", "2",
-                    "--outage", "20s")
+    def test_waits_for_the_breaker_where_that_saves_most(self):
+        # A budget by ratio never grants a retry here, and budgets by tokens
+        # save little: such were advised once.
+        for words, most in (
+                (["--capacity", "100", "--clients", "200"], 42),
+                ([], 44)):
+            found = run("sim", "advise", *words, "--json")
+            self.assertEqual(found.returncode, 0, found.stderr)
+            best, *others = json.loads(found.stdout)["results"]
+            self.assertIn("retry=default,circuit-open", best["text"])
+            self.assertEqual(best["not_recovered"], 0)
+            self.assertLess(best["lost_percent"], most)
+            none = next(row for row in others if row["policy"] == "no retries")
+            self.assertGreater(none["lost_percent"],
+                               best["lost_percent"] + 4)
+
+    def test_holds_for_a_longer_outage_than_was_asked(self):
+        # Eight attempts without a budget are best after 2 s, and never stop
+        # after 6 s.
+        found = run("sim", "advise", "--outage", "2s", "--reps", "2")
         self.assertEqual(found.returncode, 0, found.stderr)
-        self.assertIn("Do not retry here", found.stdout)
-        self.assertRegex(found.stdout, r"\n    .* attempts=1 ")
-        rows = found.stdout[found.stdout.index("\npolicy "):].splitlines()
-        self.assertTrue(rows[2].startswith("no retries "), rows)
+        self.assertRegex(found.stdout, "recovers in all 28 runs .outages and "
+                                       "stalls of 1 s to 8 s,")
+        self.assertRegex(found.stdout, "With 77 % of the capacity wanted it "
+                                       "recovers from up to (8|[1-3][0-9])[. ]")
+        line = next(line for line in found.stdout.splitlines()
+                    if "stagger sim overload" in line)
+        for trigger in "outage", "stall":
+            words = shlex.split(line)[1:]
+            start = float(words[words.index("--from") + 1].rstrip("s"))
+            words += ["--trigger", trigger, "--to", f"{start + 6}s"]
+            shown = run(*words, "--json")
+            result, = json.loads(shown.stdout)["results"]
+            self.assertEqual(result["recovered"], 2)
 
     def test_says_where_no_policy_helps(self):
         # Clients that leave before the service can answer.
         found = run("sim", "advise", "--clients", "20", "--capacity", "20",
                     "--patience", "60ms", "--service", "50ms", "--outage",
-                    "2s", "--reps", "1")
+                    "2s", "--reps", "2")
         self.assertEqual(found.returncode, 1, found.stderr)
-        self.assertIn("not well even before the trouble, in 4 of 4 runs",
+        self.assertIn("not well even before the trouble, in 28 of 28 runs",
                       found.stdout)
 
     def test_gives_the_same_bytes_for_the_same_seed(self):
@@ -99,7 +125,7 @@ class Advise(unittest.TestCase):
 
     def test_advises_nothing_when_it_is_interrupted(self):
         # In the first round, and mostly in the last one.
-        for seconds in 1, 5:
+        for seconds in 2, 6:
             with self.subTest(seconds=seconds):
                 self.interrupt(seconds)
 
@@ -117,7 +143,7 @@ class Advise(unittest.TestCase):
         self.assertIn("interrupted", err)
         self.assertIn("Interrupted: nothing is advised", out)
         self.assertIn("no retries", out)
-        self.assertNotRegex(out, "never|at once|The service is back|best")
+        self.assertNotRegex(out, "never|at once|recovers|best")
 
     def test_refuses_what_is_wrong_and_says_the_range(self):
         for words, expected in [
@@ -134,7 +160,7 @@ class Advise(unittest.TestCase):
                 (["--outage", "soon"], "expected a time"),
                 (["--patience", "2h"], "10ms to 1h"),
                 (["--service", "20s"], "less than the patience"),
-                (["--reps", "101"], "expected 1 to 100"),
+                (["--reps", "1"], "expected 2 to 100"),
                 (["one"], "unexpected argument one"),
         ]:
             with self.subTest(words=words):

@@ -39,7 +39,7 @@ PAGES = {
     "sweep": ["overload", "--reps", "2", "--sweep",
               "budget=none,tokens:100:10/s,ratio:0.1"],
     "advise": ["advise", "--clients", "20", "--processes", "2", "--capacity",
-               "40", "--outage", "5s", "--patience", "3s", "--reps", "1"],
+               "40", "--outage", "5s", "--patience", "3s", "--reps", "2"],
 }
 
 # Pairs of texts of a picture that overlap, and texts that leave it.

@@ -1,24 +1,25 @@
 /* advise.h - what `stagger sim advise` was asked, what it found, and how
- * that is shown. Private to cli/sim_advise*.c. */
+ * that is shown. Private to cli/sim/advise*.c. */
 #ifndef STAGGER_CLI_SIM_ADVISE_H
 #define STAGGER_CLI_SIM_ADVISE_H
 
 #include "cli/sim/output.h"
 #include "cli/sim/overload.h"
-#include "sim/advise.h"
+#include "sim/advise_report.h"
 
 enum {
-    STG_FINALISTS = 8,
-    STG_ADVISED_MAX = STG_FINALISTS + 2,
-    STG_CANDIDATES_MAX = 128,
+    STG_ADVISED_MAX = 10,
+    STG_CANDIDATES_MAX = 512,
 };
 
 /* A candidate in a round. */
 typedef struct stg_advised {
     stg_candidate candidate;
+    char name[STG_CANDIDATE_NAME_MAX];
     stg_advice_verdict verdict;
     bool is_plain; /* in the last round for comparison, whatever it came to */
-    const stg_trial *trials; /* one for each scenario of the round, in order */
+    const stg_trial *trials; /* one for each scenario of the round, in order;
+                                NULL: they are no longer there */
 } stg_advised;
 
 typedef struct stg_advice {
@@ -32,10 +33,31 @@ typedef struct stg_advice {
      * a round was interrupted, those of it that ran at all. */
     stg_advised finalists[STG_CANDIDATES_MAX];
     size_t count;
+    size_t tried;     /* candidates, in all rounds */
     size_t scenarios; /* that the round has, from the first on */
     bool is_partial;
-    stg_trials trials; /* of the finalists */
+    stg_trials trials;            /* of the finalists */
+    stg_cliff cliffs[STG_CLIFFS]; /* of the best */
+    stg_sim_progress progress;
 } stg_advice;
+
+/* Holds the rounds. stg_advice_end() is due in any case. */
+stg_status stg_advice_find(stg_advice *a, stg_error *err);
+void stg_advice_end(stg_advice *a);
+
+/* How much less of the operations one lost than another one, in the last round. */
+stg_estimate stg_advised_gain(const stg_advised *with,
+                              const stg_advised *without);
+
+/* A candidate in a scenario, by the model. */
+void stg_advice_make_trial(const stg_advice *a, stg_scenario s,
+                           const stg_advised *advised, stg_trial *trial);
+
+/* Checks and runs trials that are made. They are to be closed in any case. */
+stg_status stg_advice_run(stg_advice *a, stg_trials *t, stg_error *err);
+
+/* Where the recovery of the best ends, by runs of its own. */
+stg_status stg_advice_find_cliffs(stg_advice *a, stg_error *err);
 
 /* Shows it in all the ways that are asked for. Returns an exit code. */
 int stg_advice_show(const stg_advice *a, const char *who);

@@ -14,7 +14,7 @@
 #include "core/writer.h"
 #include "sim/overload_report.h"
 
-enum { COLUMNS = 13, AFTER_TEXT = 40 };
+enum { COLUMNS = 15 };
 
 static const stg_table_column columns[COLUMNS] = {
     {"policy", "policy", false, 0},
@@ -23,11 +23,13 @@ static const stg_table_column columns[COLUMNS] = {
     {NULL, "after stall", false, 0},
     {"recovery_outage_ms", NULL, true, 0},
     {"recovery_stall_ms", NULL, true, 0},
-    {"recovery_outage_more_ms", NULL, true, 0},
-    {"recovery_stall_more_ms", NULL, true, 0},
+    {"recovery_outage_most_ms", NULL, true, 0},
+    {"recovery_stall_most_ms", NULL, true, 0},
     {"lost_percent", "lost %", false, 0},
+    {"lost_asked_percent", NULL, false, 0},
     {"amplification", "requests each", false, 2},
     {"peak_of_capacity", "peak/capacity", false, 3},
+    {"p99_ms", "p99", true, 3},
     {"runs", NULL, false, 0},
     {"not_recovered", "not recovered", false, 4},
 };
@@ -35,74 +37,10 @@ static const stg_table_column columns[COLUMNS] = {
 typedef struct row {
     stg_cell cells[COLUMNS];
     char text[STG_POLICY_TEXT_MAX];
-    char words[2][AFTER_TEXT];
+    char words[2][STG_ADVICE_AFTER_MAX];
 } row;
 
 /* -- in words -------------------------------------------------------------- */
-
-/* In ms, of the usual load and of more of it: what takes longer. -1: in one of
- * them some run did not recover. */
-static double worst_of(const stg_advice_verdict *v, stg_scenario scenario)
-{
-    double usual = v->recovery_ms[scenario];
-    double more = v->recovery_ms[scenario == STG_SCENARIO_OUTAGE
-                                     ? STG_SCENARIO_OUTAGE_MORE
-                                     : STG_SCENARIO_STALL_MORE];
-
-    if (usual < 0 || more < 0)
-        return -1;
-    return usual > more ? usual : more;
-}
-
-static const char *say_after(const stg_advice *a, const stg_advice_verdict *v,
-                             stg_scenario scenario, char text[AFTER_TEXT])
-{
-    double ms = worst_of(v, scenario);
-
-    if (ms < 0) {
-        stg_overload_options o = stg_scenario_options(&a->question, scenario);
-
-        snprintf(text, AFTER_TEXT, "not within %ju s",
-                 (uintmax_t)((o.end_at - o.trigger.until_at) / STG_S));
-    } else if (ms < 1)
-        snprintf(text, AFTER_TEXT, "at once");
-    else
-        (void)stg_ns_text((stg_ns)(ms * 1e6), text);
-    return text;
-}
-
-/* As it is printed. */
-static bool is_one(double number)
-{
-    return number > 0.995 && number < 1.005;
-}
-
-static void say_question(const stg_advice *a, stg_text_buffer *p)
-{
-    const stg_question *q = &a->question;
-    char text[STG_NS_TEXT_MAX];
-
-    stg_text_buffer_put_rounded(p, q->clients);
-    stg_text_buffer_put(p, q->clients == 1 ? " client" : " clients");
-    if (q->processes != q->clients) {
-        stg_text_buffer_put(p, " in ");
-        stg_text_buffer_put_rounded(p, q->processes);
-        stg_text_buffer_put(p, q->processes == 1 ? " process" : " processes");
-    }
-    stg_text_buffer_put(p, ", ");
-    stg_text_buffer_put_rounded(p, (double)q->capacity / 1000);
-    stg_text_buffer_put(p, is_one((double)q->capacity / 1000)
-                               ? " request a second, of which "
-                               : " requests a second, of which ");
-    stg_text_buffer_put_rounded(p, (double)q->load / 10);
-    stg_text_buffer_form(p, " %% are wanted; %s of outage",
-                         stg_ns_text(q->outage, text));
-    stg_text_buffer_form(p, ", %s of patience", stg_ns_text(q->patience, text));
-    if (stg_question_scale(q) > 1)
-        stg_text_buffer_form(p, "; simulated 1 : %d",
-                             (int)stg_question_scale(q));
-    stg_text_buffer_put(p, ".\n");
-}
 
 static void say_title(const stg_advice *a, stg_text_buffer *p)
 {
@@ -115,120 +53,8 @@ static void say_title(const stg_advice *a, stg_text_buffer *p)
     stg_text_buffer_put(p, a->question.clients == 1 ? " client" : " clients");
     stg_text_buffer_put(p, " and a service that can do ");
     stg_text_buffer_put_rounded(p, (double)a->question.capacity / 1000);
-    stg_text_buffer_put(p, is_one((double)a->question.capacity / 1000)
-                               ? " request a second"
-                               : " requests a second");
-}
-
-/* What the best of them did not do. */
-static void say_defeat(const stg_advice_verdict *v, stg_text_buffer *p)
-{
-    bool is_unwell = v->unwell == v->failed;
-
-    stg_text_buffer_form(p,
-                         is_unwell
-                             ? "No policy helps: with the best one the service "
-                               "is not well even before the trouble, in %d of "
-                               "%d runs. "
-                             : "No policy survives: the best one does not "
-                               "recover in %d of %d runs. ",
-                         (int)v->failed, (int)v->runs);
-    stg_text_buffer_put(
-        p, is_unwell ? "It needs less load, more capacity, or clients "
-                       "with more patience.\n"
-                     : "The service needs more capacity, or a shorter "
-                       "queue.\n");
-}
-
-static void say_recovery(const stg_advice *a, const stg_advised *best,
-                         stg_text_buffer *p)
-{
-    char text[AFTER_TEXT];
-    double outage = worst_of(&best->verdict, STG_SCENARIO_OUTAGE);
-    double stall = worst_of(&best->verdict, STG_SCENARIO_STALL);
-
-    if (best->verdict.failed > 0) {
-        say_defeat(&best->verdict, p);
-        return;
-    }
-    stg_text_buffer_put(p, "The service is back ");
-    stg_text_buffer_put(p, outage < 1 ? "" : "within ");
-    stg_text_buffer_put(
-        p, say_after(a, &best->verdict, STG_SCENARIO_OUTAGE, text));
-    stg_text_buffer_put(p, outage < 1 ? " after an outage, and "
-                                      : " of an outage's end, and ");
-    stg_text_buffer_put(p, stall < 1 ? "" : "within ");
-    stg_text_buffer_put(p,
-                        say_after(a, &best->verdict, STG_SCENARIO_STALL, text));
-    stg_text_buffer_put(p, stall < 1 ? " after a stall; in all "
-                                     : " of a stall's end; in all ");
-    stg_text_buffer_form(p, "%d runs, with ", (int)best->verdict.runs);
-}
-
-static void put_percent(stg_text_buffer *p, double share)
-{
-    const double least = 0.0001;
-
-    if (share > 0 && share < least)
-        stg_text_buffer_put(p, "less than 0.01");
-    else
-        stg_text_buffer_put_rounded(p, 100 * share);
-    stg_text_buffer_put(p, " %");
-}
-
-/* "Hopeless" operations end in the outage whatever the policy is: they are a
- * lower bound of the loss. */
-static void say_cost(const stg_advice *a, const stg_advised *best,
-                     stg_text_buffer *p)
-{
-    const stg_advice_verdict *v = &best->verdict;
-    char text[STG_NS_TEXT_MAX];
-
-    if (v->failed == 0) {
-        stg_text_buffer_put_rounded(
-            p, stg_scenario_load(&a->question, STG_SCENARIO_STALL_MORE) / 10.0);
-        stg_text_buffer_put(p, " % of the capacity wanted, too.\n");
-    }
-    stg_text_buffer_put(p, "Lost: ");
-    put_percent(p, v->lost);
-    stg_text_buffer_form(p, " of the operations of a run of %s; ",
-                         stg_ns_text(stg_question_run(&a->question), text));
-    put_percent(p, stg_question_hopeless(&a->question));
-    stg_text_buffer_put(p,
-                        " no policy can save, for their clients lose patience "
-                        "before the outage ends.\nLoad: ");
-    stg_text_buffer_put_rounded(p, v->load);
-    stg_text_buffer_put(p, is_one(v->load)
-                               ? " request for each operation, and "
-                               : " requests for each operation, and ");
-    stg_text_buffer_put_rounded(p, v->peak);
-    stg_text_buffer_put(p, " times the capacity at the peak.\n");
-}
-
-/* What the ones for comparison show: why a policy is needed, and a budget. */
-static void say_others(const stg_advice *a, stg_text_buffer *p)
-{
-    const stg_advised *best = &a->finalists[0];
-
-    for (size_t i = 1; i < a->count; i++) {
-        const stg_advised *other = &a->finalists[i];
-
-        if (!other->is_plain)
-            continue;
-        stg_text_buffer_form(p, "With %s ", other->candidate.name);
-        if (other->verdict.failed > best->verdict.failed) {
-            stg_text_buffer_form(p, "%d of %d runs do not recover.\n",
-                                 (int)other->verdict.failed,
-                                 (int)other->verdict.runs);
-            continue;
-        }
-        put_percent(p, other->verdict.lost);
-        stg_text_buffer_put(p, " would be lost, at ");
-        stg_text_buffer_put_rounded(p, other->verdict.load);
-        stg_text_buffer_put(p, is_one(other->verdict.load)
-                                   ? " request for each operation.\n"
-                                   : " requests for each operation.\n");
-    }
+    stg_text_buffer_put(p, a->question.capacity == 1000 ? " request a second"
+                                                        : " requests a second");
 }
 
 /* What runs the best one through a scenario, as it was done here. Errors and
@@ -237,7 +63,7 @@ static void say_others(const stg_advice *a, stg_text_buffer *p)
 static void say_command(const stg_advice *a, stg_text_buffer *p)
 {
     const stg_question *q = &a->question;
-    stg_overload_options o = stg_scenario_options(q, STG_SCENARIO_OUTAGE);
+    stg_overload_options o = stg_scenario_options(q, stg_scenario_at(0));
     char policy[STG_POLICY_TEXT_MAX], text[512],
         distribution[STG_DISTRIBUTION_TEXT_MAX];
     stg_writer w = stg_writer_on(text, sizeof text);
@@ -270,11 +96,31 @@ static void say_command(const stg_advice *a, stg_text_buffer *p)
     stg_text_buffer_form(p, " -p '%s'\n", policy);
 }
 
+static void say_cases(const stg_advice *a, stg_text_buffer *p)
+{
+    stg_advice_case cases[STG_ADVISED_MAX];
+    stg_advice_report r = {.question = &a->question,
+                           .cases = cases,
+                           .count = a->count,
+                           .tried = a->tried};
+
+    memcpy(r.cliffs, a->cliffs, sizeof r.cliffs);
+    for (size_t i = 0; i < a->count; i++) {
+        const stg_advised *each = &a->finalists[i];
+
+        cases[i] = (stg_advice_case){
+            .name = each->name,
+            .retries = each->candidate.policy.attempts_max > 1,
+            .is_plain = each->is_plain,
+            .verdict = &each->verdict,
+            .gain = stg_advised_gain(&a->finalists[0], each)};
+    }
+    stg_advice_say(&r, p);
+}
+
 static void say_lead(const stg_advice *a, const char *text, stg_text_buffer *p)
 {
-    const stg_advised *best = &a->finalists[0];
-
-    say_question(a, p);
+    stg_advice_say_question(&a->question, p);
     if (a->is_partial) {
         stg_text_buffer_put(
             p,
@@ -283,20 +129,30 @@ static void say_lead(const stg_advice *a, const char *text, stg_text_buffer *p)
         return;
     }
     stg_text_buffer_form(p, "\n    %s\n\n", text);
-    if (best->candidate.policy.attempts_max == 1 && best->verdict.failed == 0)
-        stg_text_buffer_put(
-            p,
-            "Do not retry here: no policy that was tried is better "
-            "than that by more than its error.\n");
-    say_recovery(a, best, p);
-    say_cost(a, best, p);
-    say_others(a, p);
+    say_cases(a, p);
     stg_text_buffer_put(p, "\nThe outage in full:\n\n");
     say_command(a, p);
     stg_text_buffer_put(
         p,
-        "\nThe table has the best first, and what the others cost; of "
-        "the two loads, the longer recovery.");
+        "\nThe table has the best first, and what the others cost: means "
+        "of all runs, and the longest mean recovery of any scenario.");
+}
+
+/* In ms, the longest recovery from trouble of a kind in any scenario. -1: in one
+ * of them some run did not recover. */
+static double worst_of(const stg_advice *a, const stg_advice_verdict *v,
+                       stg_trigger_kind kind)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < a->scenarios; i++) {
+        if (stg_scenario_at(i).kind != kind)
+            continue;
+        if (v->failed_in[i] > 0 || v->recovery_ms[i] < 0)
+            return -1;
+        most = v->recovery_ms[i] > most ? v->recovery_ms[i] : most;
+    }
+    return most;
 }
 
 /* -- the table ------------------------------------------------------------- */
@@ -314,40 +170,38 @@ static void fill(row *r, const stg_advice *a, const stg_advised *advised)
     const stg_advice_verdict *v = &advised->verdict;
 
     (void)stg_policy_print(&advised->candidate.policy, r->text);
-    r->cells[0] = stg_cell_text(advised->candidate.name);
+    r->cells[0] = stg_cell_text(advised->name);
     r->cells[1] = stg_cell_text(r->text);
     if (!a->is_partial) {
-        r->cells[2] =
-            stg_cell_text(say_after(a, v, STG_SCENARIO_OUTAGE, r->words[0]));
-        r->cells[3] =
-            stg_cell_text(say_after(a, v, STG_SCENARIO_STALL, r->words[1]));
-        r->cells[12] = stg_cell_number(v->failed);
+        r->cells[2] = stg_cell_text(stg_advice_say_after(
+            worst_of(a, v, STG_TRIGGER_OUTAGE), r->words[0]));
+        r->cells[3] = stg_cell_text(stg_advice_say_after(
+            worst_of(a, v, STG_TRIGGER_STALL), r->words[1]));
+        r->cells[6] = time_cell(worst_of(a, v, STG_TRIGGER_OUTAGE));
+        r->cells[7] = time_cell(worst_of(a, v, STG_TRIGGER_STALL));
+        r->cells[14] = stg_cell_number(v->failed);
     }
-    r->cells[4] = time_cell(v->recovery_ms[STG_SCENARIO_OUTAGE]);
-    r->cells[5] = time_cell(v->recovery_ms[STG_SCENARIO_STALL]);
-    r->cells[6] = time_cell(v->recovery_ms[STG_SCENARIO_OUTAGE_MORE]);
-    r->cells[7] = time_cell(v->recovery_ms[STG_SCENARIO_STALL_MORE]);
-    r->cells[11] = stg_cell_number(v->runs);
+    r->cells[4] = time_cell(v->recovery_ms[0]);
+    r->cells[5] = time_cell(v->recovery_ms[1]);
     r->cells[8] = stg_cell_number(100 * v->lost);
-    r->cells[9] = stg_cell_number(v->load);
-    r->cells[10] = stg_cell_number(v->peak);
+    r->cells[9] = stg_cell_number(100 * v->lost_asked);
+    r->cells[10] = stg_cell_number(v->load);
+    r->cells[11] = stg_cell_number(v->peak);
+    r->cells[12] = time_cell(v->p99_runs > 0 ? v->p99_ms : -1);
+    r->cells[13] = stg_cell_number(v->runs);
 }
 
 /* -- the picture ----------------------------------------------------------- */
 
 /* The scenario in which those for comparison do worst: it shows why. */
-static stg_scenario find_scenario(const stg_advice *a)
+static size_t find_scenario(const stg_advice *a)
 {
-    static const stg_scenario order[] = {
-        STG_SCENARIO_OUTAGE, STG_SCENARIO_STALL, STG_SCENARIO_OUTAGE_MORE,
-        STG_SCENARIO_STALL_MORE};
-
     for (size_t k = 0; k < a->scenarios; k++)
         for (size_t i = 0; i < a->count; i++)
             if (a->finalists[i].is_plain &&
-                a->finalists[i].verdict.recovery_ms[order[k]] < 0)
-                return order[k];
-    return STG_SCENARIO_OUTAGE;
+                a->finalists[i].verdict.failed_in[k] > 0)
+                return k;
+    return 0;
 }
 
 /* Not one of those that came to just the same as the best. */
@@ -361,23 +215,136 @@ static size_t find_next(const stg_advice *a)
 }
 
 /* The best, the next, and those for comparison. */
-static void draw(const stg_advice *a, stg_chart_set *charts)
+static void draw_rates(const stg_advice *a, stg_chart_set *charts)
 {
     stg_overload_case cases[4];
-    stg_scenario scenario = find_scenario(a);
-    size_t count = 0, next = find_next(a);
+    size_t count = 0, scenario = find_scenario(a), next = find_next(a);
 
     for (size_t i = 0; i < a->count; i++) {
         const stg_advised *f = &a->finalists[i];
 
-        if ((i == 0 || i == next || f->is_plain) &&
+        if ((i == 0 || i == next || f->is_plain) && f->trials != NULL &&
             f->trials[scenario].summary.runs > 0)
-            cases[count++] =
-                (stg_overload_case){.name = f->candidate.name,
-                                    .summary = &f->trials[scenario].summary};
+            cases[count++] = (stg_overload_case){
+                .name = f->name, .summary = &f->trials[scenario].summary};
     }
     if (count > 0)
         stg_overload_chart_rates(charts, cases, count, NULL);
+}
+
+/* What is paid for a lower loss, a panel each. */
+enum { PRICES = 2 };
+
+static double price_of(const stg_advised *each, size_t panel)
+{
+    return panel == 0 ? each->verdict.load : each->verdict.p99_ms;
+}
+
+/* Those that do not recover as often as the best are out, and off the scale. */
+static bool is_drawn(const stg_advice *a, const stg_advised *each)
+{
+    return each->verdict.failed == a->finalists[0].verdict.failed;
+}
+
+/* Whether no other one that is drawn beats it in both. */
+static bool is_efficient(const stg_advice *a, const stg_advised *each,
+                         size_t panel)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        const stg_advised *other = &a->finalists[i];
+        double lost = other->verdict.lost - each->verdict.lost;
+        double price = price_of(other, panel) - price_of(each, panel);
+
+        if (is_drawn(a, other) && lost <= 0 && price <= 0 && lost + price < 0)
+            return false;
+    }
+    return is_drawn(a, each);
+}
+
+static stg_chart_point spot_of(const stg_advised *each, size_t panel)
+{
+    return (stg_chart_point){.x = 100 * each->verdict.lost,
+                             .y = price_of(each, panel)};
+}
+
+/* Those that are efficient, in the order of their loss. They are few. */
+static void join(const stg_advice *a, stg_chart_set *charts, size_t panel,
+                 stg_chart_series *s)
+{
+    stg_chart_point *points = stg_chart_set_points(charts, s, a->count);
+
+    s->name = "frontier";
+    s->mark = STG_MARK_LINE;
+    s->colour = STG_ADVISED_MAX;
+    s->panel = (unsigned)panel;
+    s->count = 0;
+    for (size_t i = 0; i < a->count && points != NULL; i++) {
+        stg_chart_point spot = spot_of(&a->finalists[i], panel);
+        size_t at = s->count;
+
+        if (!is_efficient(a, &a->finalists[i], panel))
+            continue;
+        for (; at > 0 && points[at - 1].x > spot.x; at--)
+            points[at] = points[at - 1];
+        points[at] = spot;
+        s->count++;
+    }
+}
+
+static void put_spots(const stg_advice *a, stg_chart_set *charts, size_t panel,
+                      stg_chart_series *series)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        stg_chart_point *point;
+
+        if (!is_drawn(a, &a->finalists[i]))
+            continue;
+        point = stg_chart_set_points(charts, series, 1);
+        series->name = a->finalists[i].name;
+        series->mark = STG_MARK_SPOT;
+        series->colour = (unsigned)i;
+        series->panel = (unsigned)panel;
+        if (point != NULL)
+            *point = spot_of(&a->finalists[i], panel);
+        series++;
+    }
+    join(a, charts, panel, series);
+}
+
+/* What each finalist costs: load and latency, against the loss. */
+static void draw_frontier(const stg_advice *a, stg_chart_set *charts)
+{
+    stg_chart_draft draft;
+    size_t drawn = 1; // the frontier
+
+    for (size_t i = 0; i < a->count; i++)
+        drawn += is_drawn(a, &a->finalists[i]);
+    if (!stg_chart_set_add(charts, "advice-frontier", PRICES, PRICES * drawn,
+                           &draft))
+        return;
+    draft.chart->title = "What the candidates of the last round lose and cost";
+    draft.chart->note =
+        "Means of all scenarios, of those that recover as often as the best; "
+        "left is better, and down. The lines join those that no other one "
+        "beats in both.";
+    draft.chart->x =
+        (stg_chart_axis){.label = "operations that are lost", .unit = "%"};
+    draft.panels[0].name = "load";
+    draft.panels[0].y = (stg_chart_axis){.label = "requests for each operation",
+                                         .unit = "requests"};
+    draft.panels[1].name = "latency";
+    draft.panels[1].y =
+        (stg_chart_axis){.label = "p99 of what succeeds", .is_time = true};
+    for (size_t panel = 0; panel < PRICES; panel++)
+        put_spots(a, charts, panel, &draft.series[panel * drawn]);
+}
+
+/* Where a round was interrupted, its candidates had different runs. */
+static void draw(const stg_advice *a, stg_chart_set *charts)
+{
+    if (!a->is_partial)
+        draw_frontier(a, charts);
+    draw_rates(a, charts);
 }
 
 /* -- all of it ------------------------------------------------------------- */
