@@ -257,7 +257,7 @@ stg_overload_options stg_scenario_options(const stg_question *q, stg_scenario s)
     o.load.rate = o.load.rate < 1 ? 1 : o.load.rate;
     o.processes = processes_of(q);
     o.timeout = stg_question_timeout(q);
-    o.errors = 10000; // one in a hundred: what retries are for on a good day
+    o.errors = STG_QUESTION_ERRORS; // what retries are for on a good day
     o.trigger.kind = s.kind;
     o.trigger.from_at = before_of(q);
     o.trigger.until_at = before_of(q) + stg_scenario_outage(q, s);

@@ -78,6 +78,9 @@ uint32_t stg_question_scale(const stg_question *q);
 /* How long a client waits for one attempt, at most. */
 stg_ns stg_question_timeout(const stg_question *q);
 
+/* Millionths of the answers that are an error, whatever the load. */
+enum { STG_QUESTION_ERRORS = 10000 };
+
 /* The model of a scenario, but for its policy. */
 stg_overload_options stg_scenario_options(const stg_question *q,
                                           stg_scenario s);

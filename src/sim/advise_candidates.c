@@ -155,11 +155,34 @@ static void normalize(uint8_t genes[STG_GENES])
         genes[STG_GENE_OPEN] = genes[STG_GENE_DENIED] = 0;
 }
 
+/* A process that makes many calls has so many errors in a row by chance, as one of
+ * the model does not where it has fewer calls than those that it stands for. So
+ * there a breaker must wait for more of them. */
+static uint8_t least_breaker(const stg_question *q)
+{
+    double calls = (double)q->capacity / 1000 * (q->load / 1000.0) /
+                   q->processes * ((double)q->patience / 1e9);
+    double by_chance = calls;
+    uint32_t in_row = 0;
+    uint8_t least = 1;
+
+    if (stg_question_scale(q) <= q->processes)
+        return least;
+    for (; by_chance > 0.01; in_row++)
+        by_chance *= STG_QUESTION_ERRORS / 1e6;
+    while (failures[least] < in_row)
+        least++;
+    return least;
+}
+
 static void build(const stg_question *q, stg_candidate *c)
 {
     const uint8_t *genes = c->genes;
     stg_policy p = stg_policy_default();
 
+    if (genes[STG_GENE_BREAKER] > 0 &&
+        genes[STG_GENE_BREAKER] < least_breaker(q))
+        c->genes[STG_GENE_BREAKER] = least_breaker(q);
     normalize(c->genes);
     p.deadline = q->patience;
     p.attempt_timeout = stg_question_timeout(q) >> genes[STG_GENE_TIMEOUT];

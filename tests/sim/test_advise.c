@@ -123,6 +123,29 @@ TEST(advise, tells_candidates_apart_by_name)
     CHECK_STR(names[148], "fixed=8s attempts=8 breaker=50%:5s waits");
 }
 
+/* 560 calls a second of one process have an error in each second: a breaker that
+ * opens after one is open all the time, though not in a model that is six times
+ * smaller. */
+TEST(advise, opens_no_breaker_by_chance)
+{
+    stg_question q = stg_question_default();
+    stg_candidate c, next;
+    size_t breakers = 0;
+
+    q.processes = 1;
+    for (size_t i = 0; stg_candidate_make(&q, i, &c); i++) {
+        if (c.policy.breaker.rule != STG_BREAKER_ROW)
+            continue;
+        CHECK(c.policy.breaker.failures >= 3);
+        for (size_t k = 0; k < STG_NEIGHBOURS; k++)
+            if (stg_candidate_near(&q, &c, k, &next))
+                CHECK(next.policy.breaker.rule != STG_BREAKER_ROW ||
+                      next.policy.breaker.failures >= 3);
+        breakers++;
+    }
+    CHECK(breakers > 0);
+}
+
 /* A capacity of 800: all retries of 5000 processes together may ask for 5 % of
  * it, a retry a process every two minutes. */
 TEST(advise, shares_the_budget_among_processes)

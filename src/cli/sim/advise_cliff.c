@@ -28,9 +28,12 @@ static uint32_t next_of(const stg_cliff *c)
 
 static bool holds(const stg_trial *trials)
 {
-    for (size_t i = 0; i < KINDS; i++)
-        if (trials[i].summary.recovered < trials[i].summary.runs)
+    for (size_t i = 0; i < KINDS; i++) {
+        const stg_overload_summary *s = &trials[i].summary;
+
+        if (s->recovered < s->runs || s->healthy < s->runs)
             return false;
+    }
     return true;
 }
 
@@ -65,6 +68,8 @@ stg_status stg_advice_find_cliffs(stg_advice *a, stg_error *err)
     static const uint32_t loads[STG_CLIFFS] = {1000, 1100};
     stg_status status = STG_OK;
 
+    if (a->finalists[0].verdict.unwell > 0)
+        return STG_OK; // it is not the trouble that it does not survive
     for (size_t i = 0; i < STG_CLIFFS; i++) {
         bool is_over = false;
 
