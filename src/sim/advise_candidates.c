@@ -12,18 +12,23 @@
 typedef struct wait_choice {
     stg_growth growth;
     stg_jitter jitter;
-    uint32_t base; /* thousandths of the patience */
+    uint32_t base; /* thousandths of the patience; of a list the first wait */
+    uint32_t next; /* of a list, the others */
 } wait_choice;
 
-/* The last ones fill the patience: they leave time for one more attempt. */
+/* The last ones fill the patience: they leave time for one more attempt, or, as
+ * lists, for some that come quickly. */
 static const wait_choice waits[] = {
-    {STG_EXPONENTIAL, STG_JITTER_FULL, 10},
-    {STG_EXPONENTIAL, STG_JITTER_FULL, 33},
-    {STG_EXPONENTIAL, STG_JITTER_FULL, 125},
-    {STG_FIXED, STG_JITTER_FULL, 250},
-    {STG_FIXED, STG_JITTER_FULL, 500},
-    {STG_FIXED, STG_JITTER_FULL, 800},
-    {STG_FIXED, STG_JITTER_EQUAL, 800},
+    {STG_EXPONENTIAL, STG_JITTER_FULL, 10, 0},
+    {STG_EXPONENTIAL, STG_JITTER_FULL, 33, 0},
+    {STG_EXPONENTIAL, STG_JITTER_FULL, 125, 0},
+    {STG_FIXED, STG_JITTER_FULL, 250, 0},
+    {STG_FIXED, STG_JITTER_FULL, 500, 0},
+    {STG_FIXED, STG_JITTER_FULL, 800, 0},
+    {STG_FIXED, STG_JITTER_EQUAL, 800, 0},
+    {STG_LIST, STG_JITTER_EQUAL, 900, 30},
+    {STG_LIST, STG_JITTER_EQUAL, 900, 100},
+    {STG_LIST, STG_JITTER_FULL, 900, 30},
 };
 
 static const uint64_t attempts[] = {1, 2, 3, 5, 8, 20};
@@ -68,12 +73,12 @@ static const uint8_t choices[STG_GENES] = {
 
 /* -- from choices to a policy ---------------------------------------------- */
 
-/* A part of the patience in one digit and zeros, at least a millisecond. */
+/* A part of the patience in two digits and zeros, at least a millisecond. */
 static stg_ns part_of(const stg_question *q, uint32_t thousandths)
 {
     stg_ns ns = q->patience / 1000 * thousandths, unit = STG_US;
 
-    while (unit <= ns / 10)
+    while (unit <= ns / 100)
         unit *= 10;
     return stg_ns_max(ns / unit * unit, STG_MS);
 }
@@ -82,12 +87,16 @@ static void set_backoff(stg_policy *p, const stg_question *q, wait_choice wait)
 {
     p->backoff.growth = wait.growth;
     p->backoff.jitter = wait.jitter;
+    if (wait.growth == STG_LIST) {
+        p->backoff.list_count = 2;
+        p->backoff.list[0] = part_of(q, wait.base);
+        p->backoff.list[1] = part_of(q, wait.next);
+        return;
+    }
     p->backoff.base = part_of(q, wait.base);
-    p->backoff.cap = stg_ns_max(p->backoff.base, part_of(q, 500));
-    if (wait.growth != STG_EXPONENTIAL)
-        p->backoff.cap = stg_backoff_default().cap;
-    if (p->backoff.cap < p->backoff.base)
-        p->backoff.cap = p->backoff.base;
+    if (wait.growth == STG_EXPONENTIAL)
+        p->backoff.cap = part_of(q, 500);
+    p->backoff.cap = stg_ns_max(p->backoff.cap, p->backoff.base);
 }
 
 /* Thousandths of a retry a second for each process, if all of them together
@@ -220,7 +229,7 @@ static uint8_t digit(size_t *number, const uint8_t *list, size_t count)
 /* Budgets without a breaker: 84. */
 static bool choose_budget(size_t number, uint8_t genes[STG_GENES])
 {
-    static const uint8_t wait[] = {1, 3, 5, 6}, often[] = {1, 2, 4},
+    static const uint8_t wait[] = {1, 3, 5, 7}, often[] = {1, 2, 4},
                          size[] = {0, 1, 3, 5}, empty[] = {0, 1};
 
     genes[STG_GENE_WAIT] = digit(&number, wait, sizeof wait);
@@ -233,7 +242,7 @@ static bool choose_budget(size_t number, uint8_t genes[STG_GENES])
 /* Breakers with no budget, of those that retry often and wait for them. */
 static bool choose_breaker(size_t number, uint8_t genes[STG_GENES])
 {
-    static const uint8_t wait[] = {1, 5}, breaker[] = {1, 2, 4, 7},
+    static const uint8_t wait[] = {1, 5, 7}, breaker[] = {1, 2, 4, 7},
                          open[] = {0, 2, 4}, denied[] = {0, 1};
 
     genes[STG_GENE_ATTEMPTS] = 4;
@@ -281,8 +290,15 @@ bool stg_candidate_near(const stg_question *q, const stg_candidate *from,
 
 static void put_wait(stg_writer *w, const stg_backoff *b)
 {
-    stg_write_text(w, b->growth == STG_EXPONENTIAL ? "base=" : "fixed=");
-    stg_write_duration(w, b->base);
+    if (b->growth == STG_LIST) {
+        stg_write_text(w, "list=");
+        stg_write_duration(w, b->list[0]);
+        stg_write_text(w, ",");
+        stg_write_duration(w, b->list[1]);
+    } else {
+        stg_write_text(w, b->growth == STG_EXPONENTIAL ? "base=" : "fixed=");
+        stg_write_duration(w, b->base);
+    }
     if (b->jitter == STG_JITTER_EQUAL)
         stg_write_text(w, "/2");
 }

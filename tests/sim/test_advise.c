@@ -78,7 +78,7 @@ TEST(advise, has_candidates_that_are_policies)
                 if (stg_candidate_near(&q, &c, i, &near))
                     check_candidate(&q, &near, seed);
         }
-        CHECK_INT(count, 149);
+        CHECK_INT(count, 173);
     }
 }
 
@@ -105,7 +105,7 @@ TEST(advise, has_neighbours_that_differ_in_one_thing)
 
 TEST(advise, tells_candidates_apart_by_name)
 {
-    enum { COUNT = 149 };
+    enum { COUNT = 173 };
     stg_question q = stg_question_default();
     static stg_candidate all[COUNT];
     static char names[COUNT][STG_CANDIDATE_NAME_MAX];
@@ -118,9 +118,9 @@ TEST(advise, tells_candidates_apart_by_name)
                   (strcmp(names[i], names[k]) == 0));
     }
     CHECK_STR(names[0], "no retries");
-    CHECK_STR(names[1], "base=300ms attempts=8");
+    CHECK_STR(names[1], "base=330ms attempts=8");
     CHECK_STR(names[2], "no retries timeout=1s");
-    CHECK_STR(names[148], "fixed=8s attempts=8 breaker=50%:5s waits");
+    CHECK_STR(names[172], "list=9s,300ms/2 attempts=8 breaker=50%:5s waits");
 }
 
 /* 560 calls a second of one process have an error in each second: a breaker that

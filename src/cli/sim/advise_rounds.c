@@ -14,7 +14,7 @@
 
 enum {
     PLAIN = 2,      // the first two are for comparison
-    FIRST = 150,    // candidates of the first round, about
+    FIRST = 175,    // candidates of the first round, about
     PART = 25,      // candidates at a time
     SEARCHES = 3,   // rounds of neighbours
     PARENTS = 5,    // whose neighbours are tried
