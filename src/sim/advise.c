@@ -11,9 +11,10 @@
 #include "core/writer.h"
 
 enum {
-    OPERATIONS_MAX = 20000, // of the longest run: some ten milliseconds
-    BEFORE = 10,            // seconds until the trouble begins, at least
-    ENOUGH = 800,           // operations, to know the goodput by
+    OPERATIONS_MAX = 20000,  // of the longest run: some ten milliseconds
+    OPERATIONS_MOST = 80000, // where the service would be slow with fewer
+    BEFORE = 10,             // seconds until the trouble begins, at least
+    ENOUGH = 800,            // operations, to know the goodput by
 };
 
 /* -- the question ---------------------------------------------------------- */
@@ -137,14 +138,22 @@ static stg_ns rest_of(const stg_question *q)
     return stg_ns_max(stg_ns_max(30 * STG_S, 2 * q->patience), 2 * drain_of(q));
 }
 
-/* Of the scenario with most operations: four times the outage. */
+/* Of the scenario with most operations: four times the outage. A service of few
+ * requests a second has one worker, which takes long for each; so the model is no
+ * smaller than one in which fifty of them fit into the patience, unless it
+ * would have too many operations, and never smaller than one a second. */
 uint32_t stg_question_scale(const stg_question *q)
 {
     double seconds =
         (double)(BEFORE * STG_S + 4 * q->outage + rest_of(q)) / 1e9;
-    double scale = rate_requested(q) * seconds / OPERATIONS_MAX;
-    double most = (double)q->capacity / 1000; // one request a second is left
+    double operations = rate_requested(q) * seconds;
+    double scale = operations / OPERATIONS_MAX;
+    double most = (double)q->capacity / 1000;
+    double quick = most * ((double)q->patience / 1e9) / 50;
 
+    scale = scale > quick ? quick : scale;
+    if (scale < operations / OPERATIONS_MOST)
+        scale = operations / OPERATIONS_MOST;
     scale = scale > most ? most : scale;
     return scale <= 1 ? 1 : (uint32_t)scale + 1;
 }

@@ -208,6 +208,20 @@ TEST(advise, makes_large_questions_small)
               q.capacity * q.load / 1000 / q.processes);
 }
 
+/* One worker of a few requests a second would have clients lose patience where the
+ * service that was asked for is quick. */
+TEST(advise, makes_no_quick_service_slow)
+{
+    stg_question q = stg_question_default();
+    stg_overload_options o;
+
+    q.capacity = 200 * 1000;
+    q.outage = 10 * STG_MIN;
+    q.patience = STG_S;
+    o = stg_scenario_options(&q, stg_scenario_at(0));
+    CHECK(o.service.time.a <= 30 * STG_MS);
+}
+
 /* However few processes there are: their budgets are what becomes smaller. */
 TEST(advise, keeps_a_run_short_and_budgets_in_proportion)
 {
