@@ -86,16 +86,29 @@ static void end(stg_trials *t)
     t->count = 0;
 }
 
-/* all[i].trials points into t, which has to outlive it. */
+static bool has_runs(const stg_trial *trials, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].summary.runs > 0)
+            return true;
+    return false;
+}
+
+/* all[i].trials points into t, which has to outlive it. Of one that an
+ * interruption left without a run what was known before stays. */
 static void evaluate(const stg_advice *a, const stg_trials *t, stg_advised *all,
                      size_t count, size_t scenarios)
 {
     for (size_t i = 0; i < count; i++) {
+        const stg_trial *trials = &t->all[i * scenarios];
+
+        if (!has_runs(trials, scenarios))
+            continue;
         all[i].verdict = stg_verdict_begin();
-        all[i].trials = &t->all[i * scenarios];
+        all[i].trials = trials;
         for (size_t k = 0; k < scenarios; k++)
             stg_verdict_add(&all[i].verdict, &a->question, k,
-                            &all[i].trials[k].summary);
+                            &trials[k].summary);
     }
 }
 
@@ -163,7 +176,7 @@ static stg_status hold_round(stg_advice *a, field *f, size_t first,
         status = hold_part(a, &f->all[at], left < PART ? left : PART, scenarios,
                            err);
         if (status == STG_OK && a->trials.is_partial) {
-            keep_part(a, &f->all[first], f->count - first, scenarios);
+            keep_part(a, f->all, f->count, scenarios);
             return STG_OK;
         }
     }
