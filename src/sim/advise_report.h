@@ -29,7 +29,7 @@ typedef struct stg_advice_report {
     const stg_question *question;
     const stg_advice_case *cases; /* the advised one first, then by rank */
     size_t count;
-    size_t tried; /* candidates, in all rounds */
+    size_t tried; /* candidates, at least */
     stg_cliff cliffs[STG_CLIFFS];
 } stg_advice_report;
 

@@ -368,11 +368,12 @@ static void say_none(const stg_advice_report *r, stg_text_buffer *p)
             return;
         rivals += r->cases[i].retries;
     }
-    stg_text_buffer_form(p,
-                         "Do not retry here: of %d policies the best %d with "
-                         "retries went through all, and none of them recovers "
-                         "and loses fewer by more than chance makes.\n",
-                         (int)r->tried, (int)rivals);
+    stg_text_buffer_form(
+        p,
+        "Do not retry here: of at least %d policies the best %d with "
+        "retries went through all, and none of them recovers "
+        "and loses fewer by more than chance makes.\n",
+        (int)r->tried, (int)rivals);
 }
 
 void stg_advice_say(const stg_advice_report *r, stg_text_buffer *p)

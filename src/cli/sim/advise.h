@@ -33,7 +33,7 @@ typedef struct stg_advice {
      * a round was interrupted, those of it that ran at all. */
     stg_advised finalists[STG_CANDIDATES_MAX];
     size_t count;
-    size_t tried;     /* candidates, in all rounds */
+    size_t tried;     /* candidates, before the semifinal */
     size_t scenarios; /* that the round has, from the first on */
     bool is_partial;
     stg_trials trials;            /* of the finalists */

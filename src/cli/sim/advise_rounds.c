@@ -1,6 +1,6 @@
 /* The rounds of `stagger sim advise`: successive halving, with a search beside the
  * best. All candidates go through the scenarios that tell most apart, once; so do
- * the neighbours of the best, a few times; the better ones go through all
+ * the neighbours of the best; the better ones and their neighbours go through all
  * scenarios once, and the finalists several times. All runs of one number have
  * the same seed, so that differences are those of the policies.
  *
@@ -13,13 +13,14 @@
 #include "cli/sim/sim.h"
 
 enum {
-    PLAIN = 2,      // the first two are for comparison
-    FIRST = 175,    // candidates of the first round, about
-    PART = 25,      // candidates at a time
-    SEARCHES = 3,   // rounds of neighbours
-    PARENTS = 5,    // whose neighbours are tried
-    SEMIFINAL = 20, // those that go through all scenarios once
-    OF_A_KIND = 3,  // finalists at most; twice as many in the round before
+    PLAIN = 2,        // the first two are for comparison
+    FIRST = 175,      // candidates of the first round, about
+    PART = 25,        // candidates at a time
+    SEARCHES = 2,     // rounds of neighbours, in the first scenarios and in all
+    PARENTS = 5,      // whose neighbours are tried
+    LAST_PARENTS = 2, // in all scenarios
+    SEMIFINAL = 20,   // those that go through all scenarios once
+    OF_A_KIND = 3,    // finalists at most; twice as many in the round before
 };
 
 typedef struct field {
@@ -216,11 +217,11 @@ static void add_all(field *f)
 }
 
 /* Those beside the best. The parents are in order, in front. */
-static void add_neighbours(field *f)
+static void add_neighbours(field *f, size_t parents)
 {
     stg_candidate c;
 
-    for (size_t k = 0; k < PARENTS && k < f->count; k++)
+    for (size_t k = 0; k < parents && k < f->count; k++)
         for (size_t i = 0; i < STG_NEIGHBOURS; i++)
             if (stg_candidate_near(&f->advice->question, &f->all[k].candidate,
                                    i, &c))
@@ -299,32 +300,48 @@ static void prefer_none(stg_advice *a)
 
 /* -- all rounds ------------------------------------------------------------ */
 
-/* All candidates, then the neighbours of the best, in the first scenarios. */
-static stg_status search(stg_advice *a, field *f, stg_error *err)
+/* The neighbours of the best few, and theirs, as long as there are new ones. */
+static stg_status search(stg_advice *a, field *f, size_t parents,
+                         size_t scenarios, stg_error *err)
+{
+    stg_status status = STG_OK;
+
+    for (int i = 0; i < SEARCHES && status == STG_OK && !a->is_partial; i++) {
+        size_t before = f->count;
+
+        add_neighbours(f, parents);
+        if (f->count == before)
+            return STG_OK;
+        status = hold_round(a, f, before, scenarios, err);
+    }
+    return status;
+}
+
+/* All candidates, then those beside the best, in the first scenarios. */
+static stg_status hold_first(stg_advice *a, field *f, stg_error *err)
 {
     stg_status status;
-    size_t before;
 
     add_all(f);
     status = hold_round(a, f, 0, STG_SCENARIOS_FIRST, err);
-    for (int i = 0; i < SEARCHES && status == STG_OK && !a->is_partial; i++) {
-        before = f->count;
-        add_neighbours(f);
-        if (f->count == before)
-            return STG_OK;
-        status = hold_round(a, f, before, STG_SCENARIOS_FIRST, err);
-    }
+    if (status == STG_OK && !a->is_partial)
+        status = search(a, f, PARENTS, STG_SCENARIOS_FIRST, err);
     a->tried = f->count;
     return status;
 }
 
-/* The better ones in all scenarios, once. */
+/* The better ones in all scenarios, once, and those beside the best. */
 static stg_status hold_semifinal(stg_advice *a, field *f, stg_error *err)
 {
+    stg_status status;
+
     choose(a, f, SEMIFINAL, 2 * OF_A_KIND);
     memcpy(f->all, a->finalists, a->count * sizeof *f->all);
     f->count = a->count;
-    return hold_round(a, f, 0, STG_SCENARIOS, err);
+    status = hold_round(a, f, 0, STG_SCENARIOS, err);
+    if (status == STG_OK && !a->is_partial)
+        status = search(a, f, LAST_PARENTS, STG_SCENARIOS, err);
+    return status;
 }
 
 /* The trials stay until the answer is shown: verdicts and charts point into
@@ -362,7 +379,8 @@ static double work_of(const stg_advice *a)
         work[1] += stg_trial_work(&o);
     }
     return work[0] * FIRST + work[0] * SEARCHES * PARENTS * STG_GENES +
-           work[1] * SEMIFINAL + work[1] * STG_ADVISED_MAX * a->reps;
+           work[1] * SEMIFINAL + work[1] * SEARCHES * LAST_PARENTS * STG_GENES +
+           work[1] * STG_ADVISED_MAX * a->reps;
 }
 
 stg_status stg_advice_find(stg_advice *a, stg_error *err)
@@ -376,7 +394,7 @@ stg_status stg_advice_find(stg_advice *a, stg_error *err)
     }
     f->advice = a;
     stg_sim_progress_begin(&a->progress, work_of(a));
-    status = search(a, f, err);
+    status = hold_first(a, f, err);
     if (status == STG_OK && !a->is_partial)
         status = hold_semifinal(a, f, err);
     if (status == STG_OK && !a->is_partial)
