@@ -27,9 +27,9 @@ static void pump(stg_batcher *b);
 /* -- one batch ------------------------------------------------------------- */
 
 /* NULL: no memory. */
-static stg_batch *make_batch(stg_batcher *b)
+static stg_bundle *make_batch(stg_batcher *b)
 {
-    stg_batch *g = calloc(1, sizeof *g);
+    stg_bundle *g = calloc(1, sizeof *g);
 
     if (g == NULL)
         return NULL;
@@ -40,7 +40,7 @@ static stg_batch *make_batch(stg_batcher *b)
     return g;
 }
 
-static void put_in(stg_batch *g, stg_member *m)
+static void put_in(stg_bundle *g, stg_member *m)
 {
     m->batch = g;
     stg_list_push(&g->members, &m->attempt.link);
@@ -51,7 +51,7 @@ static void put_in(stg_batch *g, stg_member *m)
 
 static void take_out(stg_member *m)
 {
-    stg_batch *g = m->batch;
+    stg_bundle *g = m->batch;
 
     stg_list_remove(&m->attempt.link);
     g->count--;
@@ -66,7 +66,7 @@ static void free_member(stg_member *m)
 }
 
 /* It has no members. */
-static void free_batch(stg_batch *g)
+static void free_batch(stg_bundle *g)
 {
     if (stg_list_has(&g->turn))
         stg_list_remove(&g->turn);
@@ -77,7 +77,7 @@ static void free_batch(stg_batch *g)
 
 /* Ends all of its deliveries, and the batch. CANCELLED: as if they had not been
  * started. */
-static void end_all_unsent(stg_batch *g, stg_fault fault, const char *detail)
+static void end_all_unsent(stg_bundle *g, stg_fault fault, const char *detail)
 {
     stg_hub *h = g->all->hub;
     stg_end how = {.outcome = stg_failed(fault), .detail = detail};
@@ -98,12 +98,12 @@ static void end_all_unsent(stg_batch *g, stg_fault fault, const char *detail)
 /* -- its end --------------------------------------------------------------- */
 
 /* Into batches of their own, which go before all others. */
-static void split(stg_batcher *b, stg_batch *g)
+static void split(stg_batcher *b, stg_bundle *g)
 {
     stg_member *m;
 
     while ((m = stg_batch_first(g)) != NULL) {
-        stg_batch *alone = make_batch(b);
+        stg_bundle *alone = make_batch(b);
 
         take_out(m);
         if (alone == NULL) {
@@ -118,7 +118,7 @@ static void split(stg_batcher *b, stg_batch *g)
 }
 
 /* An outcome for each; NULL: all have that of the answer. */
-static stg_outcome *read_results(const stg_batch *g, const stg_reply *reply)
+static stg_outcome *read_results(const stg_bundle *g, const stg_reply *reply)
 {
     const stg_target_settings *s = g->of->target->settings;
     stg_outcome *results;
@@ -133,7 +133,7 @@ static stg_outcome *read_results(const stg_batch *g, const stg_reply *reply)
     return NULL;
 }
 
-static void end_each(stg_batch *g, const stg_reply *reply, bool is_again)
+static void end_each(stg_bundle *g, const stg_reply *reply, bool is_again)
 {
     stg_hub *h = g->all->hub;
     const stg_target_settings *s = g->of->target->settings;
@@ -165,7 +165,7 @@ static void end_each(stg_batch *g, const stg_reply *reply, bool is_again)
     free(results);
 }
 
-static void note_load(const stg_batch *g, const stg_outcome *o)
+static void note_load(const stg_bundle *g, const stg_outcome *o)
 {
     stg_batcher *b = g->of;
 
@@ -181,7 +181,7 @@ static bool is_requests_fault(const stg_outcome *o)
 
 static void answered(void *ctx, const stg_reply *reply)
 {
-    stg_batch *g = ctx;
+    stg_bundle *g = ctx;
     stg_hub *h = g->all->hub;
     stg_batcher *b = g->of;
     size_t ended = g->count;
@@ -235,13 +235,13 @@ static const char *find_reason(const stg_batcher *b, const stg_signer *signer)
     return stg_oauth_is_gated(t) ? "there is no access token" : NULL;
 }
 
-static void end_short(stg_batch *g)
+static void end_short(stg_bundle *g)
 {
     end_all_unsent(g, STG_FAULT_NO_BUFFERS,
                    "there was no memory for the request");
 }
 
-static void note_sent(stg_batcher *b, stg_batch *g)
+static void note_sent(stg_batcher *b, stg_bundle *g)
 {
     g->sent_at = stg_deadlines_now();
     stg_attempt_tell_waiting(b->hub);
@@ -250,7 +250,7 @@ static void note_sent(stg_batcher *b, stg_batch *g)
 /* It is signed; its slot is taken. */
 static void send_signed(void *ctx, stg_span lines)
 {
-    stg_batch *g = ctx;
+    stg_bundle *g = ctx;
     stg_batcher *b = g->of;
     stg_hub *h = g->all->hub;
     const char *why;
@@ -276,7 +276,7 @@ static void send_signed(void *ctx, stg_span lines)
 }
 
 /* False: no memory. */
-static bool sign_first(stg_batch *g)
+static bool sign_first(stg_bundle *g)
 {
     char id[STG_BATCH_ID_MAX];
     stg_sign_request r;
@@ -293,7 +293,7 @@ static bool sign_first(stg_batch *g)
     return g->is_signing;
 }
 
-static void launch(stg_batcher *b, stg_batch *g)
+static void launch(stg_batcher *b, stg_bundle *g)
 {
     const char *why = find_reason(b, NULL);
     const stg_signer *signer = why == NULL ? b->target->settings->signer : NULL;
@@ -330,11 +330,11 @@ static bool is_due(const stg_batcher *b)
 static void pump(stg_batcher *b)
 {
     while (b->under_way < requests_max(b)) {
-        stg_batch *g;
+        stg_bundle *g;
 
         if (stg_list_is_empty(&b->ready) && is_due(b))
             close_open(b);
-        g = STG_HOLDER(stg_list_first(&b->ready), stg_batch, turn);
+        g = STG_HOLDER(stg_list_first(&b->ready), stg_bundle, turn);
         if (g == NULL)
             break;
         stg_list_remove(&g->turn);
@@ -377,7 +377,7 @@ void stg_batcher_free(stg_batcher *b)
 /* -- for flow -------------------------------------------------------------- */
 
 /* A batch with room for it. NULL: no memory. */
-static stg_batch *find_open(stg_batcher *b, size_t size)
+static stg_bundle *find_open(stg_batcher *b, size_t size)
 {
     const stg_batch_settings *s = &b->target->settings->batch;
 
@@ -396,7 +396,7 @@ static stg_batch *find_open(stg_batcher *b, size_t size)
 /* False: no memory. */
 static bool add(stg_batcher *b, stg_member *m, bool is_probe)
 {
-    stg_batch *g = find_open(b, m->body.size + STG_BATCH_EACH);
+    stg_bundle *g = find_open(b, m->body.size + STG_BATCH_EACH);
 
     if (g == NULL)
         return false;
@@ -457,7 +457,7 @@ void stg_batch_start(stg_attempts *all, const stg_action *action)
 }
 
 /* Nobody waits for its request any more, if it has one. */
-static void abandon(stg_batch *g)
+static void abandon(stg_bundle *g)
 {
     stg_batcher *b = g->of;
 
@@ -479,7 +479,7 @@ static void abandon(stg_batch *g)
 void stg_batch_cancel(stg_attempt *a)
 {
     stg_member *m = (stg_member *)a; // it is the first in it
-    stg_batch *g = m->batch;
+    stg_bundle *g = m->batch;
     stg_batcher *b = g->of;
     stg_end how = {.outcome = stg_failed(STG_FAULT_CANCELLED),
                    .detail = "cancelled"};
@@ -499,7 +499,7 @@ void stg_batches_drop(stg_attempts *all)
     stg_link *at = stg_list_first(&all->batches), *next;
 
     for (; at != NULL; at = next) {
-        stg_batch *g = STG_HOLDER(at, stg_batch, link);
+        stg_bundle *g = STG_HOLDER(at, stg_bundle, link);
         stg_member *m;
 
         next = stg_list_next(&all->batches, at);

@@ -9,14 +9,14 @@
 
 /* An attempt in a batch. */
 typedef struct stg_member {
-    stg_attempt attempt; /* its link is in the stg_batch */
-    struct stg_batch *batch;
+    stg_attempt attempt; /* its link is in the stg_bundle */
+    struct stg_bundle *batch;
     stg_span body; /* the message's, there until flow hears of its end */
     bool is_event; /* of CloudEvents, in structured mode */
     stg_ns timeout;
 } stg_member;
 
-typedef struct stg_batch {
+typedef struct stg_bundle {
     stg_link link; /* of all, in stg_attempts */
     stg_link turn; /* of those that are ready, in their batcher */
     stg_attempts *all;
@@ -32,24 +32,24 @@ typedef struct stg_batch {
     size_t body_size;
     stg_ns sent_at;
     bool is_limit_used; /* as many were under way as the limit allows */
-} stg_batch;
+} stg_bundle;
 
 typedef struct stg_batcher {
     stg_hub *hub;
     stg_target *target;
-    stg_batch *open;    /* NULL: none */
+    stg_bundle *open;   /* NULL: none */
     stg_deadline due;   /* of its linger; not set: it is over */
     stg_list ready;     /* to be sent, in this order */
     uint32_t under_way; /* requests */
     stg_limit limit;    /* of requests */
 } stg_batcher;
 
-static inline stg_member *stg_batch_first(const stg_batch *g)
+static inline stg_member *stg_batch_first(const stg_bundle *g)
 {
     return STG_HOLDER(stg_list_first(&g->members), stg_member, attempt.link);
 }
 
-static inline stg_member *stg_batch_next(const stg_batch *g, stg_member *m)
+static inline stg_member *stg_batch_next(const stg_bundle *g, stg_member *m)
 {
     return STG_HOLDER(stg_list_next(&g->members, &m->attempt.link), stg_member,
                       attempt.link);
@@ -58,18 +58,18 @@ static inline stg_member *stg_batch_next(const stg_batch *g, stg_member *m)
 /* -- batch_request.c ---------------------------------------------------------- */
 
 /* Makes the body of the request. False: no memory. */
-bool stg_batch_make_body(stg_batch *g);
+bool stg_batch_make_body(stg_bundle *g);
 
 /* The batch's id, and its messages' ids, "ID, ID", to be freed; ids->at is NULL: no
  * memory. */
-void stg_batch_make_ids(const stg_batch *g, stg_span *ids,
+void stg_batch_make_ids(const stg_bundle *g, stg_span *ids,
                         char id[STG_BATCH_ID_MAX]);
 
 /* What is signed, with the time of now; id is kept. */
-stg_sign_request stg_batch_sign_request(const stg_batch *g, stg_span id);
+stg_sign_request stg_batch_sign_request(const stg_bundle *g, stg_span id);
 
 /* Sends it; the body is made. signature: its lines, if they are there already.
  * False: no memory. */
-bool stg_batch_send(stg_batch *g, stg_span signature, stg_reply_fn *done);
+bool stg_batch_send(stg_bundle *g, stg_span signature, stg_reply_fn *done);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { IDS_SHOWN_MAX = 4096 };
 
-static stg_span join_ids(const stg_batch *g)
+static stg_span join_ids(const stg_bundle *g)
 {
     char *ids = malloc(g->count * (STG_MESSAGE_ID_MAX + 2)), *to = ids;
 
@@ -24,7 +24,7 @@ static stg_span join_ids(const stg_batch *g)
     return (stg_span){ids, ids == NULL ? 0 : (size_t)(to - ids)};
 }
 
-void stg_batch_make_ids(const stg_batch *g, stg_span *ids,
+void stg_batch_make_ids(const stg_bundle *g, stg_span *ids,
                         char id[STG_BATCH_ID_MAX])
 {
     *ids = join_ids(g);
@@ -34,7 +34,7 @@ void stg_batch_make_ids(const stg_batch *g, stg_span *ids,
     ids->at = NULL;
 }
 
-bool stg_batch_make_body(stg_batch *g)
+bool stg_batch_make_body(stg_bundle *g)
 {
     stg_batch_format format = g->of->target->settings->batch.format;
     char *to = g->body = malloc(g->size + STG_BATCH_ENDS);
@@ -48,7 +48,7 @@ bool stg_batch_make_body(stg_batch *g)
     return true;
 }
 
-static unsigned hops_of(const stg_batch *g)
+static unsigned hops_of(const stg_bundle *g)
 {
     unsigned hops = 0;
 
@@ -69,13 +69,13 @@ static char *put_text(char *to, const char *text)
     return put(to, text, strlen(text));
 }
 
-static const char *type_of(const stg_batch *g)
+static const char *type_of(const stg_bundle *g)
 {
     return stg_batch_content_type(g->of->target->settings->batch.format,
                                   g->events == g->count);
 }
 
-stg_sign_request stg_batch_sign_request(const stg_batch *g, stg_span id)
+stg_sign_request stg_batch_sign_request(const stg_bundle *g, stg_span id)
 {
     const char *type = type_of(g);
 
@@ -85,7 +85,7 @@ stg_sign_request stg_batch_sign_request(const stg_batch *g, stg_span id)
 }
 
 /* Returns their end; NULL: no memory. */
-static char *put_headers(stg_batch *g, char *to, stg_span ids, stg_span id,
+static char *put_headers(stg_bundle *g, char *to, stg_span ids, stg_span id,
                          stg_span signature)
 {
     const stg_target *t = g->of->target;
@@ -110,7 +110,7 @@ static char *put_headers(stg_batch *g, char *to, stg_span ids, stg_span id,
 }
 
 /* To be freed; at is NULL: no memory. */
-static stg_span make_headers(stg_batch *g, stg_span signature)
+static stg_span make_headers(stg_bundle *g, stg_span signature)
 {
     enum { OWN_MAX = 256 };
     const stg_target *t = g->of->target;
@@ -134,7 +134,7 @@ static stg_span make_headers(stg_batch *g, stg_span signature)
     return (stg_span){.at = NULL};
 }
 
-static stg_ns timeout_of(const stg_batch *g)
+static stg_ns timeout_of(const stg_bundle *g)
 {
     stg_ns timeout = 0;
 
@@ -145,7 +145,7 @@ static stg_ns timeout_of(const stg_batch *g)
     return timeout;
 }
 
-bool stg_batch_send(stg_batch *g, stg_span signature, stg_reply_fn *done)
+bool stg_batch_send(stg_bundle *g, stg_span signature, stg_reply_fn *done)
 {
     stg_span headers = make_headers(g, signature);
 

@@ -428,9 +428,9 @@ TEST(any, loses_nothing_where_something_was_found)
 {
     static const uint64_t own[] = {217,  418,  2393, 2487, 2770, 3217, 3922,
                                    5315, 6312, 6820, 8865, 8877, 9852};
-    static const uint64_t shared[] = {182,  216,  418,  1001, 1088, 1454, 1803, 1836,
-                                      1966, 2443, 2464, 2469, 4435, 4608,
-                                      6312, 8877, 9215, 9923};
+    static const uint64_t shared[] = {182,  216,  418,  1001, 1088, 1454,
+                                      1803, 1836, 1966, 2443, 2464, 2469,
+                                      4435, 4608, 6312, 8877, 9215, 9923};
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         live(own[i], 6, 200, OWN_STORE);
