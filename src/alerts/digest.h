@@ -94,8 +94,7 @@ void stg_digest_make_test(stg_digest *d, uint64_t utc);
  * of these, has into the newer one. */
 bool stg_digest_item_is_same(const stg_digest_item *a,
                              const stg_digest_item *b);
-void stg_digest_merge_item(stg_digest_item *newer,
-                           const stg_digest_item *older);
+void stg_digest_merge_item(stg_digest_item *i, const stg_digest_item *older);
 
 /* What `older` has into d, which is the later one: one item for each alert of
  * each target, the worst first. */

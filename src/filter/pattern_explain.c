@@ -25,7 +25,7 @@ static void put_value(stg_text *to, const json_t *v)
 
     if (text == NULL)
         return;
-    while (text[size] != '\0' && size < SHOWN)
+    while (size < SHOWN && text[size] != '\0')
         size += stg_utf8_length(text + size, strlen(text + size));
     stg_text_add(to, text, size);
     if (text[size] != '\0')

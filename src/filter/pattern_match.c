@@ -34,7 +34,7 @@ static bool fits_wildcard(const stg_pattern_test *t, stg_span text)
         return false;
     text = (stg_span){text.at + size, text.size - size};
     for (size_t i = 1; i < t->count; i++) {
-        const char *found = text.at;
+        const char *found;
 
         piece += size + 1;
         size = strlen(piece);

@@ -46,7 +46,7 @@ struct stg_delivery {
     bool is_probe;
     bool
         is_cut; /* cancelled, since the hub stops or its partition is revoked */
-    bool is_awaited; /* its partition waits for its end */
+    bool is_awaited;       /* its partition waits for its end */
     bool was_unauthorized; /* its last attempt was put back for that */
     bool has_failure;
     stg_charge paid;          /* of the lane's budget and the global one */

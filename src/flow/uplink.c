@@ -256,8 +256,10 @@ static stg_uplink *find(const stg_flow *f, uint64_t proxy)
 
 stg_uplink *stg_uplink_take(stg_flow *f, uint64_t proxy)
 {
-    stg_uplink *u = proxy == 0 ? &f->uplink : find(f, proxy);
+    stg_uplink *u = &f->uplink;
 
+    if (proxy != 0)
+        u = find(f, proxy);
     if (u == NULL) {
         u = stg_flow_allocate(f, sizeof *u);
         if (u == NULL)

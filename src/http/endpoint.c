@@ -409,6 +409,7 @@ static bool has_same_texts(const stg_endpoint *a, const stg_endpoint *b)
 /* All of a union that began as zeros. */
 static bool has_same_source(const stg_endpoint *a, const stg_endpoint *b)
 {
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c)
     return memcmp(&a->source, &b->source, sizeof a->source) == 0;
 }
 

@@ -65,7 +65,7 @@ struct stg_endpoint {
     stg_tls_context *tls; /* NULL: http */
     stg_list idle;        /* of connections, the last used first */
     uint32_t idle_count, busy;
-    char *head; /* from the method to the endpoint's headers; in text */
+    char *head;       /* from the method to the endpoint's headers; in text */
     size_t head_size; /* 0: each request has a head of its own, made of it */
     size_t path_at, path_size; /* of its path, in head */
     stg_ns write_timeout, first_byte_timeout, idle_max, age_max;

@@ -164,7 +164,7 @@ char *stg_oauth_assertion(const stg_oauth_options *o, EVP_PKEY *key,
     put_json(&jwt, json_pack("{s:s,s:s,s:s,s:s,s:I,s:I}", "iss", o->client_id,
                              "sub", o->client_id, "aud", audience, "jti", id,
                              "iat", (json_int_t)seconds, "exp",
-                             (json_int_t)(seconds + LIFETIME)));
+                             (json_int_t)seconds + LIFETIME));
     if (!jwt.is_short)
         signature = sign(key, &jwt, &size);
     if (signature != NULL) {

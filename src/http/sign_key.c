@@ -312,6 +312,7 @@ static bool is_p256(const EVP_PKEY *pair)
 }
 
 /* Nobody is asked for a passphrase. */
+// NOLINTNEXTLINE(readability-non-const-parameter): it is a pem_password_cb
 static int refuse_passphrase(char *text, int size, int is_writing, void *ctx)
 {
     (void)text, (void)size, (void)is_writing, (void)ctx;

@@ -139,6 +139,6 @@ void stg_proxies_close(stg_hub *h)
 {
     stg_link *at;
 
-    while ((at = stg_list_first(&h->proxies)) != NULL)
-        drop(STG_HOLDER(at, stg_hub_proxy, link));
+    while ((at = stg_list_shift(&h->proxies)) != NULL)
+        free(STG_HOLDER(at, stg_hub_proxy, link));
 }

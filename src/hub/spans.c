@@ -301,7 +301,7 @@ static void attempted(stg_spans *s, const stg_outcome *outcome,
         stg_retry_step(&s->retry, outcome, now, &s->hub->attempts.rng);
     bool is_refused;
 
-    if (d.next == STG_DONE) {
+    if (d.next == STG_DONE && reply != NULL) {
         succeed(s, reply->answer);
         return;
     }

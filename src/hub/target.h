@@ -84,11 +84,11 @@ typedef struct stg_target {
     uint32_t known_count;
     uint32_t filter, event_filter; /* its patterns of bodies, and of events, in
                                       the hub's verdicts; 0: none */
-    stg_endpoint *endpoint; /* NULL: only the store knows it */
-    struct stg_batcher *batcher; /* NULL: no attempt was in a batch so far */
-    stg_oauth_token *token;      /* NULL: requests carry none */
-    stg_link token_link;         /* of the token's targets */
-    uint64_t attempts;      /* that have ended */
+    stg_endpoint *endpoint;        /* NULL: only the store knows it */
+    struct stg_batcher *batcher;   /* NULL: no attempt was in a batch so far */
+    stg_oauth_token *token;        /* NULL: requests carry none */
+    stg_link token_link;           /* of the token's targets */
+    uint64_t attempts;             /* that have ended */
     uint64_t failures;
     uint64_t ours; /* of both, by a network or a proxy of ours: not counted */
     stg_latency

@@ -109,7 +109,7 @@ static stg_span decode(stg_span value, char *out)
                        : -1;
         int low = high >= 0 ? digit_of(value.at[i + 2]) : -1;
 
-        out[size++] = low >= 0 ? (char)(high << 4 | low) : value.at[i];
+        out[size++] = (char)(low >= 0 ? high << 4 | low : value.at[i]);
         i += low >= 0 ? 2 : 0;
     }
     return (stg_span){out, size};

@@ -120,7 +120,7 @@ typedef struct stg_contention_options {
     stg_resource resource;
     stg_distribution network; /* of each message */
     stg_ns start_spread; /* clients begin at any time below it; 0: at once */
-    uint64_t seed;            /* of all repetitions */
+    uint64_t seed;       /* of all repetitions */
     stg_ns until_at;    /* no call is made then or later; STG_NEVER: no limit */
     uint64_t calls_max; /* UINT64_MAX: no limit */
     stg_sim_queue_kind queue;

@@ -82,7 +82,7 @@ class Environment(unittest.TestCase):
             "policies:\n  p: &p broadcast attempts=${N}\n  q: *p\n"
             "targets:\n"
             "  - {name: a, url: 'http://127.0.0.1:1/', policy: q, headers: &h"
-            " {X-A: '$${N}'}}\n"
+            " {X-A: '$${{N}'}}\n"
             "  - {name: b, url: 'http://127.0.0.1:2/', policy: p, headers: *h}"
             "\n",
             N="3")

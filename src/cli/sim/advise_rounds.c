@@ -66,7 +66,7 @@ static stg_status try_out(stg_advice *a, const stg_advised *all, size_t count,
     stg_trials *t = &a->trials;
 
     *t = (stg_trials){.reps = reps,
-                      .all = calloc(count * scenarios, sizeof *t->all)};
+                      .all = calloc(count * scenarios + 1, sizeof *t->all)};
     if (t->all == NULL) {
         snprintf(err->text, sizeof err->text, "out of memory");
         return STG_IO;

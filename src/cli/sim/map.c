@@ -207,12 +207,12 @@ static void draw_plane(const drawing *d, const plane *p, unsigned panel,
     s->mark = STG_MARK_CELL;
     s->colour = 2;
     s->panel = panel;
-    for (uint32_t i = 0; points != NULL && i < d->width * d->height; i++)
-        points[i] = (stg_chart_point){
-            .x = number_at(&map->x, i % d->width),
-            .y = number_at(&map->y, i / d->width),
-            .high = (double)p->recovered[i / d->width][i % d->width] /
-                    d->ask->reps};
+    for (uint32_t y = 0; points != NULL && y < d->height; y++)
+        for (uint32_t x = 0; x < d->width; x++)
+            *points++ = (stg_chart_point){.x = number_at(&map->x, x),
+                                          .y = number_at(&map->y, y),
+                                          .high = (double)p->recovered[y][x] /
+                                                  d->ask->reps};
 }
 
 static void draw(const drawing *d, const char *title, stg_chart_set *charts)

@@ -213,15 +213,17 @@ static uint64_t sum_delivered(const status_look *look)
 
 static void put_proxies(sheet *s, const json_t *hub)
 {
-    const json_t *p;
+    const json_t *all = json_object_get(hub, "proxies_down");
     char waiting[8];
-    size_t i;
 
-    json_array_foreach(json_object_get(hub, "proxies_down"), i, p)
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *p = json_array_get(all, i);
+
         put_line(s, "proxy %s is away: %s targets wait, uncounted: %s",
                  stg_json_text_of(p, "proxy"),
                  status_count(stg_json_count_of(p, "waiting_targets"), waiting),
                  stg_json_text_of(p, "detail"));
+    }
 }
 
 /* The URL and all texts of the hub go through put_line(), which cleans them. */

@@ -150,7 +150,7 @@ struct stg_world {
     stg_world_partition partitions[STG_WORLD_PARTITIONS_MAX];
     uint64_t key_count;
     size_t size;
-    uint64_t too_large; /* every so manyth message is; 0: none */
+    uint64_t too_large;         /* every so manyth message is; 0: none */
     stg_ns not_before, expires; /* of what is published, after that; 0: none */
     stg_ns times_most; /* or some have such, by chance, up to it; 0: none */
 
