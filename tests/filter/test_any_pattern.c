@@ -70,11 +70,12 @@ static json_t *random_body(int depth)
 
 static json_t *random_text(void)
 {
-    json_t *v;
+    json_t *v = random_scalar();
 
-    do
+    while (!json_is_string(v)) {
+        json_decref(v);
         v = random_scalar();
-    while (!json_is_string(v));
+    }
     return v;
 }
 
