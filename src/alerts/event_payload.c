@@ -28,18 +28,42 @@ bool stg_event_was(const stg_digest *d)
     return d->items[0].phase == STG_ALERT_WAS;
 }
 
+/* A switch, so that the compiler refuses a trouble without a word. */
+static const char *trouble_word(stg_alert_trouble trouble)
+{
+    switch (trouble) {
+    case STG_TROUBLE_FULL:
+        return "full";
+    case STG_TROUBLE_LETTERS:
+        return "letters";
+    case STG_TROUBLE_BUSY:
+        return "busy";
+    case STG_TROUBLE_AWAY:
+        return "away";
+    case STG_TROUBLE_LOG:
+        return "source";
+    case STG_TROUBLE_HALF:
+        return "half";
+    case STG_TROUBLE_NEARLY:
+        return "nearly";
+    case STG_TROUBLE_UPLINK:
+        return "uplink";
+    case STG_TROUBLE_PROXY:
+        return "proxy";
+    case STG_TROUBLE_UNCOPIED:
+        return "uncopied";
+    case STG_TROUBLE_BROKEN:
+        return "broken";
+    }
+    return "";
+}
+
 /* Names have 64 bytes at most, so that all fits. */
 void stg_event_key(const stg_digest *d, char key[STG_EVENT_KEY_MAX])
 {
-    static const char *const troubles[] = {
-        [STG_TROUBLE_FULL] = "full",         [STG_TROUBLE_LETTERS] = "letters",
-        [STG_TROUBLE_BUSY] = "busy",         [STG_TROUBLE_AWAY] = "away",
-        [STG_TROUBLE_LOG] = "source",        [STG_TROUBLE_HALF] = "half",
-        [STG_TROUBLE_NEARLY] = "nearly",     [STG_TROUBLE_UPLINK] = "uplink",
-        [STG_TROUBLE_UNCOPIED] = "uncopied", [STG_TROUBLE_BROKEN] = "broken"};
     const stg_digest_item *i = &d->items[0];
     const char *last =
-        i->alert == STG_ALERT_STORE ? troubles[i->trouble] : i->target;
+        i->alert == STG_ALERT_STORE ? trouble_word(i->trouble) : i->target;
 
     if (d->is_test)
         snprintf(key, STG_EVENT_KEY_MAX, "stagger/%s/test", d->hub);
@@ -48,19 +72,29 @@ void stg_event_key(const stg_digest *d, char key[STG_EVENT_KEY_MAX])
                  stg_alert_name(i->alert), *last != '\0' ? "/" : "", last);
 }
 
+/* Likewise. */
+static stg_alert_severity severity_of(stg_alert alert)
+{
+    switch (alert) {
+    case STG_ALERT_STORE:
+        return STG_SEVERITY_CRITICAL;
+    case STG_ALERT_DEAD:
+    case STG_ALERT_BREAKER:
+    case STG_ALERT_DISABLED:
+    case STG_ALERT_RETENTION:
+        return STG_SEVERITY_ERROR;
+    case STG_ALERT_GONE:
+    case STG_ALERT_TOKEN:
+    case STG_ALERT_LAG:
+    case STG_ALERT_CERTIFICATE:
+        return STG_SEVERITY_WARNING;
+    }
+    return STG_SEVERITY_WARNING;
+}
+
 stg_alert_severity stg_event_severity(const stg_digest *d)
 {
-    static const stg_alert_severity severities[STG_ALERT_COUNT] = {
-        [STG_ALERT_STORE] = STG_SEVERITY_CRITICAL,
-        [STG_ALERT_DISABLED] = STG_SEVERITY_ERROR,
-        [STG_ALERT_BREAKER] = STG_SEVERITY_ERROR,
-        [STG_ALERT_DEAD] = STG_SEVERITY_ERROR,
-        [STG_ALERT_RETENTION] = STG_SEVERITY_ERROR,
-        [STG_ALERT_GONE] = STG_SEVERITY_WARNING,
-        [STG_ALERT_LAG] = STG_SEVERITY_WARNING,
-        [STG_ALERT_CERTIFICATE] = STG_SEVERITY_WARNING};
-
-    return d->is_test ? STG_SEVERITY_INFO : severities[d->items[0].alert];
+    return d->is_test ? STG_SEVERITY_INFO : severity_of(d->items[0].alert);
 }
 
 const char *stg_severity_name(stg_alert_severity severity)

@@ -159,6 +159,55 @@ TEST(event_key, is_of_the_alert_and_its_target)
     CHECK_STR(key, "stagger/box/test");
 }
 
+TEST(event_key, says_which_trouble_it_is_of)
+{
+    static const char *const words[] = {
+        "full",   "letters",  "busy",   "away",  "source", "half",
+        "nearly", "uncopied", "uplink", "proxy", "broken"};
+    stg_digest d = digest_of(STG_ALERT_STORE, "", STG_ALERT_BEGAN);
+    char key[STG_EVENT_KEY_MAX], expected[STG_EVENT_KEY_MAX];
+
+    CHECK_U64(sizeof words / sizeof *words, STG_TROUBLE_BROKEN + 1);
+    for (size_t i = 0; i <= STG_TROUBLE_BROKEN; i++) {
+        char *text;
+
+        d.items[0].trouble = (stg_alert_trouble)i;
+        stg_event_key(&d, key);
+        snprintf(expected, sizeof expected, "stagger/box/store/%s", words[i]);
+        CHECK_STR(key, expected);
+        text = stg_payload_pagerduty(&d, "a-key");
+        CHECK(text != NULL);
+        free(text);
+        text = stg_payload_opsgenie(&d);
+        CHECK(text != NULL);
+        free(text);
+    }
+}
+
+/* As docs/alerts.md has them. */
+TEST(event_severity, is_of_the_alert)
+{
+    static const stg_alert_severity expected[STG_ALERT_COUNT] = {
+        [STG_ALERT_DEAD] = STG_SEVERITY_ERROR,
+        [STG_ALERT_BREAKER] = STG_SEVERITY_ERROR,
+        [STG_ALERT_GONE] = STG_SEVERITY_WARNING,
+        [STG_ALERT_DISABLED] = STG_SEVERITY_ERROR,
+        [STG_ALERT_TOKEN] = STG_SEVERITY_WARNING,
+        [STG_ALERT_STORE] = STG_SEVERITY_CRITICAL,
+        [STG_ALERT_LAG] = STG_SEVERITY_WARNING,
+        [STG_ALERT_CERTIFICATE] = STG_SEVERITY_WARNING,
+        [STG_ALERT_RETENTION] = STG_SEVERITY_ERROR};
+
+    for (size_t i = 0; i < STG_ALERT_COUNT; i++) {
+        stg_digest d = digest_of((stg_alert)i, "a", STG_ALERT_BEGAN);
+        char *text = stg_payload_pagerduty(&d, "a-key");
+
+        CHECK_INT(stg_event_severity(&d), expected[i]);
+        CHECK(text != NULL);
+        free(text);
+    }
+}
+
 TEST(event_key, is_escaped_in_a_url)
 {
     stg_digest d = digest_of(STG_ALERT_LAG, "a.b", STG_ALERT_ENDED);
