@@ -10,7 +10,7 @@
 stg_status stg_alert_signing_check(const stg_alert_receiver_options *o,
                                    const char **field, stg_error *err);
 
-/* NULL: it does not sign. o has been checked; its texts are kept. */
+/* NULL: it does not sign. o has been checked. */
 stg_status stg_alert_signing_open(const stg_alert_receiver_options *o,
                                   stg_signer **signer, stg_error *err);
 

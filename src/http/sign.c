@@ -15,6 +15,8 @@
 struct stg_signer {
     stg_sign_layout layout;
     stg_sign_message message; /* of STG_SIGN_MESSAGE */
+    char *texts;              /* that the two above point into */
+    const char *covers[STG_COVERS_MAX];
     EVP_MD_CTX *work;
     size_t holders;
     size_t room; /* of the lines, without ids */
@@ -252,19 +254,52 @@ static size_t room_of(const stg_sign_layout *l, size_t count)
                     size_of(l->separator));
 }
 
+/* o, whose texts are from here on the signer's own: whoever holds it may do so
+ * for longer than the settings are there. False: no memory. */
+static bool own_texts(stg_signer *s, stg_sign_options *o)
+{
+    const char **texts[STG_COVERS_MAX + 6] = {&o->header,    &o->time_header,
+                                              &o->id_header, &o->signs,
+                                              &o->prefix,    &o->key_id};
+    size_t count = 6, size = 1;
+    char *to;
+
+    if (o->scheme != STG_SIGN_MESSAGE)
+        o->cover_count = 0;
+    for (size_t i = 0; i < o->cover_count; i++) {
+        s->covers[i] = o->covers[i];
+        texts[count++] = &s->covers[i];
+    }
+    o->covers = s->covers;
+    for (size_t i = 0; i < count; i++)
+        size += size_of(*texts[i]) + 1;
+    to = s->texts = malloc(size);
+    for (size_t i = 0; to != NULL && i < count; i++) {
+        if (*texts[i] == NULL)
+            continue;
+        size = strlen(*texts[i]) + 1;
+        *texts[i] = memcpy(to, *texts[i], size);
+        to += size;
+    }
+    return to != NULL;
+}
+
 stg_status stg_signer_new(stg_signer **signer, const stg_sign_options *o,
                           const char *const *secrets, size_t count,
                           stg_error *err)
 {
     stg_signer *s = calloc(1, sizeof *s + count * sizeof *s->keys);
+    stg_sign_options own = *o;
     stg_status status = STG_OK;
 
-    if (s == NULL)
+    if (s == NULL || !own_texts(s, &own)) {
+        free(s);
         return stg_hub_refuse(err, STG_IO, "no memory for a key");
+    }
     s->holders = 1;
-    s->layout = stg_sign_layout_of(o);
+    s->layout = stg_sign_layout_of(&own);
     s->room = room_of(&s->layout, count);
-    s->message = stg_sign_message_of(o);
+    s->message = stg_sign_message_of(&own);
     if (s->layout.is_message)
         s->room = stg_sign_message_room(&s->message);
     s->work = EVP_MD_CTX_new();
@@ -287,6 +322,7 @@ void stg_signer_free(stg_signer *s)
     for (size_t i = 0; i < s->count; i++)
         stg_sign_key_close(&s->keys[i]);
     EVP_MD_CTX_free(s->work);
+    free(s->texts);
     free(s);
 }
 

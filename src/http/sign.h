@@ -48,8 +48,8 @@ typedef enum stg_sign_encoding {
 extern const char *const stg_sign_schemes[], *const stg_sign_algorithms[],
                                                  *const stg_sign_encodings[];
 
-/* All but the scheme is of STG_SIGN_CUSTOM, or of STG_SIGN_MESSAGE. Texts are
- * kept. */
+/* All but the scheme is of STG_SIGN_CUSTOM, or of STG_SIGN_MESSAGE. A
+ * verifier keeps the texts, a signer does not. */
 typedef struct stg_sign_options {
     stg_sign_scheme scheme;
     const char *header;      /* of the signature */
@@ -99,7 +99,7 @@ size_t stg_sign_secrets_max(stg_sign_scheme scheme);
 stg_status stg_sign_check_secret(const stg_sign_options *o, const char *secret,
                                  stg_error *err);
 
-/* Options and secrets, which are not kept, have passed the checks above. Returns
+/* Options, texts and secrets are not kept; they have passed the checks above. Returns
  * STG_IO without memory. */
 stg_status stg_signer_new(stg_signer **signer, const stg_sign_options *o,
                           const char *const *secrets, size_t count,

@@ -451,3 +451,30 @@ TEST(sign, makes_secrets_that_work)
     CHECK(verify(one, text, span(payload), at, NULL));
     CHECK(verify(public_one, text, span(payload), at, NULL));
 }
+
+TEST(sign, keeps_no_text_of_the_options)
+{
+    char header[] = "X-Sig", signs[] = "{timestamp}.{body}", time[] = "X-Time",
+         prefix[] = "p=", text[LINES_MAX], again[LINES_MAX];
+    const stg_sign_options o = {.scheme = STG_SIGN_CUSTOM,
+                                .header = header,
+                                .time_header = time,
+                                .signs = signs,
+                                .prefix = prefix};
+    const stg_sign_request r = {
+        .id = span(id), .seconds = at, .body = span(payload)};
+    static const char *const word[] = {secret};
+    stg_signer *s;
+    char *end;
+
+    CHECK_INT(stg_signer_new(&s, &o, word, 1, NULL), STG_OK);
+    end = stg_signer_put(s, text, &r);
+    memset(header, '#', sizeof header - 1);
+    memset(signs, '#', sizeof signs - 1);
+    memset(time, '#', sizeof time - 1);
+    memset(prefix, '#', sizeof prefix - 1);
+    CHECK_U64((size_t)(stg_signer_put(s, again, &r) - again),
+              (size_t)(end - text));
+    CHECK(memcmp(text, again, (size_t)(end - text)) == 0);
+    stg_signer_free(s);
+}

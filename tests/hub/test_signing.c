@@ -114,3 +114,34 @@ TEST(signing, takes_more_while_others_are_being_made)
     CHECK_U64(w.told, 45);
     CHECK_U64(w.right, 45);
 }
+
+/* The texts of the settings that it was made of are gone when it signs. */
+TEST(signing, needs_no_text_of_the_settings)
+{
+    static const char *const key[] = {
+        "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRq"
+        "SKJp4AJ6p9lMicMFs6Kvg=="};
+    char digest[] = "content-digest", method[] = "@method", name[] = "hub-1";
+    const char *covers[] = {method, digest};
+    const stg_sign_options o = {.scheme = STG_SIGN_MESSAGE,
+                                .covers = covers,
+                                .cover_count = 2,
+                                .key_id = name};
+    world w;
+
+    open_world(&w);
+    stg_signer_free(w.signer);
+    CHECK_INT(stg_signer_new(&w.signer, &o, key, 1, NULL), STG_OK);
+    CHECK(stg_signer_is_slow(w.signer));
+    w.size =
+        (size_t)(stg_signer_put(w.signer, w.expected, &request) - w.expected);
+    ask(&w, 1);
+    stg_signer_free(w.signer);
+    memset(covers, 0, sizeof covers);
+    memset(digest, '#', sizeof digest - 1);
+    memset(method, '#', sizeof method - 1);
+    memset(name, '#', sizeof name - 1);
+    stg_signings_flush(&w.all);
+    close_world(&w);
+    CHECK_U64(w.right, 1);
+}
