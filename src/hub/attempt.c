@@ -443,7 +443,7 @@ static bool is_wanted(const stg_attempt *a)
 {
     return !a->signing->is_cancelled && a->target->endpoint != NULL &&
            a->target->settings != NULL &&
-           a->target->settings->signer == a->signing->signer;
+           a->target->version == a->signing->version;
 }
 
 /* What was cancelled, or is for another target by now, was not tried. */
@@ -485,7 +485,7 @@ static bool sign_first(stg_attempts *all, stg_attempt *a, stg_ns timeout,
     if (a->signing == NULL)
         return false;
     *a->signing = (stg_attempt_signing){
-        .signer = t->signer, .parcel = *p, .timeout = timeout};
+        .version = a->target->version, .parcel = *p, .timeout = timeout};
     if (stg_signings_ask(&all->signings, t->signer, &r, send_signed, a))
         return true;
     free(a->signing);

@@ -9,7 +9,7 @@
 
 /* What an attempt has while it is signed on another thread. */
 typedef struct stg_attempt_signing {
-    const stg_signer *signer;
+    uint64_t version;  /* the target's */
     stg_parcel parcel; /* its message, lent by flow until the end */
     stg_ns timeout;
     bool is_cancelled;

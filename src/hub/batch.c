@@ -71,7 +71,7 @@ static void free_batch(stg_bundle *g)
     if (stg_list_has(&g->turn))
         stg_list_remove(&g->turn);
     stg_list_remove(&g->link);
-    free(g->body);
+    stg_batch_unmake(g);
     free(g);
 }
 
@@ -97,12 +97,12 @@ static void end_all_unsent(stg_bundle *g, stg_fault fault, const char *detail)
 
 /* -- its end --------------------------------------------------------------- */
 
-/* Into batches of their own, which go before all others. */
+/* Into batches of their own, which go before all others, in their order. */
 static void split(stg_batcher *b, stg_bundle *g)
 {
     stg_member *m;
 
-    while ((m = stg_batch_first(g)) != NULL) {
+    while ((m = stg_batch_last(g)) != NULL) {
         stg_bundle *alone = make_batch(b);
 
         take_out(m);
@@ -113,11 +113,11 @@ static void split(stg_batcher *b, stg_bundle *g)
             continue;
         }
         put_in(alone, m);
-        stg_list_push(&b->ready, &alone->turn);
+        stg_list_unshift(&b->ready, &alone->turn);
     }
 }
 
-/* An outcome for each; NULL: all have that of the answer. */
+/* An outcome for each that was sent; NULL: all have that of the answer. */
 static stg_outcome *read_results(const stg_bundle *g, const stg_reply *reply)
 {
     const stg_target_settings *s = g->of->target->settings;
@@ -126,8 +126,9 @@ static stg_outcome *read_results(const stg_bundle *g, const stg_reply *reply)
     if (s == NULL || !s->batch.has_results ||
         reply->outcome.fault != STG_FAULT_NONE)
         return NULL;
-    results = calloc(g->count, sizeof *results);
-    if (results == NULL || stg_batch_results(reply->answer, results, g->count))
+    results = calloc(g->sent_count, sizeof *results);
+    if (results == NULL ||
+        stg_batch_results(reply->answer, results, g->sent_count))
         return results;
     free(results);
     return NULL;
@@ -137,7 +138,7 @@ static void end_each(stg_bundle *g, const stg_reply *reply, bool is_again)
 {
     stg_hub *h = g->all->hub;
     const stg_target_settings *s = g->of->target->settings;
-    stg_outcome *results = read_results(g, reply), *result = results;
+    stg_outcome *results = read_results(g, reply);
     size_t shown = s == NULL ? 0 : s->excerpt_max;
     stg_end how = {.outcome = reply->outcome,
                    .detail = reply->detail,
@@ -151,8 +152,8 @@ static void end_each(stg_bundle *g, const stg_reply *reply, bool is_again)
     while ((m = stg_batch_first(g)) != NULL) {
         int status = reply->status;
 
-        if (result != NULL) {
-            how.outcome = *result++;
+        if (results != NULL) {
+            how.outcome = results[m->index];
             status = (int)how.outcome.code;
         }
         take_out(m);
@@ -184,25 +185,27 @@ static void answered(void *ctx, const stg_reply *reply)
     stg_bundle *g = ctx;
     stg_hub *h = g->all->hub;
     stg_batcher *b = g->of;
-    size_t ended = g->count;
+    size_t ended = 0;
 
     if (b != NULL) {
         bool is_again = stg_oauth_refuses(b->target, g->token, reply->status);
 
         b->under_way--;
         note_load(g, &reply->outcome);
-        if (g->count > 1 && is_requests_fault(&reply->outcome) && !is_again)
+        if (g->sent_count > 1 && is_requests_fault(&reply->outcome) &&
+            !is_again) {
             split(b, g);
-        else
+        } else {
+            ended = g->count;
             end_each(g, reply, is_again);
+        }
     }
     free_batch(g);
-    if (h->is_broken) {
+    if (b == NULL || h->is_broken) {
         stg_hub_finish(h);
         return;
     }
-    if (b != NULL)
-        pump(b);
+    pump(b);
     while (ended-- > 0)
         stg_shell_ended(h);
 }
@@ -224,13 +227,13 @@ static uint32_t requests_max(stg_batcher *b)
 /* Why nothing can be sent: the target may have lost its settings while the batch
  * waited, or its token, or have others than it was signed for. Then it is as if its
  * deliveries had not been started. NULL: it can. */
-static const char *find_reason(const stg_batcher *b, const stg_signer *signer)
+static const char *find_reason(const stg_batcher *b, uint64_t version)
 {
     const stg_target *t = b->target;
 
     if (t->settings == NULL || t->endpoint == NULL)
         return "the target is no longer in the settings";
-    if (signer != NULL && t->settings->signer != signer)
+    if (t->version != version)
         return "the target has other settings";
     return stg_oauth_is_gated(t) ? "there is no access token" : NULL;
 }
@@ -258,11 +261,10 @@ static void send_signed(void *ctx, stg_span lines)
     g->is_signing = false;
     if (b == NULL) {
         free_batch(g);
-        if (h->is_broken)
-            stg_hub_finish(h);
+        stg_hub_finish(h);
         return;
     }
-    why = find_reason(b, g->signer);
+    why = find_reason(b, g->version);
     if (why == NULL && lines.at != NULL && stg_batch_send(g, lines, answered)) {
         note_sent(b, g);
         return;
@@ -278,31 +280,25 @@ static void send_signed(void *ctx, stg_span lines)
 /* False: no memory. */
 static bool sign_first(stg_bundle *g)
 {
-    char id[STG_BATCH_ID_MAX];
-    stg_sign_request r;
-    stg_span ids;
+    const stg_target *t = g->of->target;
+    stg_sign_request r = stg_batch_sign_request(g);
 
-    stg_batch_make_ids(g, &ids, id);
-    if (ids.at == NULL)
-        return false;
-    free((char *)(uintptr_t)ids.at);
-    r = stg_batch_sign_request(g, (stg_span){id, strlen(id)});
-    g->signer = g->of->target->settings->signer;
-    g->is_signing = stg_signings_ask(
-        &g->all->signings, g->of->target->settings->signer, &r, send_signed, g);
+    g->version = t->version;
+    g->is_signing = stg_signings_ask(&g->all->signings, t->settings->signer, &r,
+                                     send_signed, g);
     return g->is_signing;
 }
 
 static void launch(stg_batcher *b, stg_bundle *g)
 {
-    const char *why = find_reason(b, NULL);
+    const char *why = find_reason(b, b->target->version);
     const stg_signer *signer = why == NULL ? b->target->settings->signer : NULL;
 
     if (why != NULL) {
         end_all_unsent(g, STG_FAULT_CANCELLED, why);
         return;
     }
-    if (!stg_batch_make_body(g) ||
+    if (!stg_batch_make(g) ||
         !(signer != NULL && stg_signer_is_slow(signer)
               ? sign_first(g)
               : stg_batch_send(g, (stg_span){NULL, 0}, answered))) {

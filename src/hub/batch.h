@@ -11,6 +11,7 @@
 typedef struct stg_member {
     stg_attempt attempt; /* its link is in the stg_bundle */
     struct stg_bundle *batch;
+    size_t index;  /* in the request, once that is made */
     stg_span body; /* the message's, there until flow hears of its end */
     bool is_event; /* of CloudEvents, in structured mode */
     stg_ns timeout;
@@ -27,11 +28,19 @@ typedef struct stg_bundle {
     uint64_t token;         /* the number of the access token that it carries */
     stg_exchange *exchange; /* NULL: not sent */
     bool is_signing;        /* on another thread, and is sent then */
-    const stg_signer *signer; /* by which */
-    char *body;
-    size_t body_size;
+    uint64_t version;       /* the target's, for which it is signed */
     stg_ns sent_at;
     bool is_limit_used; /* as many were under way as the limit allows */
+
+    /* -- the request, of the members that there were when it was made: those that
+     * are cancelled meanwhile are in it all the same */
+    size_t sent_count;
+    unsigned hops; /* the most of them */
+    const char *type;
+    char id[STG_BATCH_ID_MAX];
+    stg_span ids; /* "ID, ID", until it is sent */
+    char *body;
+    size_t body_size;
 } stg_bundle;
 
 typedef struct stg_batcher {
@@ -49,6 +58,11 @@ static inline stg_member *stg_batch_first(const stg_bundle *g)
     return STG_HOLDER(stg_list_first(&g->members), stg_member, attempt.link);
 }
 
+static inline stg_member *stg_batch_last(const stg_bundle *g)
+{
+    return STG_HOLDER(stg_list_last(&g->members), stg_member, attempt.link);
+}
+
 static inline stg_member *stg_batch_next(const stg_bundle *g, stg_member *m)
 {
     return STG_HOLDER(stg_list_next(&g->members, &m->attempt.link), stg_member,
@@ -57,19 +71,17 @@ static inline stg_member *stg_batch_next(const stg_bundle *g, stg_member *m)
 
 /* -- batch_request.c ---------------------------------------------------------- */
 
-/* Makes the body of the request. False: no memory. */
-bool stg_batch_make_body(stg_bundle *g);
+/* Makes the request, but for its headers. False: no memory. */
+bool stg_batch_make(stg_bundle *g);
 
-/* The batch's id, and its messages' ids, "ID, ID", to be freed; ids->at is NULL: no
+/* Frees what the above has made. */
+void stg_batch_unmake(stg_bundle *g);
+
+/* What is signed, with the time of now. */
+stg_sign_request stg_batch_sign_request(const stg_bundle *g);
+
+/* Sends it; it is made. signature: its lines, if they are there already. False: no
  * memory. */
-void stg_batch_make_ids(const stg_bundle *g, stg_span *ids,
-                        char id[STG_BATCH_ID_MAX]);
-
-/* What is signed, with the time of now; id is kept. */
-stg_sign_request stg_batch_sign_request(const stg_bundle *g, stg_span id);
-
-/* Sends it; the body is made. signature: its lines, if they are there already.
- * False: no memory. */
 bool stg_batch_send(stg_bundle *g, stg_span signature, stg_reply_fn *done);
 
 #endif

@@ -24,39 +24,36 @@ static stg_span join_ids(const stg_bundle *g)
     return (stg_span){ids, ids == NULL ? 0 : (size_t)(to - ids)};
 }
 
-void stg_batch_make_ids(const stg_bundle *g, stg_span *ids,
-                        char id[STG_BATCH_ID_MAX])
+static void free_ids(stg_bundle *g)
 {
-    *ids = join_ids(g);
-    if (ids->at == NULL || stg_batch_id(*ids, id))
-        return;
-    free((char *)(uintptr_t)ids->at);
-    ids->at = NULL;
+    free((char *)(uintptr_t)g->ids.at);
+    g->ids.at = NULL;
 }
 
-bool stg_batch_make_body(stg_bundle *g)
+bool stg_batch_make(stg_bundle *g)
 {
     stg_batch_format format = g->of->target->settings->batch.format;
     char *to = g->body = malloc(g->size + STG_BATCH_ENDS);
 
-    for (stg_member *m = stg_batch_first(g); to != NULL && m != NULL;
-         m = stg_batch_next(g, m))
-        to = stg_batch_put(format, to, m->body, m == stg_batch_first(g));
-    if (to == NULL)
+    g->ids = join_ids(g);
+    if (to == NULL || g->ids.at == NULL || !stg_batch_id(g->ids, g->id))
         return false;
+    g->type = stg_batch_content_type(format, g->events == g->count);
+    for (stg_member *m = stg_batch_first(g); m != NULL;
+         m = stg_batch_next(g, m)) {
+        to = stg_batch_put(format, to, m->body, g->sent_count == 0);
+        m->index = g->sent_count++;
+        if (m->attempt.hops > g->hops)
+            g->hops = m->attempt.hops;
+    }
     g->body_size = (size_t)(stg_batch_end(format, to) - g->body);
     return true;
 }
 
-static unsigned hops_of(const stg_bundle *g)
+void stg_batch_unmake(stg_bundle *g)
 {
-    unsigned hops = 0;
-
-    for (stg_member *m = stg_batch_first(g); m != NULL;
-         m = stg_batch_next(g, m))
-        if (m->attempt.hops > hops)
-            hops = m->attempt.hops;
-    return hops;
+    free_ids(g);
+    free(g->body);
 }
 
 static char *put(char *to, const char *text, size_t size)
@@ -69,43 +66,39 @@ static char *put_text(char *to, const char *text)
     return put(to, text, strlen(text));
 }
 
-static const char *type_of(const stg_bundle *g)
+static stg_span span(const char *text)
 {
-    return stg_batch_content_type(g->of->target->settings->batch.format,
-                                  g->events == g->count);
+    return (stg_span){text, strlen(text)};
 }
 
-stg_sign_request stg_batch_sign_request(const stg_bundle *g, stg_span id)
+stg_sign_request stg_batch_sign_request(const stg_bundle *g)
 {
-    const char *type = type_of(g);
-
-    return stg_attempt_sign_request(g->of->target->settings, id,
-                                    (stg_span){type, strlen(type)},
+    return stg_attempt_sign_request(g->of->target->settings, span(g->id),
+                                    span(g->type),
                                     (stg_span){g->body, g->body_size});
 }
 
 /* Returns their end; NULL: no memory. */
-static char *put_headers(stg_bundle *g, char *to, stg_span ids, stg_span id,
-                         stg_span signature)
+static char *put_headers(stg_bundle *g, char *to, stg_span signature)
 {
     const stg_target *t = g->of->target;
-    const char *type = type_of(g);
     char *given;
 
-    to = put(put_text(to, "Idempotency-Key: "), id.at, id.size);
-    to = stg_digits_put(put_text(to, "\r\nStagger-Batch: "), g->count);
-    if (ids.size <= IDS_SHOWN_MAX)
-        to = put(put_text(to, "\r\nStagger-Messages: "), ids.at, ids.size);
-    to = stg_digits_put(put_text(to, "\r\nStagger-Hops: "), hops_of(g) + 1);
+    to = put_text(put_text(to, "Idempotency-Key: "), g->id);
+    to = stg_digits_put(put_text(to, "\r\nStagger-Batch: "), g->sent_count);
+    if (g->ids.size <= IDS_SHOWN_MAX)
+        to =
+            put(put_text(to, "\r\nStagger-Messages: "), g->ids.at, g->ids.size);
+    to = stg_digits_put(put_text(to, "\r\nStagger-Hops: "), g->hops + 1);
     given = put_text(to, "\r\n");
-    to = put_text(put_text(given, "Content-Type: "), type);
+    to = put_text(put_text(given, "Content-Type: "), g->type);
     to = stg_attempt_drop_targets(t, given, put_text(to, "\r\n"));
     if (t->token != NULL)
         to = stg_oauth_put(t->token, to, &g->token);
     if (signature.size > 0)
         return put(to, signature.at, signature.size);
-    return stg_attempt_put_signature(to, t->settings, id,
-                                     (stg_span){type, strlen(type)},
+    return stg_attempt_put_signature(to, t->settings, span(g->id),
+                                     span(g->type),
                                      (stg_span){g->body, g->body_size});
 }
 
@@ -115,19 +108,14 @@ static stg_span make_headers(stg_bundle *g, stg_span signature)
     enum { OWN_MAX = 256 };
     const stg_target *t = g->of->target;
     size_t room = OWN_MAX + STG_BATCH_ID_MAX + IDS_SHOWN_MAX;
-    char id[STG_BATCH_ID_MAX], *made = NULL, *end = NULL;
-    stg_span ids;
+    char *made, *end;
 
     if (t->settings->signer != NULL)
         room += stg_signer_room(t->settings->signer, STG_BATCH_ID_MAX);
     if (t->token != NULL)
         room += stg_oauth_room(t->token);
-    stg_batch_make_ids(g, &ids, id);
-    if (ids.at != NULL)
-        made = malloc(room);
-    if (made != NULL)
-        end = put_headers(g, made, ids, (stg_span){id, strlen(id)}, signature);
-    free((char *)(uintptr_t)ids.at);
+    made = malloc(room);
+    end = made == NULL ? NULL : put_headers(g, made, signature);
     if (end != NULL)
         return (stg_span){made, (size_t)(end - made)};
     free(made);
@@ -154,5 +142,6 @@ bool stg_batch_send(stg_bundle *g, stg_span signature, stg_reply_fn *done)
                                         (stg_span){g->body, g->body_size},
                                         timeout_of(g), done, g);
     free((char *)(uintptr_t)headers.at);
+    free_ids(g);
     return g->exchange != NULL;
 }

@@ -233,6 +233,7 @@ void stg_reload_leave(const stg_hub *h, stg_target *t)
     t->endpoint = NULL;
     stg_oauth_use(t, NULL);
     t->settings = NULL;
+    t->version++;
     stg_hub_filter(h, t);
     stg_tell_unknown(h, t);
 }
@@ -339,6 +340,7 @@ static void renew(plan *p, renewal *r)
     }
     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it was planned
     t->settings = r->next;
+    t->version++;
     free(t->url);
     t->url = r->url;
     r->url = NULL;

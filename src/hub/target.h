@@ -73,6 +73,7 @@ typedef struct stg_target {
     const stg_hub *hub;                  /* NULL: not in one yet */
     const stg_target_settings *settings; /* the hub's; NULL: only the store
                                             knows it */
+    uint64_t version; /* of settings and endpoint: raised with each change */
     stg_added added;
     stg_target_change *change; /* it is told when the lane's beginning is
                                   durable; NULL: none waits */

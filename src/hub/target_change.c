@@ -103,6 +103,7 @@ static stg_added adopt(stg_target *t, stg_added *a, char *url)
 
     t->added = *a;
     t->settings = &a->settings->targets[0];
+    t->version++;
     free(t->url);
     t->url = url;
     *a = (stg_added){.settings = NULL};

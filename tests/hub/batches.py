@@ -193,6 +193,18 @@ class Batches(case.Case):
         self.assertEqual((rows[0]["cause"], rows[0]["attempts"],
                           json.loads(rows[0]["payload"])), ("HTTP_400", 1, 13))
 
+    def test_those_of_a_request_at_fault_go_before_all_others(self):
+        leaf = self.leaf(lambda r: 200 if len(items(r)) == 1 else 400)
+        hub = self.start(leaf, {"max": 3, "linger": "1s"}, order="key",
+                         policy=AGAIN)
+        hub.producer().post_lines([{"body": str(i), "key": str(i)}
+                                   for i in range(6)])
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual([items(r) for r in leaf.receipts],
+                         [[0, 1, 2], [0], [1], [2], [3, 4, 5], [3], [4], [5]])
+        self.assertEqual(self.rows(), [])
+
     def test_an_answer_may_have_a_result_for_each(self):
         tried = []
 
