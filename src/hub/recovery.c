@@ -19,7 +19,7 @@
 typedef struct recovery {
     stg_hub *hub;
     uint32_t lane;
-    uint64_t groups;   /* that were stored when it began */
+    uint64_t groups;   /* that were stored when this look began */
     stg_ns started_at; /* wall clock */
 } recovery;
 
@@ -41,11 +41,12 @@ static void tell(const stg_hub *h, const stg_target *t, const recovery *r,
         h->calls->replayed(h->calls_part, t->name, r->started_at, sum);
 }
 
-/* Of the groups since it began the first may have been on its way. */
-static bool may_have_missed(const recovery *r, const stg_letters_sum *sum)
+/* Of the groups since then the first may have been on its way. */
+static bool may_have_missed(const recovery *r, const stg_target *t,
+                            const stg_letters_sum *sum)
 {
     return sum->end == STG_LETTERS_DONE &&
-           (sum->messages > 0 || r->hub->groups_stored < r->groups + 2);
+           (sum->messages > 0 || r->groups < t->recovery_groups + 2);
 }
 
 /* What it has not come to stays dead, and is sent with the next recovery. */
@@ -59,8 +60,10 @@ static void ended(void *ctx, const stg_letters_sum *sum)
         if (sum->messages > 0 || sum->end != STG_LETTERS_DONE)
             tell(h, t, r, sum);
         if (t->recovery == STG_RECOVERY_RUNNING) {
-            t->recovery = may_have_missed(r, sum) ? STG_RECOVERY_AGAIN
-                                                  : STG_RECOVERY_DONE;
+            if (sum->messages > 0)
+                t->recovery_groups = r->groups;
+            t->recovery = may_have_missed(r, t, sum) ? STG_RECOVERY_AGAIN
+                                                     : STG_RECOVERY_DONE;
             h->has_recoveries |= t->recovery == STG_RECOVERY_AGAIN;
         }
     }
@@ -72,8 +75,12 @@ static void start(stg_hub *h, stg_target *t)
     const stg_letter_filter f = {.target = t->name, .is_unreached = true};
     recovery *r = malloc(sizeof *r);
 
-    if (r == NULL)
-        return; // it stays due
+    if (r == NULL) { // it stays due
+        h->has_recoveries |= t->recovery == STG_RECOVERY_AGAIN;
+        return;
+    }
+    if (t->recovery != STG_RECOVERY_AGAIN)
+        t->recovery_groups = h->groups_stored;
     *r = (recovery){h, t->lane, h->groups_stored, stg_wall_now()};
     t->recovery = STG_RECOVERY_RUNNING;
     stg_store_replay(h->store, &f, false, ended, r);

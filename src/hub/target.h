@@ -96,6 +96,8 @@ typedef struct stg_target {
         *latency; /* of those that succeeded; NULL: none did, or there was
                              no memory */
     stg_target_recovery recovery;
+    uint64_t recovery_groups; /* stored at its first look, or at the last one
+                                 that has found something */
     stg_failing failing;
     bool is_gone;              /* it answered 410, and took nothing since */
     char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
