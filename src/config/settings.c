@@ -448,6 +448,7 @@ stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
         return refuse_memory(err);
     *o = (stg_oauth_options){
         .token_url = from->token_url,
+        .token_url_shown = from->token_url_written,
         .client_id = from->client_id,
         .client_secret = from->secret_count > 0 ? from->secrets[0].value : NULL,
         .private_key = from->key_count > 0 ? from->keys[0].value : NULL,

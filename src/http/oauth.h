@@ -30,7 +30,8 @@ typedef enum stg_oauth_auth {
 
 /* Texts are kept; NULL: there is none. */
 typedef struct stg_oauth_options {
-    const char *token_url; /* of the token endpoint */
+    const char *token_url;       /* of the token endpoint */
+    const char *token_url_shown; /* to people; NULL: as token_url */
     const char *client_id;
     const char *client_secret; /* this, or */
     const char *private_key;   /* this: PEM of an RSA key of 2048 bits or more

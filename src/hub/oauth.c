@@ -60,9 +60,10 @@ static void free_token(stg_oauth_token *k)
 static bool copy_options(stg_oauth_token *k, const stg_oauth_options *o)
 {
     const char **const texts[] = {
-        &k->o.token_url,   &k->o.client_id, &k->o.client_secret,
-        &k->o.private_key, &k->o.key_id,    &k->o.assertion_audience,
-        &k->o.scope,       &k->o.audience,  &k->o.ca_file,
+        &k->o.token_url,       &k->o.client_id, &k->o.client_secret,
+        &k->o.private_key,     &k->o.key_id,    &k->o.assertion_audience,
+        &k->o.scope,           &k->o.audience,  &k->o.ca_file,
+        &k->o.token_url_shown,
     };
     size_t count = sizeof texts / sizeof *texts, at = 0;
 
@@ -101,7 +102,8 @@ static stg_status make(stg_hub *h, const stg_oauth_options *o,
 
     if (k == NULL)
         return stg_target_refuse_memory(err);
-    k->url = stg_url_mask(o->token_url);
+    k->url = stg_url_mask(o->token_url_shown != NULL ? o->token_url_shown
+                                                     : o->token_url);
     if (!copy_options(k, o) || k->url == NULL)
         status = stg_target_refuse_memory(err);
     if (status == STG_OK && o->private_key != NULL)

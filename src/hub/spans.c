@@ -104,15 +104,15 @@ static void put_times(stg_text *to, const stg_attempt_end *e)
     stg_text_put(to, "\"");
 }
 
-/* Values of the query may be secrets. */
-static void put_server(stg_text *to, const char *url)
+/* Values of the query may be secrets, and what is of the environment may be one. */
+static void put_server(stg_text *to, const stg_target_settings *s)
 {
-    char *shown = stg_url_mask(url), host[STG_URL_MAX];
+    char *shown = stg_url_mask(stg_target_url_shown(s)), host[STG_URL_MAX];
     stg_url parts;
 
     if (shown != NULL)
         put_attribute(to, "url.full", shown);
-    if (stg_url_parse(&parts, url, NULL) == STG_OK) {
+    if (stg_url_parse(&parts, s->url, NULL) == STG_OK) {
         snprintf(host, sizeof host, "%.*s", (int)parts.host.size,
                  parts.host.at);
         put_attribute(to, "server.address", host);
@@ -180,7 +180,7 @@ static void put_span(stg_text *to, const stg_hub *h, const stg_attempt_end *e,
     if (to->is_short)
         return;
     put_attribute(to, "http.request.method", method);
-    put_server(to, e->target->settings->url);
+    put_server(to, e->target->settings);
     if (e->status != 0)
         put_count(to, "http.response.status_code", (uint64_t)e->status);
     if (e->number > 1)

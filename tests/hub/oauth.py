@@ -14,6 +14,7 @@ import signal
 import subprocess
 import threading
 import time
+import unittest.mock
 import urllib.parse
 import urllib.request
 
@@ -227,6 +228,21 @@ class OAuth(Clients):
         self.assertIsNotNone(token["until"])
         self.end(hub, server, {"a": 5})
         self.assertEqual({r.attempt for r in got}, {1})
+
+    def test_a_token_url_shows_nothing_of_the_environment(self):
+        server = Server(self, answer=lambda number: (500, {}, b"")
+                        if number == 1 else None)
+        at = self.guarded(server)
+        target = self.target(server, at, oauth2={
+            "token-url": server.leaf.url("/${TOKEN_PATH}")})
+        with unittest.mock.patch.dict(os.environ, TOKEN_PATH="hidden"):
+            hub = self.start([target])
+        hub.post(b"x")
+        shown = server.leaf.url("/${TOKEN_PATH}")
+        self.assertIn(shown, hub.event("token-failed")["detail"])
+        self.assertEqual(hub.event("token-fetched")["url"], shown)
+        self.end(hub, server, {"a": 1})
+        self.assertEqual({r.path for r in server.leaf.receipts}, {"/hidden"})
 
     def test_a_secret_in_the_body_scope_and_audience(self):
         server = Server(self)

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import time
+import unittest.mock
 import urllib.request
 
 import case
@@ -51,6 +52,25 @@ class Spans(Hubs):
         return [span for r in self.collector.receipts
                 for found in json.loads(r.body)["resourceSpans"]
                 for scope in found["scopeSpans"] for span in scope["spans"]]
+
+    def test_a_span_shows_nothing_of_the_environment(self):
+        self.target, self.collector = self.leaf(), self.leaf()
+        path = os.path.join(self.folder, "hub.yaml")
+        with open(path, "w") as file:
+            json.dump({"traces": {"endpoint": self.collector.url("/v1/traces"),
+                                  "share": "100%"},
+                       "targets": [{"name": "shop", "url": self.target.url(
+                           "/in/${SPAN_SECRET}?token=secret")}]}, file)
+        with unittest.mock.patch.dict(os.environ, SPAN_SECRET="hidden"):
+            hub = self.hub("-c", path)
+        hub.post(b"x", traceparent=f"00-{TRACE}-{PARENT}-01")
+        self.target.wait(1)
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.target.receipts[0].path,
+                         "/in/hidden?token=secret")
+        self.assertEqual([attributes(s)["url.full"] for s in self.spans()],
+                         [self.target.url("/in/${SPAN_SECRET}?token=***")])
 
     def test_an_attempt_is_a_span_below_the_messages(self):
         hub = self.start(lambda r: 503 if r.attempt == 1 else 200)

@@ -57,16 +57,23 @@ static bool read_url(const stg_setting *s, const char *text, void *base,
     return true;
 }
 
-/* The hub shows the URLs of its targets. */
+/* The hub shows the URLs of its targets, and of their tokens. */
 static void check_url(stg_loading *l, const stg_setting *s,
                       const stg_yaml_node *n, void *base)
 {
-    bool is_targets =
-        s->in == STG_IN_TARGET && s->at == offsetof(stg_target_settings, url);
     stg_target_settings *t = base;
+    const char **written;
 
-    if (is_targets && n->written != NULL)
-        t->url_written = stg_load_keep_text(l, n->written);
+    if (s->in != STG_IN_TARGET)
+        return;
+    if (s->at == offsetof(stg_target_settings, url))
+        written = &t->url_written;
+    else if (s->at == offsetof(stg_target_settings, oauth.token_url))
+        written = &t->oauth.token_url_written;
+    else
+        return;
+    // Of the defaults there may be one, of another URL.
+    *written = n->written == NULL ? NULL : stg_load_keep_text(l, n->written);
 }
 
 const stg_kind stg_kind_url = {
