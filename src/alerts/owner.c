@@ -1,6 +1,5 @@
-/* A letter to an owner has a receiver of its own, and a copy of all that its
- * options point to: a reload may end what they were made of. It is freed when its
- * receiver is idle, which is after it was sent or given up. */
+/* A letter to an owner has a receiver of its own. It is freed when that is idle,
+ * which is after it was sent or given up. */
 #include "alerts/owner.h"
 
 #include <stdlib.h>
@@ -9,17 +8,12 @@
 typedef struct letter {
     stg_link link;
     stg_alert_receiver *receiver;
-    char *texts[7]; /* that the options point to */
-    size_t text_count;
-    const char *to[1];
 } letter;
 
 static void free_letter(letter *l)
 {
     stg_list_remove(&l->link);
     stg_alert_receiver_free(l->receiver);
-    for (size_t i = 0; i < l->text_count; i++)
-        free(l->texts[i]);
     free(l);
 }
 
@@ -53,29 +47,6 @@ void stg_alert_owners_init(stg_alert_owners *all, const stg_alert_world *w,
     stg_list_init(&all->letters);
 }
 
-/* False: no memory. */
-static bool keep(letter *l, const char **text)
-{
-    if (*text == NULL)
-        return true;
-    *text = l->texts[l->text_count] = strdup(*text);
-    l->text_count += *text != NULL;
-    return *text != NULL;
-}
-
-static bool keep_all(letter *l, stg_alert_receiver_options *o)
-{
-    bool is_kept = keep(l, &o->name) && keep(l, &o->url) &&
-                   keep(l, &o->ca_file) && keep(l, &o->user) &&
-                   keep(l, &o->password_file) && keep(l, &o->from);
-
-    if (o->type == STG_RECEIVER_MAIL) {
-        o->to = l->to;
-        o->to_count = 1;
-    }
-    return is_kept;
-}
-
 static void log_lost(const stg_alert_owners *all, const char *target,
                      const char *why)
 {
@@ -101,14 +72,11 @@ void stg_alert_owners_tell(stg_alert_owners *all, const stg_alert_options *o,
         return;
     }
     made.name = target;
-    l->to[0] = owner;
-    stg_list_push(&all->letters, &l->link);
-    if (!keep_all(l, &made) ||
-        (made.type == STG_RECEIVER_MAIL && !keep(l, &l->to[0]))) {
-        log_lost(all, target, "there is no memory");
-        free_letter(l);
-        return;
+    if (made.type == STG_RECEIVER_MAIL) {
+        made.to = &owner;
+        made.to_count = 1;
     }
+    stg_list_push(&all->letters, &l->link);
     if (stg_alert_receiver_new(&l->receiver, &all->world, &made, &err) !=
         STG_OK) {
         log_lost(all, target, err.text);

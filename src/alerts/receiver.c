@@ -27,13 +27,14 @@
 
 struct stg_alert_receiver {
     stg_alert_world *world;
-    stg_alert_receiver_options o;
-    char *name;
-    char *password;         /* mail */
-    char *url;              /* of a file; NULL: the options have it */
-    stg_endpoint *endpoint; /* the others */
-    char *key;              /* pagerduty, opsgenie */
-    stg_signer *signer;     /* NULL: it does not sign */
+    stg_alert_receiver_options o; /* a reload may end what they were made of */
+    stg_receiver_kept kept;       /* what they point to */
+    char *password;               /* mail */
+    char *url;                    /* of a file; NULL: the options have it */
+    char *content_type;           /* likewise, where it signs */
+    stg_endpoint *endpoint;       /* the others */
+    char *key;                    /* pagerduty, opsgenie */
+    stg_signer *signer;           /* NULL: it does not sign */
 
     stg_digest *waiting; /* NULL: nothing */
     stg_events events;   /* in its place, where each alert goes by itself */
@@ -70,6 +71,16 @@ static const char *url_of(const stg_alert_receiver *s)
     return s->url != NULL ? s->url : s->o.url;
 }
 
+/* What a request has. */
+static const char *type_of(const stg_alert_receiver *s)
+{
+    const stg_alert_header *h = stg_receiver_header(&s->o, "Content-Type");
+
+    if (s->content_type != NULL)
+        return s->content_type;
+    return h != NULL ? h->value : "application/json";
+}
+
 static bool is_under_way(const stg_alert_receiver *s)
 {
     return s->exchange != NULL || s->mail != NULL;
@@ -102,7 +113,7 @@ static void tell_failure(const stg_alert_receiver *s,
     stg_field fields[7];
     size_t count = 0;
 
-    fields[count++] = stg_field_text("receiver", s->name);
+    fields[count++] = stg_field_text("receiver", s->o.name);
     fields[count++] =
         stg_field_text("cause", stg_outcome_cause(outcome, cause));
     fields[count++] = stg_field_text("decision", !is_over      ? "again"
@@ -346,7 +357,7 @@ static bool send_http(stg_alert_receiver *s)
     char *more = s->signer == NULL
                      ? NULL
                      : stg_alert_signing_put(s->signer, s->headers, url_of(s),
-                                             s->id, s->text);
+                                             type_of(s), s->id, s->text);
     const char *headers = more != NULL ? more : s->headers;
 
     if ((s->signer != NULL && more == NULL) ||
@@ -513,7 +524,7 @@ void stg_alert_receiver_look(const stg_alert_receiver *s,
                              stg_alert_receiver_view *view)
 {
     *view = (stg_alert_receiver_view){
-        .name = s->name,
+        .name = s->o.name,
         .type = s->o.type,
         .sent = s->sent,
         .failed = s->failed,
@@ -531,8 +542,21 @@ stg_alert_receiver_options_of(const stg_alert_receiver *s)
 
 /* -- open and close -------------------------------------------------------- */
 
-/* Copies the name, since the log needs it after the settings that o points into
- * are gone. */
+/* What is in files of that which it signs. */
+static stg_status read_signed(stg_alert_receiver *s, stg_error *err)
+{
+    const stg_alert_header *type = stg_receiver_header(&s->o, "Content-Type");
+    stg_status status = STG_OK;
+
+    if (s->o.url_file != NULL)
+        status =
+            stg_receiver_read_secret(s->o.name, s->o.url_file, &s->url, err);
+    if (status == STG_OK && type != NULL && type->file != NULL)
+        status = stg_receiver_read_secret(s->o.name, type->file,
+                                          &s->content_type, err);
+    return status;
+}
+
 stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
                                   stg_alert_world *w,
                                   const stg_alert_receiver_options *o,
@@ -542,27 +566,27 @@ stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
     stg_status status = STG_OK;
 
     if (s != NULL)
-        s->name = strdup(o->name);
-    if (s == NULL || s->name == NULL) {
+        s->o = *o;
+    if (s == NULL || !stg_receiver_keep(&s->kept, &s->o)) {
+        if (s != NULL)
+            stg_receiver_kept_free(&s->kept);
         free(s);
         return stg_receiver_refuse(err, STG_IO, o->name, "no memory for it");
     }
     s->world = w;
-    s->o = *o;
-    s->o.name = s->name;
     s->again.passed = again;
     stg_events_init(&s->events);
     if (o->password_file != NULL)
-        status = stg_receiver_read_secret(s->name, o->password_file,
+        status = stg_receiver_read_secret(s->o.name, o->password_file,
                                           &s->password, err);
     if (o->key_file != NULL)
-        status = stg_receiver_read_secret(s->name, o->key_file, &s->key, err);
+        status = stg_receiver_read_secret(s->o.name, o->key_file, &s->key, err);
     if (status == STG_OK && o->type != STG_RECEIVER_MAIL)
         status = stg_receiver_open(w, &s->o, s->key, NULL, &s->endpoint, err);
     if (status == STG_OK)
         status = stg_alert_signing_open(&s->o, &s->signer, err);
-    if (status == STG_OK && s->signer != NULL && o->url_file != NULL)
-        status = stg_receiver_read_secret(s->name, o->url_file, &s->url, err);
+    if (status == STG_OK && s->signer != NULL)
+        status = read_signed(s, err);
     if (status != STG_OK) {
         stg_alert_receiver_free(s);
         return status;
@@ -581,7 +605,8 @@ void stg_alert_receiver_free(stg_alert_receiver *s)
     stg_secret_free(s->password);
     stg_secret_free(s->key);
     stg_secret_free(s->url);
+    stg_secret_free(s->content_type);
     stg_signer_free(s->signer);
-    free(s->name);
+    stg_receiver_kept_free(&s->kept);
     free(s);
 }

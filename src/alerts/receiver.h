@@ -46,9 +46,9 @@ typedef struct stg_alert_world {
  * for good. */
 stg_policy stg_alert_policy(void);
 
-/* Reads the receiver's secrets and makes ready. What o points to, which has
- * been checked, is kept until another one inherits from the receiver, or it is
- * cancelled. Returns STG_INVALID or STG_IO with words that name the receiver,
+/* Reads the receiver's secrets and makes ready. o has been checked; what it points
+ * to is copied, but for targets and tags, which stg_alert_receiver_options_of() has
+ * as they are. Returns STG_INVALID or STG_IO with words that name the receiver,
  * and no secret. */
 stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
                                   stg_alert_world *w,

@@ -12,6 +12,58 @@
 #include "alerts/options.h"
 #include "http/tls.h"
 
+/* -- copies of options ----------------------------------------------------- */
+
+static bool keep(stg_receiver_kept *k, const char **text)
+{
+    if (*text == NULL)
+        return true;
+    *text = k->texts[k->count] = strdup(*text);
+    k->count += *text != NULL;
+    return *text != NULL;
+}
+
+bool stg_receiver_keep(stg_receiver_kept *k, stg_alert_receiver_options *o)
+{
+    const char **const plain[] = {&o->name, &o->url,   &o->url_file,
+                                  &o->body, &o->proxy, &o->ca_file,
+                                  &o->user, &o->from};
+    size_t count = sizeof plain / sizeof *plain;
+    bool is_kept;
+
+    k->texts =
+        calloc(count + 3 * o->header_count + o->to_count, sizeof *k->texts);
+    k->headers = calloc(o->header_count + 1, sizeof *k->headers);
+    k->to = calloc(o->to_count + 1, sizeof *k->to);
+    is_kept = k->texts != NULL && k->headers != NULL && k->to != NULL;
+    for (size_t i = 0; is_kept && i < count; i++)
+        is_kept = keep(k, plain[i]);
+    for (size_t i = 0; is_kept && i < o->header_count; i++) {
+        stg_alert_header *h = &k->headers[i];
+
+        *h = o->headers[i];
+        is_kept = keep(k, &h->name) && keep(k, &h->value) && keep(k, &h->file);
+    }
+    for (size_t i = 0; is_kept && i < o->to_count; i++) {
+        k->to[i] = o->to[i];
+        is_kept = keep(k, &k->to[i]);
+    }
+    o->headers = k->headers;
+    o->to = k->to;
+    return is_kept;
+}
+
+void stg_receiver_kept_free(stg_receiver_kept *k)
+{
+    for (size_t i = 0; i < k->count; i++)
+        free(k->texts[i]);
+    free(k->texts);
+    free(k->headers);
+    free(k->to);
+}
+
+/* -- secrets, headers, endpoints ------------------------------------------- */
+
 stg_status stg_receiver_refuse(stg_error *err, stg_status status,
                                const char *name, const char *words)
 {

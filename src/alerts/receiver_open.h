@@ -5,6 +5,19 @@
 
 #include "alerts/receiver.h"
 
+/* Copies of what options point to. Zeroed, there are none. */
+typedef struct stg_receiver_kept {
+    char **texts;
+    size_t count;
+    stg_alert_header *headers;
+    const char **to;
+} stg_receiver_kept;
+
+/* From here on o has texts of its own, but for secrets and their files, and for
+ * what says which alerts it wants. False: no memory. To be freed in any case. */
+bool stg_receiver_keep(stg_receiver_kept *k, stg_alert_receiver_options *o);
+void stg_receiver_kept_free(stg_receiver_kept *k);
+
 /* "alerts: receiver NAME: WORDS". Returns status. */
 stg_status stg_receiver_refuse(stg_error *err, stg_status status,
                                const char *name, const char *words);

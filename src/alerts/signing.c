@@ -105,13 +105,13 @@ stg_status stg_alert_signing_open(const stg_alert_receiver_options *o,
 }
 
 char *stg_alert_signing_put(const stg_signer *s, const char *headers,
-                            const char *url, const char *id, const char *body)
+                            const char *url, const char *type, const char *id,
+                            const char *body)
 {
-    static const char type[] = "application/json";
     stg_sign_request r = {.id = {id, strlen(id)},
                           .seconds = stg_wall_now() / STG_S,
                           .body = {body, strlen(body)},
-                          .content_type = {type, sizeof type - 1},
+                          .content_type = {type, strlen(type)},
                           .method = "POST",
                           .url = url};
     size_t size = strlen(headers);

@@ -15,8 +15,9 @@ stg_status stg_alert_signing_open(const stg_alert_receiver_options *o,
                                   stg_signer **signer, stg_error *err);
 
 /* The headers, and behind them those of the signature, by the time of now: of a POST
- * of JSON to url. To be freed; NULL: no memory. */
+ * of a body of that type to url. To be freed; NULL: no memory. */
 char *stg_alert_signing_put(const stg_signer *s, const char *headers,
-                            const char *url, const char *id, const char *body);
+                            const char *url, const char *type, const char *id,
+                            const char *body);
 
 #endif

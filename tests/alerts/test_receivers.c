@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <stagger/text.h>
@@ -169,6 +170,85 @@ TEST(receiver, sends_json_with_its_headers)
     CHECK(strstr(b.leaf.heard, "\"target\":\"a\"") != NULL);
     CHECK_U64(look(&b).sent, 1);
     close_bench(&b);
+}
+
+/* Settings go with a reload, and one that is told ends by itself. */
+TEST(receiver, keeps_what_it_needs_of_its_options)
+{
+    char body[] = "{\"text\": \"{title}\"}", name[] = "X-Team", value[] = "ops",
+         url[64];
+    stg_alert_header headers[] = {{name, value, NULL}};
+    BENCH(b, SCRIPT(HEAR, OK_200));
+    stg_alert_receiver_options o = webhook(&b);
+
+    snprintf(url, sizeof url, "%s", b.url);
+    o.type = STG_RECEIVER_TEMPLATE;
+    o.url = url;
+    o.body = body;
+    o.headers = headers;
+    o.header_count = 1;
+    use(&b, &o);
+    memset(body, '#', sizeof body - 1);
+    memset(name, '#', sizeof name - 1);
+    memset(value, '#', sizeof value - 1);
+    memset(url, '#', sizeof url - 1);
+    headers[0] = (stg_alert_header){NULL, NULL, NULL};
+    push(&b, "a");
+    wait_ends(&b, 1);
+    CHECK_INT(b.sent, 1);
+    CHECK(strstr(b.leaf.heard, "\r\nX-Team: ops\r\n") != NULL);
+    CHECK(strstr(b.leaf.heard, "{\"text\": \"") != NULL);
+    close_bench(&b);
+}
+
+/* The signature of the request with this type as the receiver has it, made of what
+ * was heard of it. */
+static void check_signed(const bench *b, const stg_alert_receiver_options *o,
+                         const char *type)
+{
+    const char *heard = b->leaf.heard, *body = strstr(heard, "\r\n\r\n") + 4,
+               *id = strstr(heard, "\r\nIdempotency-Key: ") + 19,
+               *created = strstr(heard, ";created=") + 9;
+    stg_sign_request r = {.id = {id, strcspn(id, "\r")},
+                          .seconds = strtoull(created, NULL, 10),
+                          .body = {body, strlen(body)},
+                          .content_type = {type, strlen(type)},
+                          .method = "POST",
+                          .url = b->url};
+    char lines[2048], *end;
+    stg_signer *s;
+
+    CHECK_INT(stg_signer_new(&s, &o->sign, &o->secrets[0].value, 1, NULL),
+              STG_OK);
+    end = stg_signer_put(s, lines, &r);
+    CHECK(end != NULL);
+    *end = '\0';
+    stg_signer_free(s);
+    CHECK(strstr(heard, lines) != NULL);
+}
+
+TEST(receiver, signs_the_type_that_it_sends)
+{
+    static const char word[] = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    static const stg_sign_secret secret = {word, NULL};
+    static const char *const types[] = {"application/json", "text/x-alert"};
+
+    for (size_t i = 0; i < 2; i++) {
+        const stg_alert_header header = {"content-type", types[i], NULL};
+        BENCH(b, SCRIPT(HEAR, OK_200));
+        stg_alert_receiver_options o = webhook(&b);
+
+        o.sign.scheme = STG_SIGN_MESSAGE;
+        o.secrets = &secret;
+        o.secret_count = 1;
+        o.headers = &header;
+        o.header_count = i; // the first has none
+        use(&b, &o);
+        push(&b, "a");
+        wait_ends(&b, 1);
+        check_signed(&b, &o, types[i]);
+        close_bench(&b);
+    }
 }
 
 TEST(receiver, tries_again_after_500)
