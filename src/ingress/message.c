@@ -86,6 +86,28 @@ static void keep(letterhead *l, stg_span name, stg_span value)
     l->written = stg_header_fold(l->out, (size_t)(at - l->out), l->written);
 }
 
+/* What the hub obeys. No sender of webhooks signs such headers, so that anybody who
+ * sends a request again could set them: they are dropped there. False: it is none
+ * of them. */
+static bool read_order(letterhead *l, stg_span name, stg_span text)
+{
+    if (l->webhook != NULL)
+        return false;
+    if (stg_header_equal(name, "Stagger-Key")) {
+        l->key = text;
+        l->keys++;
+    } else if (stg_header_equal(name, STG_NOT_BEFORE)) {
+        l->not_before = text;
+        l->not_befores++;
+    } else if (stg_header_equal(name, STG_EXPIRES)) {
+        l->expires = text;
+        l->expireses++;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void read_header(letterhead *l, stg_span name, stg_span text)
 {
     if (l->id_header != NULL && stg_header_equal(name, l->id_header)) {
@@ -95,18 +117,9 @@ static void read_header(letterhead *l, stg_span name, stg_span text)
     if (stg_header_equal(name, "Content-Type")) {
         l->content_type = text;
         l->content_types++;
-    } else if (stg_header_equal(name, "Stagger-Key")) {
-        l->key = text;
-        l->keys++;
     } else if (stg_header_equal(name, "Stagger-Keep")) {
         l->names = text;
-    } else if (stg_header_equal(name, STG_NOT_BEFORE)) {
-        l->not_before = text;
-        l->not_befores++;
-    } else if (stg_header_equal(name, STG_EXPIRES)) {
-        l->expires = text;
-        l->expireses++;
-    } else if (is_kept(l, name)) {
+    } else if (!read_order(l, name, text) && is_kept(l, name)) {
         keep(l, name, text);
     }
 }

@@ -95,6 +95,16 @@ class Inbound(Signing):
         self.assertEqual(hub.stop(), 0)
         self.assertNotIn(WORD, json.dumps(hub.lines) + str(hub.noise))
 
+    def test_what_nobody_signed_is_not_obeyed(self):
+        hub = self.begin()
+        self.good(hub, "github", b"x", {
+            **github(b"x"), "Stagger-Key": "k",
+            "Stagger-Not-Before": "1h", "Stagger-Expires": "1999-01-01T00:00:00Z"})
+        receipt = self.target.wait(1)[0]
+        for name in "stagger-key", "stagger-not-before", "stagger-expires":
+            self.assertNotIn(name, receipt.headers)
+        self.assertEqual(hub.stop(), 0)
+
     def test_a_redelivery_is_stored_once(self):
         hub = self.begin()
         event = b'{"object": "event", "id": "evt_\\u0031", "sent": %d}'
