@@ -60,7 +60,8 @@ static int check_headers(const stg_try *t, const stg_settings *s)
         if (instead != NULL)
             return stg_options_refuse(who, "--header=%.*s: %s", (int)name.size,
                                       name.at, instead);
-        if (!stg_headers_keep(
+        if (!stg_header_equal(name, STG_WEBHOOK_HEADER) &&
+            !stg_headers_keep(
                 rules->count > 0 ? rules->at : stg_headers_default, name))
             return stg_options_refuse(
                 who,

@@ -307,10 +307,12 @@ const char *const stg_headers_default[] = {
     "X-*",         NULL,
 };
 
-/* RFC 9110, 11; RFC 6265; what the sender says of itself. */
+/* RFC 9110, 11; RFC 6265; what the sender says of itself; and that a webhook was
+ * verified. */
 static const char *const never[] = {
-    "Authorization", "Content-Type", "Cookie",     "HTTP2-Settings",
-    "Proxy-*",       "Set-Cookie",   "User-Agent", NULL,
+    "Authorization",  "Content-Type",     "Cookie",
+    "HTTP2-Settings", "Proxy-*",          "Set-Cookie",
+    "User-Agent",     STG_WEBHOOK_HEADER, NULL,
 };
 
 /* A trace goes on from a message to its attempts. */

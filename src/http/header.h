@@ -19,6 +19,10 @@
 /* A message that has come through that many hubs is refused: it goes round. */
 #define STG_HOPS_MAX 8
 
+/* Of a message that came as a webhook: the webhook's name. Only the hub says it: a
+ * publisher's own is dropped. */
+#define STG_WEBHOOK_HEADER "X-Inbound"
+
 /* Whether both are the same name. */
 bool stg_header_same(stg_span a, stg_span b);
 
@@ -79,8 +83,8 @@ size_t stg_header_fold(char *lines, size_t size, size_t last);
  *
  * A rule is a name, or the beginning of one and a '*': "traceparent", "X-*".
  * Some are never kept, whatever the rules say: those of the connection and of the
- * framing, credentials, cookies, User-Agent, and what the hub says itself
- * (Content-Type apart, which always goes on). */
+ * framing, credentials, cookies, User-Agent, and what the hub says itself, as
+ * X-Inbound (Content-Type apart, which always goes on). */
 
 /* traceparent, tracestate, Content-Encoding, Content-Language, ce-* (of
  * CloudEvents), X-*; ended by NULL. */

@@ -64,8 +64,7 @@ bool stg_webhook_drops(const stg_webhook *w, stg_span name)
     if (w->sign.id_header != NULL &&
         stg_header_matches(w->sign.id_header, name))
         return false;
-    return stg_header_matches(STG_WEBHOOK_HEADER, name) ||
-           stg_sign_sets(&w->sign, name) ||
+    return stg_sign_sets(&w->sign, name) ||
            (w->sign.scheme == STG_SIGN_GITHUB &&
             stg_header_matches("X-Hub-Signature", name)); // by SHA-1
 }

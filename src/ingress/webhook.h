@@ -19,9 +19,6 @@
 
 enum { STG_WEBHOOKS_MAX = 100 };
 
-/* Of each message: the webhook's name. A sender's own is dropped. */
-#define STG_WEBHOOK_HEADER "X-Inbound"
-
 /* Texts and verifier are kept. */
 typedef struct stg_webhook {
     const char *name;

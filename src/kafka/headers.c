@@ -130,6 +130,9 @@ void stg_kafka_headers_add(rd_kafka_headers_t *to, const char *name,
  * CloudEvents 1.0.2, "Kafka Protocol Binding", 3.2.3.1. */
 static stg_span name_in_kafka(stg_span name, char text[CE_NAME_MAX])
 {
+    if (stg_header_equal(name, STG_WEBHOOK_HEADER))
+        return (stg_span){STG_KAFKA_WEBHOOK_HEADER,
+                          sizeof STG_KAFKA_WEBHOOK_HEADER - 1};
     if (name.size > CE_NAME_MAX || !stg_header_matches("ce-*", name))
         return name;
     memcpy(text, name.at, name.size);

@@ -205,6 +205,10 @@ void stg_kafka_headers_add(rd_kafka_headers_t *to, const char *name,
                            stg_span value);
 void stg_kafka_headers_add_lines(rd_kafka_headers_t *to, stg_span lines);
 
+/* X-Inbound in a record. Who only passes on headers of HTTP requests to a topic
+ * cannot write it. */
+#define STG_KAFKA_WEBHOOK_HEADER "stagger-inbound"
+
 /* Of a message with an idempotency key: which message it is, whatever record of
  * it. As 32 hexadecimal digits. */
 #define STG_KAFKA_ID_HEADER "stagger-id"

@@ -76,9 +76,12 @@ static void add_line(lines *l, stg_span name, stg_span value)
 static void add_header(const stg_kafka_options *o, stg_span name,
                        stg_span value, lines *l, stg_parcel *p)
 {
-    bool is_type = stg_header_equal(name, "Content-Type");
+    bool is_type = stg_header_equal(name, "Content-Type"),
+         is_webhook = stg_header_equal(name, STG_KAFKA_WEBHOOK_HEADER);
 
-    if (!is_type && !stg_headers_keep(o->headers, name))
+    if (is_webhook)
+        name = (stg_span){STG_WEBHOOK_HEADER, sizeof STG_WEBHOOK_HEADER - 1};
+    else if (!is_type && !stg_headers_keep(o->headers, name))
         return;
     if (!stg_header_is_name(name) || !stg_header_is_value(value) ||
         (is_type && value.size > STG_KEY_SIZE_MAX))

@@ -232,6 +232,11 @@ class Try(ByFile):
             self.assertIn(expected, self.check("{}", *words)[0])
         self.assertIn("a  gets it", self.check("{}", "-H", "X-Kind: bc")[0])
 
+    def test_a_webhook_is_said_as_the_hub_says_it(self):
+        self.write({"a": {"X-Inbound": "stripe"}}, self.leaf())
+        self.assertIn("a  gets it", self.check("{}", "-H", "X-Inbound: stripe")[0])
+        self.assertIn("a  no: ", self.check("{}", "-H", "X-Inbound: github")[0])
+
     def test_says_where_it_is_not_json(self):
         self.settings()
         out, err = self.check('{"a",}')

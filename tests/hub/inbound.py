@@ -317,7 +317,9 @@ class Inbound(Signing):
         self.good(hub, "github", b"h", {**github(b"h", id="2"),
                                         "X-GitHub-Event": "ping"})
         self.good(hub, "github", b"i", github(b"i", id="3"))
-        self.assertEqual([r.body for r in self.target.wait(1)], [b"s"])
+        hub.post(b"forged", X_Inbound="stripe")
+        self.good(hub, "stripe", b"t", stripe(b"t"))
+        self.assertEqual({r.body for r in self.target.wait(2)}, {b"s", b"t"})
         self.assertEqual([r.body for r in b.wait(2)], [b"g", b"i"])
         hub.stop()
 

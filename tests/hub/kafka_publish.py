@@ -212,7 +212,10 @@ targets: [{{name: a, url: "{a.url()}"}}]
         for i in range(2):
             self.assertEqual(hub.post(b"x", "/v1/in/g?topic=t", **signed),
                              f"u.0.{i}")
-        self.assertEqual([r.one("x-inbound") for r in a.wait(2)], ["g", "g"])
+        hub.post(b"y", "/v1/messages?topic=t", X_Inbound="g")
+        broker.produce("u", {0: [b"z"]}, "-H", "X-Inbound=g")
+        self.assertEqual({(r.body, r.one("x-inbound")) for r in a.wait(4)},
+                         {(b"x", "g"), (b"y", None), (b"z", None)})
         self.assertEqual(hub.stop(), 0)
 
     def test_a_key_is_refused_and_nothing_is_written(self):

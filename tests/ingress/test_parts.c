@@ -206,6 +206,7 @@ TEST(headers, of_the_connection_and_of_the_sender_are_never_kept)
         "Host",          "Expect",     "Proxy-Anything",    "Stagger-Id",
         "Trailer",       "keep-alive", "Idempotency-Key",   "Set-Cookie",
         "User-Agent",    "webhook_id", "Signature",         "host",
+        "x_inbound",
     };
 
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {

@@ -96,8 +96,8 @@ TEST(kafka, makes_a_parcel_of_a_message)
 
 TEST(kafka, names_attributes_of_events_as_kafka_does)
 {
-    static const char lines[] = "Ce-Type: t\r\nX-A: b\r\n";
-    rd_kafka_headers_t *h = rd_kafka_headers_new(2);
+    static const char lines[] = "Ce-Type: t\r\nX-A: b\r\nX-Inbound: c\r\n";
+    rd_kafka_headers_t *h = rd_kafka_headers_new(3);
     const void *value;
     size_t size;
 
@@ -106,6 +106,8 @@ TEST(kafka, names_attributes_of_events_as_kafka_does)
               RD_KAFKA_RESP_ERR_NO_ERROR);
     CHECK(size == 1 && memcmp(value, "t", 1) == 0);
     CHECK_INT(rd_kafka_header_get_last(h, "X-A", &value, &size),
+              RD_KAFKA_RESP_ERR_NO_ERROR);
+    CHECK_INT(rd_kafka_header_get_last(h, "stagger-inbound", &value, &size),
               RD_KAFKA_RESP_ERR_NO_ERROR);
     rd_kafka_headers_destroy(h);
 }

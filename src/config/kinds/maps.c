@@ -251,9 +251,8 @@ static char *read_parts(stg_loading *l, const stg_setting *s,
 static bool is_kept_inbound(const stg_settings *s, stg_span name)
 {
     for (size_t i = 0; i < s->inbound_count; i++)
-        if (stg_header_matches(STG_WEBHOOK_HEADER, name) ||
-            (s->inbound[i].keep.count > 0 &&
-             stg_headers_keep(s->inbound[i].keep.at, name)))
+        if (s->inbound[i].keep.count > 0 &&
+            stg_headers_keep(s->inbound[i].keep.at, name))
             return true;
     return false;
 }
@@ -268,7 +267,8 @@ static void check_match_header(stg_loading *l, const stg_yaml_node *key)
         is_kafka ? &l->s->kafka.headers : &l->s->listen.headers;
 
     if (stg_header_equal(name, "Content-Type") ||
-        stg_header_equal(name, "Stagger-Key"))
+        stg_header_equal(name, "Stagger-Key") ||
+        stg_header_equal(name, STG_WEBHOOK_HEADER))
         return;
     if (!stg_header_is_name(name))
         stg_complain(l->c, key->place,
