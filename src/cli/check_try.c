@@ -200,6 +200,13 @@ static void tell_mistake(const trying *r, const stg_text *body)
         asks = asks || stg_match_body(&r->s->targets[i]) != NULL;
     if (r->body != NULL || !asks)
         return;
+    if (stg_pattern_is_too_many(r->message.body)) {
+        stg_options_complain(who,
+                             "--try=%s: the body has more than %d values: to "
+                             "filters it is not JSON",
+                             r->t->file, STG_PATTERN_BODY_MAX);
+        return;
+    }
     json_decref(json_loadb(body->at != NULL ? body->at : "", body->size,
                            JSON_DECODE_ANY, &why));
     stg_options_complain(who, "--try=%s:%d:%d: the body is not JSON: %s",

@@ -139,7 +139,8 @@ bool stg_match_accepts(void *ctx, const stg_message *m)
     stg_parcel p;
 
     return !stg_parcel_unpack(&p, m->bytes, m->size) ||
-           stg_match_wants(ctx, &p);
+           (m->true_size > 0 ? stg_match_wants_headers(ctx, &p)
+                             : stg_match_wants(ctx, &p));
 }
 
 /* -- why not --------------------------------------------------------------- */

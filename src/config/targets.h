@@ -52,7 +52,8 @@ const char *stg_shard_group(const stg_settings *s,
  * Every header that it names must be there with one of its values; a header that
  * is there twice may have it in either. The body must match its pattern, and is
  * parsed for this one target. A message that is none is accepted: its delivery says
- * what is wrong with it. */
+ * what is wrong with it. One that is too large (true_size) has no body to ask about:
+ * its headers decide. */
 bool stg_match_accepts(void *ctx, const stg_message *m);
 
 /* The same of a parcel that is unpacked; and of its headers alone. */

@@ -27,7 +27,8 @@
  * as Event Ruler does). So {"exists": false} in such a map is about that item.
  *
  * Differences to EventBridge: numbers are equal as numbers everywhere (5, 5.0 and
- * 5e0), and of any size: two integers are compared exactly, others as doubles.
+ * 5e0): two integers of 64 bits are compared exactly, others as doubles; a body with
+ * a number beyond these (1e400) is not JSON.
  * Ignoring case is of A to Z. The whole of a pattern and a match are linear in
  * pattern times body; a field that comes twice in the body counts with its last
  * value.
@@ -50,8 +51,9 @@
 typedef struct stg_pattern stg_pattern;
 
 enum {
-    STG_PATTERN_DEPTH = 24,    /* lists and maps in one another */
-    STG_PATTERN_VALUES = 4096, /* of all kinds in one pattern */
+    STG_PATTERN_DEPTH = 24,        /* lists and maps in one another */
+    STG_PATTERN_VALUES = 4096,     /* of all kinds in one pattern */
+    STG_PATTERN_BODY_MAX = 100000, /* values of a body, a list or map as two */
 };
 
 /* What is wrong with a pattern, and where: parts from the top on, by their number
@@ -76,8 +78,12 @@ void stg_pattern_unref(stg_pattern *p); /* NULL is none */
 bool stg_pattern_equal(const stg_pattern *a, const stg_pattern *b);
 
 /* The body as patterns see it; to be freed by json_decref(). NULL: it is not JSON
- * (RFC 8259, in UTF-8, 2,048 levels at most), or there is no memory. */
+ * (RFC 8259, in UTF-8, 2,048 levels at most), has more than STG_PATTERN_BODY_MAX
+ * values, or there is no memory. */
 json_t *stg_pattern_parse(stg_span body);
+
+/* Whether it has more values than are parsed. */
+bool stg_pattern_is_too_many(stg_span body);
 
 /* body: NULL is not JSON, and matches nothing. */
 bool stg_pattern_matches(const stg_pattern *p, const json_t *body);

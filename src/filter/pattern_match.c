@@ -274,13 +274,40 @@ bool stg_pattern_takes_text(const stg_pattern *p, stg_span text)
     return false;
 }
 
+/* The end of a string that begins at `at`, behind its closing quote. */
+static const char *skip_string(const char *at, const char *end)
+{
+    while (++at < end && *at != '"')
+        at += *at == '\\';
+    return at < end ? at + 1 : end;
+}
+
+/* A tree takes a hundred times the bytes of "[{},{}]": what begins a value is counted
+ * before there is one. */
+bool stg_pattern_is_too_many(stg_span body)
+{
+    const char *at = body.at, *end = at + body.size;
+    size_t count = 0;
+
+    if (body.size <= STG_PATTERN_BODY_MAX)
+        return false;
+    while (at < end && count <= STG_PATTERN_BODY_MAX) {
+        count += *at == '{' || *at == '[' || *at == ',';
+        at = *at == '"' ? skip_string(at, end) : at + 1;
+    }
+    return count > STG_PATTERN_BODY_MAX;
+}
+
 /* Integers that no 64 bits hold are read as doubles, all of them in that body. */
 json_t *stg_pattern_parse(stg_span body)
 {
     size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
     json_error_t why;
-    json_t *v = json_loadb(body.at, body.size, flags, &why);
+    json_t *v;
 
+    if (stg_pattern_is_too_many(body))
+        return NULL;
+    v = json_loadb(body.at, body.size, flags, &why);
     if (v == NULL && json_error_code(&why) == json_error_numeric_overflow)
         v = json_loadb(body.at, body.size, flags | JSON_DECODE_INT_AS_REAL,
                        &why);

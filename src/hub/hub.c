@@ -153,7 +153,7 @@ static bool accepts(void *ctx, const stg_message *m)
 
     if (t->settings->topics.count > 0 && !is_of_topics(ctx, m->partition))
         return false;
-    if (!has_verdicts(t))
+    if (m->true_size > 0 || !has_verdicts(t))
         return stg_match_accepts((void *)(uintptr_t)t->settings, m);
     if (t->settings->match_count == 0 ||
         !stg_parcel_unpack(&p, m->bytes, m->size))

@@ -478,6 +478,48 @@ TEST(pattern, parses_bodies)
     stg_pattern_unref(p);
 }
 
+/* Fills text with "[x,x,x]". */
+static stg_span repeat(char *text, const char *x, size_t count)
+{
+    char *to = text;
+
+    *to++ = '[';
+    for (size_t i = 0; i < count; i++) {
+        memcpy(to, x, strlen(x));
+        to += strlen(x);
+        *to++ = ',';
+    }
+    to[-1] = ']';
+    return (stg_span){text, (size_t)(to - text)};
+}
+
+TEST(pattern, parses_no_more_values_than_memory_is_for)
+{
+    char *text = malloc(8 * STG_PATTERN_BODY_MAX);
+    stg_span body = repeat(text, "1", STG_PATTERN_BODY_MAX);
+
+    CHECK(is_json(body.at, body.size)); // the list and its commas
+    body = repeat(text, "1", STG_PATTERN_BODY_MAX + 1);
+    CHECK(!is_json(body.at, body.size));
+    body = repeat(text, "{}", STG_PATTERN_BODY_MAX / 2);
+    CHECK(is_json(body.at, body.size));
+    body = repeat(text, "{}", STG_PATTERN_BODY_MAX / 2 + 1);
+    CHECK(!is_json(body.at, body.size));
+    // In a text they are none.
+    memset(text, ',', STG_PATTERN_BODY_MAX * 2);
+    memcpy(text, "\"\\\"", 3);
+    text[STG_PATTERN_BODY_MAX * 2] = '"';
+    CHECK(is_json(text, STG_PATTERN_BODY_MAX * 2 + 1));
+    CHECK(!is_json(text, STG_PATTERN_BODY_MAX * 2));
+    free(text);
+}
+
+TEST(pattern, takes_a_body_with_a_number_beyond_doubles_for_none)
+{
+    CHECK(is_json("{\"a\": 1e300}", 12));
+    CHECK(!is_json("{\"a\": 1e400}", 12));
+}
+
 /* -- why not --------------------------------------------------------------- */
 
 static const char *explain(const char *pattern, const char *body)

@@ -289,6 +289,26 @@ targets: [{{name: b, url: "{b.url()}"}}]
         self.assertEqual([r["cause"] for r in rows], ["TOO_LARGE"] * 2)
         self.assertTrue(hub.events("message-too-large"))
 
+    def test_no_filter_of_bodies_hides_what_is_too_large(self):
+        broker = self.mock(t=1)
+        broker.produce("t", {0: [b"x" * (300 << 10), b'{"a": 1}']})
+        a, b = self.leaf(), self.leaf()
+        hub = self.hub_of(f"""
+source: "{broker.url('t')}"
+memory: 8M
+store: {{path: other.db}}
+listen: {{address: 127.0.0.1:0}}
+targets:
+- {{name: a, url: "{a.url()}", match: {{body: {{a: [1]}}}}}}
+- {{name: b, url: "{b.url()}", match: {{X-Kind: paid, body: {{a: [1]}}}}}}
+""")
+        self.assertEqual(a.wait(1)[0].body, b'{"a": 1}')
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(
+            [(r["target"], r["cause"]) for r in
+             self.rows(store=os.path.join(self.folder, "other.db"))],
+            [("a", "TOO_LARGE")])
+
     # -- commits
 
     def test_without_targets_it_reads_nothing_until_there_is_one(self):
