@@ -158,14 +158,30 @@ static void choose(stg_replay_job *r, stg_replay_job_step *to,
     }
 }
 
+static bool wants_body(const stg_replay_job *r, const stg_letter *l)
+{
+    const stg_store_options *o = &r->s->o;
+
+    return o->wants_body != NULL && o->wants_body(o->ctx, l->lane);
+}
+
+static void scan_queue(stg_replay_job *r, const stg_letter *l);
+
+/* A reload may have brought a filter of bodies meanwhile: it has to see them. */
 static void have_scan(stg_replay_job *r, stg_replay_job_step *scan)
 {
-    stg_replay_job_step *s = stg_replay_job_step_new(r, have_bitten);
+    const stg_letter *l = &r->found.letters[r->at];
+    stg_replay_job_step *s;
 
+    if (!scan->wants_body && wants_body(r, l)) {
+        scan_queue(r, l);
+        return;
+    }
+    s = stg_replay_job_step_new(r, have_bitten);
     if (s == NULL)
         return;
     s->request.write = write_range;
-    choose(r, s, scan, &r->found.letters[r->at]);
+    choose(r, s, scan, l);
     stg_store_request_send(r->s, &s->request);
 }
 
@@ -340,8 +356,7 @@ static void scan_queue(stg_replay_job *r, const stg_letter *l)
         s->request.free(&s->request);
         return;
     }
-    s->wants_body =
-        r->s->o.wants_body != NULL && r->s->o.wants_body(r->s->o.ctx, l->lane);
+    s->wants_body = wants_body(r, l);
     s->request.look = look_range;
     s->last = l->last_position;
     s->bite.id = l->id;
