@@ -103,7 +103,8 @@ static bool find_member(stg_span body, char *text, size_t room, stg_span *id)
     return false;
 }
 
-/* in/NAME/ID. One that is too long to be a key becomes its own problem. */
+/* "in/NAME/ID" behind a byte that no header has, so that no publisher has the same key.
+ * One that is too long to be a key becomes its own problem. */
 stg_span stg_webhook_key(const stg_caller *c, stg_span header,
                          char key[STG_WEBHOOK_KEY_MAX])
 {
@@ -118,9 +119,9 @@ stg_span stg_webhook_key(const stg_caller *c, stg_span header,
     if (id.size == 0 || id.size > STG_KEY_SIZE_MAX ||
         stg_ingress_of(c)->options.is_keyless)
         return (stg_span){"", 0};
-    memcpy(at, "in/", 3);
-    memcpy(at + 3, w->name, size);
-    at[3 + size] = '/';
-    memcpy(at + 4 + size, id.at, id.size);
-    return (stg_span){key, 4 + size + id.size};
+    memcpy(at, "\001in/", 4);
+    memcpy(at + 4, w->name, size);
+    at[4 + size] = '/';
+    memcpy(at + 5 + size, id.at, id.size);
+    return (stg_span){key, 5 + size + id.size};
 }
