@@ -373,7 +373,7 @@ static int check(const check_options *o)
     stg_settings *s = NULL;
     stg_status status = stg_settings_load(o->file, &s, &c);
     int code = status == STG_OK && o->try.file != NULL
-                   ? stg_try_run(&o->try, s)
+                   ? stg_try_run(&o->try, s, &c)
                    : report(o, status, s, &c);
 
     stg_diagnostics_free(&c);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/options.h"
@@ -103,6 +104,7 @@ static int read_body(const char *path, stg_text *body)
 typedef struct trying {
     const stg_try *t;
     const stg_settings *s;
+    const stg_diagnostics *diagnostics; /* what came from the environment */
     stg_parcel message;
     json_t *body; /* NULL: it is not JSON */
     size_t getting;
@@ -131,6 +133,22 @@ static void explain(trying *r, const stg_target_settings *target, stg_text *why)
         stg_text_put(why, i > 0 ? ", " : "");
         stg_text_put(why, target->topics.at[i]);
     }
+}
+
+/* What came from the environment is shown by its name. */
+static void hide(const trying *r, stg_text *why)
+{
+    char *shown;
+
+    if (why->size == 0)
+        return;
+    stg_text_add(why, "", 1);
+    shown =
+        why->is_short ? NULL : stg_diagnostics_show(r->diagnostics, why->at);
+    stg_text_free(why);
+    *why = (stg_text){.size = 0};
+    stg_text_put(why, shown != NULL ? shown : "no memory");
+    free(shown);
 }
 
 /* Of all rows; names are 64 bytes at most. */
@@ -171,6 +189,7 @@ static void print_all(trying *r)
         stg_text why = {.size = 0};
 
         explain(r, target, &why);
+        hide(r, &why);
         r->getting += why.size == 0;
         if (rows != NULL)
             (void)json_array_append_new(rows, row_of(target, &why));
@@ -218,10 +237,11 @@ static stg_span span_of(const char *text)
     return text != NULL ? (stg_span){text, strlen(text)} : (stg_span){"", 0};
 }
 
-int stg_try_run(const stg_try *t, const stg_settings *s)
+int stg_try_run(const stg_try *t, const stg_settings *s,
+                const stg_diagnostics *c)
 {
     stg_text body = {.size = 0};
-    trying r = {.t = t, .s = s};
+    trying r = {.t = t, .s = s, .diagnostics = c};
     int code = check_headers(t, s);
 
     if (code == 0)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/text.h"
+#include "config/diagnostics.h"
 #include "config/settings.h"
 
 /* A message as it is published. Zeroed before use. */
@@ -19,9 +20,10 @@ typedef struct stg_try {
 /* Adds 'Name: value'. Complains, and returns STG_EXIT_USAGE, where it is none. */
 int stg_try_add_header(stg_try *t, const char *text);
 
-/* Prints a line a target. Returns 0, or STG_EXIT_USAGE and complains: the file
+/* Prints a line a target, without what c hides. Returns 0, or STG_EXIT_USAGE and complains: the file
  * cannot be read, or a hub would drop one of the headers. */
-int stg_try_run(const stg_try *t, const stg_settings *s);
+int stg_try_run(const stg_try *t, const stg_settings *s,
+                const stg_diagnostics *c);
 
 void stg_try_free(stg_try *t);
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import unittest.mock
 import urllib.request
 
 import case
@@ -231,6 +232,15 @@ class Try(ByFile):
                  'header.X-Kind: "c" is none of "a", {"prefix":"b"}')):
             self.assertIn(expected, self.check("{}", *words)[0])
         self.assertIn("a  gets it", self.check("{}", "-H", "X-Kind: bc")[0])
+
+    def test_what_the_environment_has_is_shown_by_its_name(self):
+        self.write({"a": {"X-Kind": ["${WORD}"]}, "b": {"X-Kind": [{"prefix": "${WORD}"}]},
+                    "c": {"body": {"key": ["${WORD}"]}}}, self.leaf())
+        with unittest.mock.patch.dict(os.environ, WORD="word-of-a-customer"):
+            for more in (), ("--json",), ("-H", "X-Kind: x"):
+                out = self.check('{"key": "x"}', *more)[0]
+                self.assertEqual(out.count("${WORD}"), 3, out)
+                self.assertNotIn("word-of", out)
 
     def test_a_webhook_is_said_as_the_hub_says_it(self):
         self.write({"a": {"X-Inbound": "stripe"}}, self.leaf())
