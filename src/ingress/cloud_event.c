@@ -274,7 +274,22 @@ static bool read_string(stg_text *room, stg_span json, stg_span *value)
     return true;
 }
 
-/* False: no header can have it. */
+/* Whether the attribute was there before, also in another case. */
+static bool has_line(const event *e, stg_span name)
+{
+    stg_span left = {e->lines->at, e->lines->size}, line;
+
+    while ((line = stg_header_next(&left)).size > 0) {
+        stg_span header = stg_header_name(line);
+
+        if (stg_header_matches("ce-*", header) &&
+            stg_header_same((stg_span){header.at + 3, header.size - 3}, name))
+            return true;
+    }
+    return false;
+}
+
+/* False: no header can have it, or two would. */
 static bool put_attribute(event *e, stg_span name, stg_span value)
 {
     stg_text room = {.size = 0};
@@ -284,7 +299,8 @@ static bool put_attribute(event *e, stg_span name, stg_span value)
     if (is_text(value, "null"))
         return true;
     if (strchr("{[", value.at[0]) != NULL || !stg_header_is_name(name) ||
-        name.size >= NAME_MAX)
+        name.size >= NAME_MAX || e->lines->size > STG_HEADERS_SIZE_MAX ||
+        has_line(e, name))
         return false;
     if (is_string && !read_string(&room, value, &text))
         e->lines->is_short = true;

@@ -125,6 +125,10 @@ TEST(cloud_event, stays_as_it_is_where_it_is_none)
     CHECK_STR(to_binary("{"), STRUCTURED " | X-A: 1/ | {");
     CHECK_STR(to_binary("{" ATTRIBUTES ",\"x\":{}}"),
               STRUCTURED " | X-A: 1/ | {" ATTRIBUTES ",\"x\":{}}");
+    CHECK_STR(to_binary("{" ATTRIBUTES ",\"x\":1,\"X\":2}"),
+              STRUCTURED " | X-A: 1/ | {" ATTRIBUTES ",\"x\":1,\"X\":2}");
+    CHECK_STR(to_binary("{" ATTRIBUTES ",\"id\":\"8\"}"),
+              STRUCTURED " | X-A: 1/ | {" ATTRIBUTES ",\"id\":\"8\"}");
     CHECK_STR(to_binary("{" ATTRIBUTES ",\"x y\":1}"),
               STRUCTURED " | X-A: 1/ | {" ATTRIBUTES ",\"x y\":1}");
     CHECK_STR(to_binary("{" ATTRIBUTES ",\"data_base64\":\"!\"}"),
