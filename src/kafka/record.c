@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <openssl/evp.h>
 
@@ -116,7 +117,7 @@ static stg_ns created_at(const rd_kafka_message_t *m)
     return (uint64_t)ms > STG_NEVER / STG_MS ? 0 : (uint64_t)ms * STG_MS;
 }
 
-/* One that cannot be read, or is too far ahead, is kept for people to see, as "? "
+/* One that cannot be read, is there twice, or is too far ahead, is kept for people to see, as "? "
  * and what it was; the message is not sent. */
 static stg_span tell_unread(stg_span text, char told[TIME_MAX])
 {
@@ -126,18 +127,37 @@ static stg_span tell_unread(stg_span text, char told[TIME_MAX])
     return (stg_span){told, 2 + text.size};
 }
 
+/* Finds the last header of that name, in any case. Returns how many there are. */
+static unsigned find_header(const rd_kafka_headers_t *headers, const char *name,
+                            stg_span *value)
+{
+    unsigned count = 0;
+    const char *each;
+    stg_span found;
+
+    for (size_t i = 0;
+         rd_kafka_header_get_all(headers, i, &each, (const void **)&found.at,
+                                 &found.size) == RD_KAFKA_RESP_ERR_NO_ERROR;
+         i++)
+        if (strcasecmp(each, name) == 0) {
+            *value = found;
+            count++;
+        }
+    return count;
+}
+
 /* Behind the hops, and ahead of all others: see store/times.h. */
 static void read_time(const rd_kafka_headers_t *headers, const char *name,
                       stg_ns from, stg_ns most, lines *l)
 {
     char told[TIME_MAX];
-    stg_span text;
+    stg_span text = {NULL, 0};
     stg_ns at;
+    unsigned count = find_header(headers, name, &text);
 
-    if (rd_kafka_header_get_last(headers, name, (const void **)&text.at,
-                                 &text.size) != RD_KAFKA_RESP_ERR_NO_ERROR)
+    if (count == 0)
         return;
-    if (text.at != NULL && stg_times_read(text, from, &at) &&
+    if (count == 1 && text.at != NULL && stg_times_read(text, from, &at) &&
         (from == 0 || at <= stg_ns_add(from, most)))
         text = stg_times_print(at, told);
     else

@@ -86,6 +86,7 @@ static bool begins(stg_span headers, const char *name, size_t size)
 
 #define BEGINS(headers, name) begins((headers), (name), sizeof(name) - 1)
 
+/* 0 is none: the first instant of 1970 is the one behind it. */
 static bool take(stg_span *headers, const char *name, size_t size, stg_ns *at)
 {
     enum { COLON = 2, END = 2 }; // ": ", "\r\n"
@@ -94,10 +95,13 @@ static bool take(stg_span *headers, const char *name, size_t size, stg_ns *at)
     if (!begins(*headers, name, size))
         return true;
     line = stg_header_next(headers);
-    return line.size > size + COLON + END &&
-           stg_times_read((stg_span){line.at + size + COLON,
-                                     line.size - size - COLON - END},
-                          0, at);
+    if (line.size <= size + COLON + END ||
+        !stg_times_read(
+            (stg_span){line.at + size + COLON, line.size - size - COLON - END},
+            0, at))
+        return false;
+    *at = stg_ns_max(*at, 1);
+    return true;
 }
 
 #define TAKE(headers, name, at) take((headers), (name), sizeof(name) - 1, (at))

@@ -121,6 +121,12 @@ targets: [{{name: b, url: "{b.url()}"}}]
                        "Stagger-Expires=2020-01-01T00:00:00Z")
         broker.produce("t", {0: [b"wrong"]}, "-H", "Stagger-Expires=soon")
         broker.produce("t", {0: [b"far"]}, "-H", "Stagger-Not-Before=31d")
+        broker.produce("t", {0: [b"twice"]}, "-H", "Stagger-Expires=2020-01-01T00:00:00Z",
+                       "-H", "stagger-expires=2099-01-01T00:00:00Z")
+        broker.produce("t", {0: [b"lower"]}, "-H",
+                       "stagger-expires=2020-01-01T00:00:00Z")
+        broker.produce("t", {0: [b"first"]}, "-H",
+                       "Stagger-Expires=1970-01-01T00:00:00Z")
         broker.produce("t", {0: [b"now"]})
         a = self.leaf()
         hub = self.hub(broker, "t", f"a={a.url()}")
@@ -133,6 +139,12 @@ targets: [{{name: b, url: "{b.url()}"}}]
              for r in self.rows()},
             {(b"over", "MESSAGE_EXPIRED",
               "Stagger-Expires: 2020-01-01T00:00:00.000Z\r\n", None),
+             (b"lower", "MESSAGE_EXPIRED",
+              "Stagger-Expires: 2020-01-01T00:00:00.000Z\r\n", None),
+             (b"first", "MESSAGE_EXPIRED",
+              "Stagger-Expires: 1970-01-01T00:00:00.000Z\r\n", None),
+             (b"twice", "INVALID",
+              "Stagger-Expires: ? 2099-01-01T00:00:00Z\r\n", unread),
              (b"wrong", "INVALID", "Stagger-Expires: ? soon\r\n", unread),
              (b"far", "INVALID", "Stagger-Not-Before: ? 31d\r\n", unread)})
 
