@@ -52,6 +52,7 @@ struct stg_ingress {
     uint32_t streams;
     stg_list publications; /* all that the store has */
     size_t answering;      /* bytes of answers of handlers that go out */
+    size_t unverified;     /* bytes of webhooks whose signature is not known */
     stg_ingress_view view;
     void (*stopped)(void *ctx);
     void *stopped_ctx;
@@ -98,6 +99,7 @@ struct stg_caller {
     const stg_webhook *webhook;   /* in the turn in which it was found */
     stg_span lent;                /* a body that came at once */
     char *body;                   /* or one in pieces */
+    size_t unverified; /* of its room, before its signature is known */
     size_t size, room;            /* room counts as pending */
     size_t discarded;
     stg_publication *publication; /* one of the two, until its answer */
@@ -164,6 +166,12 @@ void stg_publication_free(stg_publication *p);
  * room for them, or they are not in the client's share; the caller has the
  * problem. */
 bool stg_caller_reserve(stg_caller *c, size_t held, size_t bytes);
+
+/* The same for the body of a webhook, which has a smaller share until it is verified;
+ * and takes what the caller has of that share off, when it is, or was dropped. */
+bool stg_caller_reserve_unverified(stg_caller *c, size_t bytes);
+void stg_caller_verified(stg_caller *c);
+
 void stg_ingress_release(stg_ingress *g, stg_origin *client, size_t bytes);
 
 /* What the client of a call is, for people: "address" or "token". */

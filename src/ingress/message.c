@@ -241,6 +241,7 @@ static stg_publication *make(stg_caller *c, size_t more)
     p->batch = (stg_batch){.messages = NULL};
     p->body = c->body;
     p->held = more + c->room;
+    stg_caller_verified(c);
     c->body = NULL;
     c->room = 0;
     return p;
@@ -415,6 +416,28 @@ bool stg_caller_reserve(stg_caller *c, size_t held, size_t bytes)
     g->view.pending += bytes;
     client->pending += bytes;
     return true;
+}
+
+bool stg_caller_reserve_unverified(stg_caller *c, size_t bytes)
+{
+    stg_ingress *g = stg_ingress_of(c);
+
+    if (g->unverified > c->unverified &&
+        !fits_in(g->options.pending_max / 8, g->unverified, c->unverified,
+                 bytes))
+        return stg_problem_set(&c->problem, 503, 0,
+                               "too many bytes of webhooks wait for their end");
+    if (!stg_caller_reserve(c, c->room, bytes))
+        return false;
+    g->unverified += bytes;
+    c->unverified += bytes;
+    return true;
+}
+
+void stg_caller_verified(stg_caller *c)
+{
+    stg_ingress_of(c)->unverified -= c->unverified;
+    c->unverified = 0;
 }
 
 void stg_ingress_release(stg_ingress *g, stg_origin *client, size_t bytes)

@@ -26,6 +26,7 @@ stg_span stg_caller_body(const stg_caller *c)
 
 static void drop_body(stg_caller *c)
 {
+    stg_caller_verified(c);
     stg_ingress_release(stg_ingress_of(c), c->in.client, c->room);
     free(c->body);
     c->body = NULL;
@@ -48,6 +49,14 @@ static size_t next_room(const stg_caller *c, size_t size)
     return room < most ? room : most;
 }
 
+/* Before it is whole nobody knows whether a webhook is signed: anybody can send it. */
+static bool reserve(stg_caller *c, size_t bytes)
+{
+    return stg_request_body(c) == STG_BODY_WEBHOOK
+               ? stg_caller_reserve_unverified(c, bytes)
+               : stg_caller_reserve(c, c->room, bytes);
+}
+
 /* Bytes are counted against what may be pending before they are allocated. */
 static bool make_room(stg_caller *c, size_t size)
 {
@@ -56,7 +65,7 @@ static bool make_room(stg_caller *c, size_t size)
 
     if (c->body != NULL && size <= c->room)
         return true;
-    if (!stg_caller_reserve(c, c->room, room - c->room))
+    if (!reserve(c, room - c->room))
         return false;
     body = realloc(c->body, room);
     if (body == NULL) {

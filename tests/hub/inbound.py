@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 import urllib.request
@@ -189,6 +190,28 @@ class Inbound(Signing):
             connection.endheaders()
             self.assertEqual(connection.getresponse().status, 401)
         hub.stop()
+
+    def test_bodies_that_nobody_signed_leave_room_to_publishers(self):
+        """A quarter of 16 MiB is for requests, and an eighth of that for these."""
+        hub = self.begin(memory="16M")
+        body, answers = b"x" * (400 << 10), []
+        with contextlib.ExitStack() as stack:
+            for _ in range(8):
+                s = stack.enter_context(socket.create_connection(
+                    ("127.0.0.1", hub.port), timeout=case.PATIENCE))
+                s.sendall(b"POST /v1/in/github HTTP/1.1\r\nHost: a\r\n"
+                          b"X-Hub-Signature-256: sha256=" + b"0" * 64 +
+                          b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body[1:])
+                stack.callback(s.close)
+                answers.append(s)
+            self.assertTrue(hub.post(body))
+            found = []
+            for s in answers:
+                s.sendall(b"x")
+                found.append(s.recv(12)[-3:])
+            self.assertEqual(set(found), {b"401", b"503"})
+            self.assertTrue(self.good(hub, "github", body, github(body)))
+        self.assertEqual(hub.stop(), 0)
 
     def test_bodies_of_all_sizes_and_in_chunks(self):
         hub = self.begin()
