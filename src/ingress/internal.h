@@ -100,7 +100,7 @@ struct stg_caller {
     stg_span lent;                /* a body that came at once */
     char *body;                   /* or one in pieces */
     size_t unverified; /* of its room, before its signature is known */
-    size_t size, room;            /* room counts as pending */
+    size_t size, room; /* room counts as pending */
     size_t discarded;
     stg_publication *publication; /* one of the two, until its answer */
     stg_ask *ask;
