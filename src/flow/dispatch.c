@@ -445,7 +445,8 @@ static bool is_denied(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
         return false;
     if (!l->is_shedding && l->o.shed_after != STG_NEVER && !l->is_paused &&
         !l->is_gated) {
-        stg_ns shed_at = stg_ns_add(l->opened_at, l->o.shed_after);
+        stg_ns from = stg_ns_max(l->opened_at, l->probed_from),
+               shed_at = stg_ns_add(from, l->o.shed_after);
 
         if (shed_at > now)
             *at = stg_ns_min(*at, shed_at);

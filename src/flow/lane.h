@@ -284,6 +284,7 @@ typedef struct stg_lane {
     stg_ns rate_at;            /* the rate limit: nothing starts before */
     stg_ns budget_at;          /* no retry before */
     stg_ns opened_at;          /* since when the breaker is open */
+    stg_ns probed_from;        /* before then it had nothing to probe with */
     stg_note *note;            /* what opened it; NULL: it never did */
     uint64_t shed_count;
     uint64_t retries, budget_refused, openings;

@@ -14,6 +14,9 @@ static void park(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     d->due_wall = d->message->not_before;
     d->wait = stg_ns_sub(d->due_wall, stg_flow_wall(f, now));
     d->due_at = stg_ns_add(now, d->wait);
+    // Nothing else can be a probe until then, but in another partition.
+    if (l->o.order == STG_ORDER_STRICT && f->partition_count == 1)
+        l->probed_from = d->due_at;
     stg_settle(f, d, STG_CHANGE_PARK);
 }
 

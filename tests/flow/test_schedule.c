@@ -42,6 +42,30 @@ TEST(schedule, sends_at_the_time_and_counts_from_then)
     world_end(w);
 }
 
+/* In strict order nothing else can be the probe. */
+TEST(schedule, sheds_only_after_there_was_something_to_probe_with)
+{
+    stg_world *w = world_new(3);
+    stg_lane_options *o =
+        world_lane(w,
+                   "fixed base=1s jitter=none attempts=3 deadline=none "
+                   "attempt-timeout=5s retry=5xx breaker=3:10s-10s");
+
+    o->order = STG_ORDER_STRICT;
+    o->shed_after = STG_MIN;
+    world_script(w, 0, "503");
+    stg_world_publish(w, 0, 1);
+    stg_world_set_times(w, STG_HOUR, 0);
+    stg_world_publish(w, 0, 1);
+    stg_world_set_times(w, 0, 0);
+    stg_world_publish(w, 0, 20);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_HOUR + 15 * STG_S));
+    CHECK_U64(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
+    CHECK_U64(stg_world_sum_lane(w, 0).dead, 1);
+    world_free(w);
+}
+
 TEST(schedule, parks_it_durably_and_goes_on)
 {
     stg_world *w = begin(2, "200", STG_ORDER_NONE, STG_HOUR, 0);
