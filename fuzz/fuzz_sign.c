@@ -29,9 +29,15 @@ static bool verify(const char *secret, stg_span lines, stg_span body)
 
     if (stg_verifier_new_any(&v, secret, NULL) != STG_OK)
         return false;
-    is_right = stg_verifier_check(
-                   v, &(stg_verify_request){.lines = lines, .body = body}, NOW,
-                   NULL) == STG_SIGNATURE_RIGHT;
+    is_right =
+        stg_verifier_check(v,
+                           &(stg_verify_request){.lines = lines,
+                                                 .body = body,
+                                                 .method = {"POST", 4},
+                                                 .path = {"/in", 3},
+                                                 .query = {"a=b", 3},
+                                                 .host = {"shop.test", 9}},
+                           NOW, NULL) == STG_SIGNATURE_RIGHT;
     stg_verifier_free(v);
     return is_right;
 }
@@ -39,16 +45,22 @@ static bool verify(const char *secret, stg_span lines, stg_span body)
 static void check_signed(const stg_sign_options *o, const char *secret,
                          stg_span body)
 {
-    static const stg_span id = {"0123456789abcdef-7", 18};
+    static const char sent[] = "Idempotency-Key: 0123456789abcdef-7\r\n";
+    const stg_sign_request r = {.id = {"0123456789abcdef-7", 18},
+                                .seconds = NOW,
+                                .body = body,
+                                .method = "POST",
+                                .url = "http://shop.test/in?a=b"};
     stg_signer *s;
-    char *lines, *end;
+    char *lines, *mine, *end;
     stg_span whole;
 
     HOLDS(stg_signer_new(&s, o, &secret, 1, NULL) == STG_OK);
-    lines = malloc(stg_signer_room(s, id.size));
-    end = stg_signer_put(
-        s, lines, &(stg_sign_request){.id = id, .seconds = NOW, .body = body});
-    HOLDS(end != NULL && (size_t)(end - lines) <= stg_signer_room(s, id.size));
+    lines = malloc(sizeof sent - 1 + stg_signer_room(s, r.id.size));
+    memcpy(lines, sent, sizeof sent - 1);
+    mine = lines + sizeof sent - 1;
+    end = stg_signer_put(s, mine, &r);
+    HOLDS(end != NULL && (size_t)(end - mine) <= stg_signer_room(s, r.id.size));
     whole = (stg_span){lines, (size_t)(end - lines)};
     if (o->scheme != STG_SIGN_CUSTOM) {
         HOLDS(verify(secret, whole, body));
@@ -56,6 +68,14 @@ static void check_signed(const stg_sign_options *o, const char *secret,
     }
     stg_signer_free(s);
     free(lines);
+}
+
+/* Schemes without pairs take the text of one as a text. */
+static bool is_pair(const char *secret)
+{
+    return (strncmp(secret, "wh", 2) == 0 &&
+            strncmp(secret, "whsec_", 6) != 0) ||
+           strncmp(secret, "-----BEGIN ", 11) == 0;
 }
 
 /* All schemes; one of a custom has the body as what it signs, if that may be. */
@@ -69,9 +89,8 @@ static void check_secret(const char *secret, stg_span body)
                               .time_header = "X-Time",
                               .signs = signs};
 
-        // Schemes without pairs take the text of one as a text.
-        if (strncmp(secret, "wh", 2) == 0 &&
-            strncmp(secret, "whsec_", 6) != 0 && scheme != STG_SIGN_STANDARD)
+        if (is_pair(secret) && scheme != STG_SIGN_STANDARD &&
+            scheme != STG_SIGN_MESSAGE)
             continue;
         if (stg_sign_check(&o, NULL) == STG_OK &&
             stg_sign_check_secret(&o, secret, NULL) == STG_OK)

@@ -63,7 +63,7 @@ typedef enum stg_grant_type {
 /* `oauth2` of a target: see http/oauth.h. */
 typedef struct stg_oauth_settings {
     stg_grant_type grant;
-    const char *token_url; /* NULL: no token */
+    const char *token_url;         /* NULL: no token */
     const char *token_url_written; /* with its ${NAME}; NULL: as token_url */
     const char *client_id, *key_id, *assertion_audience, *audience, *ca_file;
     const stg_sign_secret *secrets; /* client-secret, one at most */

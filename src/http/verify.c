@@ -19,8 +19,8 @@
 enum { SIGNATURES_MAX = 8 }; /* of a request that are looked at */
 
 /* With a layout all keys are of its scheme. Without one, keys[STANDARD] is the
- * secret as Standard Webhooks has it, keys[RAW] its bytes as they are; inner and
- * pair NULL: it is none of these. */
+ * secret as Standard Webhooks has it, keys[RAW] its bytes as they are,
+ * keys[MESSAGE] as RFC 9421 has it; inner and pair NULL: it is none of these. */
 struct stg_verifier {
     EVP_MD_CTX *work;
     uint64_t window;
@@ -31,7 +31,7 @@ struct stg_verifier {
     stg_sign_key keys[];
 };
 
-enum { STANDARD, RAW, KINDS };
+enum { STANDARD, RAW, MESSAGE, KINDS };
 
 static stg_signature fail(stg_error *why, stg_signature how, const char *words)
 {
@@ -111,12 +111,12 @@ static bool is_key(const stg_sign_key *k)
     return k->inner != NULL || k->pair != NULL;
 }
 
-/* Either key alone is enough, but a key of a pair is nothing else. */
+/* One kind of key is enough, but a key of a pair is nothing else. */
 stg_status stg_verifier_new_any(stg_verifier **v, const char *secret,
                                 stg_error *err)
 {
-    bool is_pem = strncmp(secret, "-----BEGIN ", 11) == 0;
-    bool is_pair = is_pem || strncmp(secret, "whsk_", 5) == 0 ||
+    bool is_pair = strncmp(secret, "-----BEGIN ", 11) == 0 ||
+                   strncmp(secret, "whsk_", 5) == 0 ||
                    strncmp(secret, "whpk_", 5) == 0;
     stg_verifier *made = make(KINDS, STG_VERIFY_WINDOW, err);
     stg_status status;
@@ -127,8 +127,8 @@ stg_status stg_verifier_new_any(stg_verifier **v, const char *secret,
     made->count = KINDS;
     made->message =
         stg_verify_message_of(&(stg_sign_options){.cover_count = 0});
-    status = is_pem ? stg_sign_key_read_any(&made->keys[STANDARD], secret, err)
-                    : stg_sign_key_read(&made->keys[STANDARD], secret, err);
+    status = stg_sign_key_read_any(&made->keys[MESSAGE], secret, err);
+    (void)stg_sign_key_read(&made->keys[STANDARD], secret, NULL);
     if (!is_pair && stg_sign_key_take(&made->keys[RAW], secret, EVP_sha256(),
                                       NULL) == STG_OK)
         status = STG_OK;
@@ -364,24 +364,27 @@ static stg_signature check_any(const stg_verifier *v,
                                const stg_verify_request *r, uint64_t now,
                                stg_error *why)
 {
-    static const stg_sign_scheme schemes[] = {
-        STG_SIGN_STANDARD, STG_SIGN_GITHUB, STG_SIGN_STRIPE, STG_SIGN_MESSAGE};
+    static const struct {
+        stg_sign_scheme scheme;
+        int kind;
+    } ways[] = {{STG_SIGN_STANDARD, STANDARD},
+                {STG_SIGN_GITHUB, RAW},
+                {STG_SIGN_STRIPE, RAW},
+                {STG_SIGN_MESSAGE, MESSAGE}};
     stg_span value;
 
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         stg_sign_layout l =
-            stg_sign_layout_of(&(stg_sign_options){.scheme = schemes[i]});
-        bool is_standard = schemes[i] == STG_SIGN_STANDARD ||
-                           (l.is_message && is_key(&v->keys[STANDARD]));
-        const stg_sign_key *k = &v->keys[is_standard ? STANDARD : RAW];
+            stg_sign_layout_of(&(stg_sign_options){.scheme = ways[i].scheme});
+        const stg_sign_key *k = &v->keys[ways[i].kind];
 
         if (find(r->lines, l.header, &value) == 0)
             continue;
         if (!is_key(k))
             return fail(why, STG_SIGNATURE_WRONG,
-                        is_standard ? "the secret is not one of Standard "
-                                      "Webhooks"
-                                    : "the secret is not one of an HMAC");
+                        ways[i].kind == STANDARD
+                            ? "the secret is not one of Standard Webhooks"
+                            : "the secret is not one of an HMAC");
         return check(v, &l, k, 1, r, now, why);
     }
     return fail(why, STG_SIGNATURE_MISSING,

@@ -32,7 +32,9 @@ static const char
         "CqGSM49\nAwEHoUQDQgAEqIVYZVLCrPZHGHjP17CTW0/+D9Lfw0EkjqF7"
         "xB4FivAxzic30tMM\n4GF+hR6Dxh71Z50VGGdldkkDXZCnTNnoXQ==\n"
         "-----END EC PRIVATE KEY-----\n",
-    word[] = "a secret of 24 characters", body[] = "{\"hello\": \"world\"}";
+    word[] = "a secret of 24 characters",
+    decodable[] = "abcdefghijklmnopqrstuvwxyz0123456789ABCD",
+    body[] = "{\"hello\": \"world\"}";
 
 static const uint64_t at = 1618884473;
 
@@ -179,6 +181,7 @@ static stg_verify_request received(const char *lines, char text[LINES_MAX])
 TEST(message, is_verified_with_each_kind_of_key)
 {
     static const char *const pairs[][2] = {{word, word},
+                                           {decodable, decodable},
                                            {shared, shared},
                                            {ed25519_private, ed25519_public},
                                            {p256_private, p256_public},
@@ -192,7 +195,7 @@ TEST(message, is_verified_with_each_kind_of_key)
 
         CHECK_INT(verify(&message, pairs[i][1], &r, at, NULL),
                   STG_SIGNATURE_RIGHT);
-        CHECK_INT(verify(&message, pairs[(i + 2) % 5][1], &r, at, NULL),
+        CHECK_INT(verify(&message, pairs[(i + 3) % 6][1], &r, at, NULL),
                   STG_SIGNATURE_WRONG);
         CHECK_INT(stg_verifier_new_any(&v, pairs[i][1], NULL), STG_OK);
         CHECK_INT(stg_verifier_check(v, &r, at, NULL), STG_SIGNATURE_RIGHT);
