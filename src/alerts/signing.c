@@ -114,16 +114,16 @@ char *stg_alert_signing_put(const stg_signer *s, const char *headers,
                           .content_type = {type, strlen(type)},
                           .method = "POST",
                           .url = url};
-    size_t size = strlen(headers);
-    char *lines = malloc(size + stg_signer_room(s, r.id.size) + 1), *end;
+    char *lines = malloc(strlen(headers) + stg_signer_room(s, r.id.size) + 1);
+    char *end;
 
     if (lines == NULL)
         return NULL;
-    memcpy(lines, headers, size);
-    end = stg_signer_put(s, lines + size, &r);
-    if (end != NULL)
-        *end = '\0';
-    else
+    end = stg_signer_put(s, stpcpy(lines, headers), &r);
+    if (end == NULL) {
         free(lines);
-    return end != NULL ? lines : NULL;
+        return NULL;
+    }
+    *end = '\0';
+    return lines;
 }
