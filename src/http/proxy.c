@@ -26,7 +26,7 @@ static int decode(char *to, const char *text, size_t size)
     int made = 0;
 
     for (size_t i = 0; i < size; i++) {
-        int high = 0, low = text[i];
+        int high = 0, low = (unsigned char)text[i];
 
         if (text[i] == '%') {
             high = i + 2 < size ? stg_hex_digit(text[i + 1]) : -1;

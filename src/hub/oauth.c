@@ -150,7 +150,7 @@ stg_status stg_oauth_take(stg_hub *h, const stg_oauth_options *o,
     }
     if (*token == NULL)
         status = make(h, o, token, err);
-    if (status == STG_OK)
+    if (*token != NULL)
         (*token)->holds++;
     return status;
 }

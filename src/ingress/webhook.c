@@ -111,7 +111,6 @@ stg_span stg_webhook_key(const stg_caller *c, stg_span header,
     const stg_webhook *w = c->webhook;
     char text[STG_WEBHOOK_KEY_MAX], *at = key;
     stg_span id = header;
-    size_t size = strlen(w->name);
 
     if (w->sign.scheme == STG_SIGN_STRIPE &&
         !find_member(stg_caller_body(c), text, STG_KEY_SIZE_MAX, &id))
@@ -119,9 +118,8 @@ stg_span stg_webhook_key(const stg_caller *c, stg_span header,
     if (id.size == 0 || id.size > STG_KEY_SIZE_MAX ||
         stg_ingress_of(c)->options.is_keyless)
         return (stg_span){"", 0};
-    memcpy(at, "\001in/", 4);
-    memcpy(at + 4, w->name, size);
-    at[4 + size] = '/';
-    memcpy(at + 5 + size, id.at, id.size);
-    return (stg_span){key, 5 + size + id.size};
+    at = stpcpy(stpcpy(at, "\001in/"), w->name);
+    *at++ = '/';
+    memcpy(at, id.at, id.size);
+    return (stg_span){key, (size_t)(at - key) + id.size};
 }

@@ -54,21 +54,14 @@ stg_span stg_times_print(stg_ns at, char text[STG_TIME_TEXT_MAX])
     return (stg_span){text, strlen(stg_utc_text(at, text))};
 }
 
-static char *put(char *to, const char *text)
-{
-    size_t size = strlen(text);
-
-    memcpy(to, text, size);
-    return to + size;
-}
-
 static char *put_line(char *to, const char *name, stg_ns at)
 {
     char text[STG_UTC_TEXT_MAX];
 
     return at == 0 ? to
-                   : put(put(put(put(to, name), ": "), stg_utc_text(at, text)),
-                         "\r\n");
+                   : stpcpy(stpcpy(stpcpy(stpcpy(to, name), ": "),
+                                   stg_utc_text(at, text)),
+                            "\r\n");
 }
 
 char *stg_times_put(char *to, const stg_times *t)

@@ -266,7 +266,7 @@ static int read_option(void *ctx, int option)
 static int check_times(const send_options *o)
 {
     stg_span not_before = {NULL, 0}, expires = {NULL, 0};
-    const char *expected;
+    const char *expected, *found;
     bool is_expires;
     stg_times t;
 
@@ -276,10 +276,10 @@ static int check_times(const send_options *o)
         expires = span_of(o->expires);
     expected = stg_times_read_both(&t, not_before, expires, stg_wall_now(),
                                    &is_expires);
-    if (expected == NULL)
+    found = is_expires ? o->expires : o->not_before;
+    if (expected == NULL || found == NULL)
         return 0;
-    return refuse(is_expires ? "--expires" : "--not-before",
-                  is_expires ? o->expires : o->not_before, expected);
+    return refuse(is_expires ? "--expires" : "--not-before", found, expected);
 }
 
 /* Checks which options go together, and fills in the defaults. */
