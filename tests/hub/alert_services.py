@@ -2,7 +2,6 @@
 """Alerts to PagerDuty, Opsgenie and Teams, and by a template: each service is a
 server that takes what its documentation takes, and nothing else."""
 import json
-import os
 import re
 import signal
 import subprocess
@@ -188,15 +187,8 @@ class Note(Service):
 
 
 class Alerts(case.Case):
-    def write(self, name, content):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as file:
-            file.write(content)
-        os.chmod(path, 0o600)
-        return path
-
     def settings(self, targets, *receivers, **alerts):
-        return self.write("hub.yaml", json.dumps({
+        return self.put("hub.yaml", json.dumps({
             "targets": [{"name": name, "url": url, "policy": FLAKY}
                         for name, url in targets.items()],
             "alerts": {"group-wait": "200ms", "min-interval": "0",
@@ -205,17 +197,17 @@ class Alerts(case.Case):
                        "receivers": receivers, **alerts}}))
 
     def pagerduty(self, service):
-        self.write("pagerduty.key", service.KEY + "\n")
+        self.put("pagerduty.key", service.KEY + "\n")
         return {"name": "pager", "type": "pagerduty",
                 "key-file": "pagerduty.key", "url": service.url("/v2/enqueue")}
 
     def opsgenie(self, service):
-        self.write("opsgenie.key", service.KEY + "\n")
+        self.put("opsgenie.key", service.KEY + "\n")
         return {"name": "genie", "type": "opsgenie",
                 "key-file": "opsgenie.key", "url": service.url("/")}
 
     def teams(self, service):
-        self.write("teams.url", service.url(service.PATH) + "\n")
+        self.put("teams.url", service.url(service.PATH) + "\n")
         return {"name": "room", "type": "teams", "url-file": "teams.url"}
 
     def template(self, service, body, **more):
@@ -412,7 +404,7 @@ class Trial(Alerts):
     def test_alert_test_says_what_the_service_says(self):
         pager = self.kept(PagerDuty())
         receiver = self.pagerduty(pager)
-        self.write("pagerduty.key", "another\n")
+        self.put("pagerduty.key", "another\n")
         path = self.settings({"shop": "http://127.0.0.1:1/"}, receiver)
         done = subprocess.run([STAGGER, "alert", "test", "-c", path],
                               capture_output=True, text=True, timeout=PATIENCE)

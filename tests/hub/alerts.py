@@ -78,16 +78,9 @@ class Mailbox:
 
 
 class Alerts(case.Case):
-    def write(self, name, text, mode=0o600):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as file:
-            file.write(text)
-        os.chmod(path, mode)
-        return path
-
     def settings(self, targets, alerts, **more):
         """A settings file (JSON is YAML). Its path."""
-        return self.write("hub.yaml", json.dumps(
+        return self.put("hub.yaml", json.dumps(
             {"targets": [{"name": name, "url": url, **rest}
                          for name, url, rest in targets],
              "alerts": {"group-wait": "200ms", "min-interval": "0", "resolve-after": "0",
@@ -102,7 +95,7 @@ class Alerts(case.Case):
                 "url": receiver.url("/alerts"), **more}
 
     def slack(self, receiver):
-        self.write("slack.url", receiver.url("/services/T0/B0/hunter2") + "\n")
+        self.put("slack.url", receiver.url("/services/T0/B0/hunter2") + "\n")
         return {"name": "slack", "type": "slack", "url-file": "slack.url"}
 
     def mail(self, port, scheme="smtp", **more):
@@ -396,7 +389,7 @@ class Receivers(Alerts):
 
     def test_no_secret_is_in_the_log(self):
         receiver = self.receiver(lambda r: (403, {}, b"/services/T0/B0/hunter2"))
-        self.write("token", "Bearer hunter2\n")
+        self.put("token", "Bearer hunter2\n")
         hub = self.broken(
             self.slack(receiver),
             self.hook(receiver, headers={"Authorization": {"file": "token"}}))
@@ -433,7 +426,7 @@ class Receivers(Alerts):
     def test_a_mail_is_sent_by_starttls_with_a_login(self):
         pem, key = self.certificate()
         box = self.mailbox("--tls", pem, key, "--login", "hub:hunter2")
-        self.write("password", "hunter2\n")
+        self.put("password", "hunter2\n")
         hub = self.broken(self.mail(
             box.port, ca=pem, user="hub", **{"password-file": "password"}))
         mail = box.wait(1)[0]
@@ -456,7 +449,7 @@ class Receivers(Alerts):
         """Not a mail that goes out without it."""
         pem, key = self.certificate()
         box = self.mailbox("--tls", pem, key, "--no-login")
-        self.write("password", "hunter2\n")
+        self.put("password", "hunter2\n")
         path = self.settings([("a", self.refused(), {})], {"receivers": [
             self.mail(box.port, ca=pem, user="hub", **{"password-file": "password"})]})
         code, said = self.try_receivers(path)
@@ -467,7 +460,7 @@ class Receivers(Alerts):
     def test_the_password_is_nowhere_to_be_seen(self):
         pem, key = self.certificate()
         box = self.mailbox("--tls", pem, key, "--login", "hub:hunter2")
-        self.write("password", "wrong-hunter\n")
+        self.put("password", "wrong-hunter\n")
         hub = self.broken(self.mail(
             box.port, ca=pem, user="hub", **{"password-file": "password"}))
         failed = hub.event("alert-failed")
@@ -500,7 +493,7 @@ class Receivers(Alerts):
         return hub
 
     def test_an_owner_that_cannot_be_told_is_logged(self):
-        password = self.write("password", "hunter2\n")
+        password = self.put("password", "hunter2\n")
         hub = self.owned(self.mail(1, user="hub", alerts=["store"],
                                    **{"password-file": "password"}))
         os.unlink(password)
@@ -614,7 +607,7 @@ class Trial(Alerts):
     def test_signs_what_a_webhook_gets(self):
         """As `stagger sink --verify` has it, with the alert's own id."""
         secret = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-        self.write("one", secret + "\n")
+        self.put("one", secret + "\n")
         sink = self.sinks("--verify", secret)
         receiver = self.receiver()
 
@@ -768,13 +761,13 @@ class Example(Alerts):
                               "alerts.yaml")
         with open(source) as file:
             text = file.read().replace("/var/lib/stagger", self.folder)
-        path = self.write("alerts.yaml", text)
-        self.write("slack.url", "https://hooks.slack.com/services/x\n")
-        self.write("mail.password", "hunter2\n")
-        self.write("pager.token", "Bearer hunter2\n")
-        self.write("teams.url", "https://teams.example/workflows/x\n")
+        path = self.put("alerts.yaml", text)
+        self.put("slack.url", "https://hooks.slack.com/services/x\n")
+        self.put("mail.password", "hunter2\n")
+        self.put("pager.token", "Bearer hunter2\n")
+        self.put("teams.url", "https://teams.example/workflows/x\n")
         for name in "pagerduty.key", "opsgenie.key":
-            self.write(name, "hunter2\n")
+            self.put(name, "hunter2\n")
         done = subprocess.run([STAGGER, "check", "--strict", "-c", path],
                               capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done)

@@ -11,13 +11,6 @@ from leaf import PATIENCE, STAGGER, hang
 
 
 class ByFile(case.Case):
-    def put(self, name, text, mode=0o600):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as file:
-            file.write(text)
-        os.chmod(path, mode)
-        return path
-
     def by_file(self, settings, *arguments, **more):
         """settings: as JSON, which is YAML."""
         return self.hub("-c", self.put("hub.yaml", json.dumps(settings)),

@@ -284,6 +284,18 @@ class Case(unittest.TestCase):
         self.addCleanup(hub.end)
         return hub
 
+    def put(self, name, text, mode=0o600):
+        """The path of a file of the test's folder."""
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def reload(self, hub):
+        hub.process.send_signal(signal.SIGHUP)
+        return hub.event("reloaded")
+
     def refused(self):
         """A URL that nothing listens on, as long as the test runs."""
         s = self.kept(socket.socket())
@@ -318,6 +330,18 @@ class Case(unittest.TestCase):
     def await_settled(self, targets, store=None):
         """Until nothing waits and nothing is parked: all is in the store."""
         await_settled(targets, lambda query: self.rows(query, store=store))
+
+
+class ByFile(Case):
+    """Settings in a file, as JSON, which is YAML."""
+
+    def write(self, targets, **more):
+        return self.put("hub.yaml", json.dumps(
+            {"listen": {"address": "127.0.0.1:0"},
+             "store": {"path": self.store}, **more, "targets": targets}))
+
+    def start(self, targets, **more):
+        return self.hub(settings=self.write(targets, **more))
 
 
 notes = {}

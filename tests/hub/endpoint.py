@@ -59,16 +59,10 @@ class Certificates:
         return context
 
 
-class Case(case.Case):
+class Case(case.ByFile):
     def write(self, targets, **settings):
-        """A file of settings. YAML is more than JSON."""
-        path = os.path.join(self.folder, "hub.yaml")
-        with open(path, "w") as file:
-            json.dump({"store": {"path": self.store},
-                       "listen": {"address": "127.0.0.1:0"},
-                       "defaults": {"policy": POLICY}, "targets": targets,
-                       **settings}, file)
-        return path
+        return super().write(targets, **{"defaults": {"policy": POLICY},
+                                         **settings})
 
     def configured(self, targets, **settings):
         return self.hub(settings=self.write(targets, **settings))

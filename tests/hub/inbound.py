@@ -16,7 +16,7 @@ import urllib.request
 
 import case
 from case import STAGGER
-from signatures import ONE, TWO, Signing, key
+from signatures import ONE, TWO, key
 
 WORD = "It's a Secret to Everybody"
 OTHER = "Another secret of 24 bytes"
@@ -50,7 +50,7 @@ HOOKS = [{"name": "github", "scheme": "github", "secrets": [WORD]},
           "secrets": [ONE, TWO]}]
 
 
-class Inbound(Signing):
+class Inbound(case.ByFile):
     def begin(self, hooks=HOOKS, **more):
         """A hub with these webhooks, and its one target."""
         self.target = self.leaf()

@@ -76,10 +76,6 @@ class Mounted(case.Case):
         answer.read()
         return answer.status
 
-    def reload(self, hub):
-        hub.process.send_signal(signal.SIGHUP)
-        hub.event("reloaded")
-
     def test_a_reload_follows_the_links_of_a_volume(self):
         leaf = self.leaf()
         volume = Volume(os.path.join(self.folder, "secrets"))

@@ -156,23 +156,8 @@ def der(signature):
     return bytes([48, len(both)]) + both
 
 
-class Clients(case.Case):
+class Clients(case.ByFile):
     """What tests of a hub with tokens need."""
-
-    def put(self, name, text, mode=0o600):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as file:
-            file.write(text)
-        os.chmod(path, mode)
-        return path
-
-    def write(self, targets, **more):
-        return self.put("hub.yaml", json.dumps(
-            {"listen": {"address": "127.0.0.1:0"},
-             "store": {"path": self.store}, **more, "targets": targets}))
-
-    def start(self, targets, **more):
-        return self.hub(settings=self.write(targets, **more))
 
     def look(self, hub, name):
         with urllib.request.urlopen(

@@ -7,7 +7,6 @@ import base64
 import contextlib
 import json
 import os
-import signal
 import socket
 import sqlite3
 import ssl
@@ -97,13 +96,6 @@ class Base(Targets):
     def proxy(self, *arguments, **more):
         return self.kept(Proxy(*arguments, **more))
 
-    def put(self, name, text, mode=0o600):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as file:
-            file.write(text)
-        os.chmod(path, mode)
-        return path
-
     def write(self, targets, **more):
         defaults = {"policy": ONCE, "timeouts": {"connect": "20s"},
                     **more.pop("defaults", {})}
@@ -120,10 +112,6 @@ class Base(Targets):
         for secret in secrets:
             self.assertNotIn(secret, json.dumps(hub.lines) + str(hub.noise))
         self.books()
-
-    def reload(self, hub):
-        hub.process.send_signal(signal.SIGHUP)
-        return hub.event("reloaded")
 
     def get(self, hub, path):
         with urllib.request.urlopen(f"http://127.0.0.1:{hub.port}{path}",

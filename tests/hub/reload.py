@@ -51,10 +51,6 @@ class Reloading(case.Case):
     def start(self):
         return self.hub(settings=self.path)
 
-    def reload(self, hub):
-        hub.process.send_signal(signal.SIGHUP)
-        return hub.event("reloaded")
-
     def refuse(self, hub):
         hub.process.send_signal(signal.SIGHUP)
         return hub.event("reload-refused")

@@ -34,30 +34,7 @@ def standard(secret, request):
     return "v1," + base64.b64encode(digest).decode()
 
 
-class Signing(case.Case):
-    """With settings in a file."""
-
-    def put(self, name, text, mode=0o600):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as file:
-            file.write(text)
-        os.chmod(path, mode)
-        return path
-
-    def write(self, targets, **more):
-        return self.put("hub.yaml", json.dumps(
-            {"listen": {"address": "127.0.0.1:0"},
-             "store": {"path": self.store}, **more, "targets": targets}))
-
-    def start(self, targets, **more):
-        return self.hub(settings=self.write(targets, **more))
-
-    def reload(self, hub):
-        hub.process.send_signal(signal.SIGHUP)
-        return hub.event("reloaded")
-
-
-class Signatures(Signing):
+class Signatures(case.ByFile):
     def check(self, request, *secrets):
         self.assertEqual(request.headers["webhook-id"], [request.id])
         self.assertEqual(request.headers["webhook-signature"],

@@ -29,10 +29,7 @@ class Hubs(case.Case):
                        "share": share, **traces},
             "targets": [{"name": name, "policy": POLICY,
                          "url": self.target.url("/in?token=secret")}], **more}
-        path = os.path.join(self.folder, "hub.yaml")
-        with open(path, "w") as file:
-            json.dump(settings, file)
-        return self.hub("-c", path)
+        return self.hub("-c", self.put("hub.yaml", json.dumps(settings)))
 
     def page(self, hub):
         with urllib.request.urlopen(f"http://127.0.0.1:{hub.port}/metrics",

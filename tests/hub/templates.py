@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A target's URL and headers that are made of each message."""
 import json
-import os
 import signal
 import subprocess
 
@@ -18,12 +17,9 @@ class Templates(case.Case):
         return self.hub("-c", self.write(path, headers, **more))
 
     def write(self, path, headers={}, url=None, **more):
-        where = os.path.join(self.folder, "hub.yaml")
-        with open(where, "w") as file:
-            json.dump({"targets": [{
-                "name": "a", "policy": POLICY, "headers": headers,
-                "url": (url or self.target.url("")) + path, **more}]}, file)
-        return where
+        return self.put("hub.yaml", json.dumps({"targets": [{
+            "name": "a", "policy": POLICY, "headers": headers,
+            "url": (url or self.target.url("")) + path, **more}]}))
 
     def complaint(self, *settings, **more):
         path = self.write(*settings, url="http://127.0.0.1:1", **more)
