@@ -175,7 +175,8 @@ typedef struct page {
     size_t from, limit;
 } page;
 
-/* It waits for its own time, and not after an attempt or a replay. */
+/* Whether a delivery waits for its Stagger-Not-Before: it was neither tried nor
+ * replayed. */
 static bool is_scheduled(const stg_delivery_status *f)
 {
     return f->attempts == 0 && f->replay == 0 && f->cause == NULL;

@@ -108,7 +108,8 @@ bool stg_events_put_off(stg_events *e, const stg_digest *d)
     return w != NULL;
 }
 
-/* What came meanwhile is newer, and says itself what holds. */
+/* Where the alert is in the list already, it stays as it is: it is newer than this
+ * end. */
 bool stg_events_add_end(stg_events *e, const stg_digest *d)
 {
     stg_digest_item item = d->items[0];

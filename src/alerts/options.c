@@ -346,7 +346,7 @@ static stg_status check_no_mail(const place *p)
     return STG_OK;
 }
 
-/* What the types by HTTP differ in. */
+/* How receivers by HTTP differ, by type. */
 typedef struct http_type {
     const char *url;    /* the service's own; NULL: there is none */
     bool is_url_secret; /* whoever has it may write there */

@@ -71,7 +71,7 @@ static const char *url_of(const stg_alert_receiver *s)
     return s->url != NULL ? s->url : s->o.url;
 }
 
-/* What a request has. */
+/* The Content-Type of the receiver's requests. */
 static const char *type_of(const stg_alert_receiver *s)
 {
     const stg_alert_header *h = stg_receiver_header(&s->o, "Content-Type");
@@ -542,7 +542,8 @@ stg_alert_receiver_options_of(const stg_alert_receiver *s)
 
 /* -- open and close -------------------------------------------------------- */
 
-/* What is in files of that which it signs. */
+/* Reads the files whose contents are signed: the URL's, and the header
+ * Content-Type's. */
 static stg_status read_signed(stg_alert_receiver *s, stg_error *err)
 {
     const stg_alert_header *type = stg_receiver_header(&s->o, "Content-Type");

@@ -15,7 +15,7 @@
 #include "core/writer.h"
 #include "host/wall.h"
 
-/* Those of an item of a webhook's body, and before them those of the event. */
+/* The fields of an event, and behind them those of an item of a webhook's body. */
 static const char *const fields[] = {
     "key",          "status",   "severity", "title",       "text",    "hub",
     "at",           "alert",    "phase",    "target",      "summary", "count",

@@ -44,7 +44,7 @@ void stg_try_free(stg_try *t)
     stg_text_free(&t->headers);
 }
 
-/* What a hub drops, no filter would find. */
+/* Refuses headers that the hub would drop: no filter would find them. */
 static int check_headers(const stg_try *t, const stg_settings *s)
 {
     bool is_kafka = s->source == STG_SOURCE_KAFKA;
@@ -135,7 +135,7 @@ static void explain(trying *r, const stg_target_settings *target, stg_text *why)
     }
 }
 
-/* What came from the environment is shown by its name. */
+/* Writes ${NAME} for values that came from the environment. */
 static void hide(const trying *r, stg_text *why)
 {
     char *shown;
