@@ -107,11 +107,6 @@ const char *stg_severity_name(stg_alert_severity severity)
     return names[severity];
 }
 
-static void set_text(json_t *to, const char *name, const char *text)
-{
-    (void)json_object_set_new(to, name, json_string(text));
-}
-
 /* -- PagerDuty ------------------------------------------------------------- */
 
 static json_t *payload_of(const stg_digest *d)
@@ -121,15 +116,16 @@ static json_t *payload_of(const stg_digest *d)
     json_t *payload = json_object();
 
     stg_alert_subject(d, subject);
-    set_text(payload, "summary", subject);
-    set_text(payload, "source", d->hub);
-    set_text(payload, "severity", stg_severity_name(stg_event_severity(d)));
-    set_text(payload, "timestamp", stg_utc_text(i->first_at, time));
+    stg_payload_set(payload, "summary", subject);
+    stg_payload_set(payload, "source", d->hub);
+    stg_payload_set(payload, "severity",
+                    stg_severity_name(stg_event_severity(d)));
+    stg_payload_set(payload, "timestamp", stg_utc_text(i->first_at, time));
     if (d->is_test)
         return payload;
     if (i->target[0] != '\0')
-        set_text(payload, "component", i->target);
-    set_text(payload, "class", stg_alert_name(i->alert));
+        stg_payload_set(payload, "component", i->target);
+    stg_payload_set(payload, "class", stg_alert_name(i->alert));
     (void)json_object_set_new(payload, "custom_details", stg_payload_item(i));
     return payload;
 }
@@ -141,11 +137,11 @@ char *stg_payload_pagerduty(const stg_digest *d, const char *routing_key)
     json_t *event = json_object();
 
     stg_event_key(d, key);
-    set_text(event, "routing_key", routing_key);
-    set_text(event, "event_action", is_resolved ? "resolve" : "trigger");
-    set_text(event, "dedup_key", key);
+    stg_payload_set(event, "routing_key", routing_key);
+    stg_payload_set(event, "event_action", is_resolved ? "resolve" : "trigger");
+    stg_payload_set(event, "dedup_key", key);
     if (!is_resolved) {
-        set_text(event, "client", "stagger");
+        stg_payload_set(event, "client", "stagger");
         (void)json_object_set_new(event, "payload", payload_of(d));
     }
     return stg_payload_print(event);
@@ -169,9 +165,9 @@ static json_t *details_of(const stg_digest *d)
         snprintf(number, sizeof number, "%lld",
                  (long long)json_integer_value(value));
         if (json_is_string(value))
-            set_text(details, name, json_string_value(value));
+            stg_payload_set(details, name, json_string_value(value));
         else if (json_is_integer(value))
-            set_text(details, name, number);
+            stg_payload_set(details, name, number);
     }
     json_decref(item);
     return details;
@@ -192,12 +188,12 @@ static json_t *alert_of(const stg_digest *d)
     stg_alert_subject(d, subject);
     stg_digest_take_text(message, sizeof message, subject);
     stg_alert_text(d, text, sizeof text);
-    set_text(alert, "message", message);
-    set_text(alert, "alias", key);
-    set_text(alert, "description", text);
-    set_text(alert, "priority", priorities[stg_event_severity(d)]);
+    stg_payload_set(alert, "message", message);
+    stg_payload_set(alert, "alias", key);
+    stg_payload_set(alert, "description", text);
+    stg_payload_set(alert, "priority", priorities[stg_event_severity(d)]);
     if (d->items[0].target[0] != '\0')
-        set_text(alert, "entity", d->items[0].target);
+        stg_payload_set(alert, "entity", d->items[0].target);
     if (!d->is_test)
         (void)json_object_set_new(alert, "details", details_of(d));
     (void)json_object_set_new(
@@ -215,30 +211,12 @@ char *stg_payload_opsgenie(const stg_digest *d)
     if (stg_event_is_resolved(d)) {
         body = json_object();
         stg_alert_subject(d, subject);
-        set_text(body, "note", subject);
+        stg_payload_set(body, "note", subject);
     } else {
         body = alert_of(d);
     }
-    set_text(body, "source", d->hub);
+    stg_payload_set(body, "source", d->hub);
     return stg_payload_print(body);
-}
-
-static void put_escaped(stg_text *to, const char *text)
-{
-    static const char digits[] = "0123456789ABCDEF",
-                      plain[] =
-                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqr"
-                          "stuvwxyz0123456789-._~";
-
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        const char escaped[] = {'%', digits[c >> 4], digits[c & 15]};
-
-        if (strchr(plain, *text) != NULL)
-            stg_text_add(to, text, 1);
-        else
-            stg_text_add(to, escaped, sizeof escaped);
-    }
 }
 
 /* Source: "Close Alert", Opsgenie's Alert API. */
@@ -255,7 +233,7 @@ char *stg_opsgenie_url(const stg_digest *d, const char *service)
     if (stg_event_is_resolved(d)) {
         stg_event_key(d, key);
         stg_text_put(&url, "/");
-        put_escaped(&url, key);
+        stg_text_put_percent(&url, stg_span_of(key));
         stg_text_put(&url, "/close?identifierType=alias");
     }
     stg_text_add(&url, "", 1);

@@ -32,11 +32,6 @@ static size_t word_of(const char *at)
     return size > 0 && at[size + 1] == '}' ? size : 0;
 }
 
-static void set_text(json_t *to, const char *name, const char *text)
-{
-    (void)json_object_set_new(to, name, json_string(text));
-}
-
 static json_t *values_of(const stg_digest *d)
 {
     char key[STG_EVENT_KEY_MAX], subject[STG_ALERT_SUBJECT_MAX],
@@ -47,16 +42,17 @@ static json_t *values_of(const stg_digest *d)
     stg_event_key(d, key);
     stg_alert_subject(d, subject);
     stg_alert_text(d, text, sizeof text);
-    set_text(values, "key", key);
-    set_text(values, "status",
-             stg_event_is_resolved(d) ? "resolved" : "firing");
-    set_text(values, "severity", stg_severity_name(stg_event_severity(d)));
-    set_text(values, "title", subject);
-    set_text(values, "text", text);
-    set_text(values, "hub", d->hub);
-    set_text(values, "at", stg_utc_text(d->at, time));
+    stg_payload_set(values, "key", key);
+    stg_payload_set(values, "status",
+                    stg_event_is_resolved(d) ? "resolved" : "firing");
+    stg_payload_set(values, "severity",
+                    stg_severity_name(stg_event_severity(d)));
+    stg_payload_set(values, "title", subject);
+    stg_payload_set(values, "text", text);
+    stg_payload_set(values, "hub", d->hub);
+    stg_payload_set(values, "at", stg_utc_text(d->at, time));
     if (d->is_test)
-        set_text(values, "alert", "test");
+        stg_payload_set(values, "alert", "test");
     return values;
 }
 

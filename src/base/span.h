@@ -6,11 +6,23 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 typedef struct stg_span {
     const char *at;
     size_t size;
 } stg_span;
+
+static inline stg_span stg_span_of(const char *text)
+{
+    return (stg_span){text, strlen(text)};
+}
+
+static inline bool stg_span_is(stg_span bytes, const char *text)
+{
+    return bytes.size == strlen(text) &&
+           memcmp(bytes.at, text, bytes.size) == 0;
+}
 
 static inline bool stg_span_is_blank(char c)
 {

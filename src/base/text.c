@@ -119,3 +119,35 @@ bool stg_base64_read(char *to, stg_span text, size_t *size)
     // same bytes.
     return pads == 0 || (group & (pads == 1 ? 3U : 15U)) == 0;
 }
+
+void stg_text_put_base64(stg_text *t, stg_span bytes)
+{
+    char *at = stg_text_reserve(t, stg_base64_size(bytes.size));
+
+    if (at != NULL)
+        t->size += (size_t)(stg_base64_put(at, bytes) - at);
+}
+
+/* -- percent-encoding ------------------------------------------------------- */
+
+static bool is_unreserved(unsigned char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
+           c == '~';
+}
+
+void stg_text_put_percent(stg_text *t, stg_span bytes)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < bytes.size; i++) {
+        unsigned char c = (unsigned char)bytes.at[i];
+        char escape[3] = {'%', digits[c >> 4], digits[c & 15]};
+
+        if (is_unreserved(c))
+            stg_text_add(t, bytes.at + i, 1);
+        else
+            stg_text_add(t, escape, sizeof escape);
+    }
+}

@@ -55,4 +55,9 @@ char *stg_base64_put(char *to, stg_span bytes);
  * no bits that stand for nothing. False: it is no Base64. */
 bool stg_base64_read(char *to, stg_span text, size_t *size);
 
+void stg_text_put_base64(stg_text *t, stg_span bytes);
+
+/* Percent-encoded but for letters, digits and -._~: RFC 3986, section 2.3. */
+void stg_text_put_percent(stg_text *t, stg_span bytes);
+
 #endif

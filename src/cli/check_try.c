@@ -108,6 +108,7 @@ typedef struct trying {
     stg_parcel message;
     json_t *body; /* NULL: it is not JSON */
     size_t getting;
+    int width; /* of the names */
 } trying;
 
 static bool is_of_topic(const trying *r, const stg_texts *topics)
@@ -165,7 +166,7 @@ static int width_of(const stg_settings *s)
 static void print_row(const trying *r, const stg_target_settings *target,
                       const stg_text *why)
 {
-    stg_say(stdout, "%-*s  %s%.*s\n", width_of(r->s), target->name,
+    stg_say(stdout, "%-*s  %s%.*s\n", r->width, target->name,
             why->size > 0       ? "no: "
             : target->is_paused ? "gets it, and is paused: it waits"
                                 : "gets it",
@@ -184,6 +185,7 @@ static void print_all(trying *r)
 {
     json_t *rows = r->t->is_json ? json_array() : NULL;
 
+    r->width = width_of(r->s);
     for (size_t i = 0; i < r->s->target_count; i++) {
         const stg_target_settings *target = &r->s->targets[i];
         stg_text why = {.size = 0};

@@ -74,11 +74,14 @@ char *stg_diagnostics_show(const stg_diagnostics *c, const char *text)
         const stg_hidden *longest = NULL;
         size_t size = 0;
 
-        for (const stg_hidden *h = c->hidden; h != NULL; h = h->next)
-            if (match(h, text, at) > size) {
+        for (const stg_hidden *h = c->hidden; h != NULL; h = h->next) {
+            size_t found = match(h, text, at);
+
+            if (found > size) {
                 longest = h;
-                size = match(h, text, at);
+                size = found;
             }
+        }
         if (longest != NULL)
             stg_text_put(&to, longest->shown);
         else

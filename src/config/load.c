@@ -71,6 +71,17 @@ size_t stg_load_number(stg_setting_in in, const char *path)
     return stg_setting_number(stg_setting_find(in, path, strlen(path)));
 }
 
+bool stg_load_is_own(const stg_loading *l, size_t target, const char *path)
+{
+    return l->targets[target][stg_load_number(STG_IN_TARGET, path)].line > 0;
+}
+
+bool stg_load_is_written(const stg_loading *l, size_t target, const char *path)
+{
+    return stg_load_is_own(l, target, path) ||
+           l->defaults[stg_load_number(STG_IN_TARGET, path)].line > 0;
+}
+
 /* Where a target's setting was written: in the target, else in the defaults,
  * else the target itself. */
 stg_file_place stg_load_target_place(const stg_loading *l, size_t target,

@@ -104,6 +104,11 @@ const char *stg_load_keep_path(stg_loading *l, const char *path);
 stg_file_place stg_load_target_place(const stg_loading *l, size_t target,
                                      const char *path);
 
+/* Whether somebody wrote it: in the target itself; in it or in the defaults. A
+ * value that nobody wrote is ours, and is not warned of. */
+bool stg_load_is_own(const stg_loading *l, size_t target, const char *path);
+bool stg_load_is_written(const stg_loading *l, size_t target, const char *path);
+
 /* Where a setting of the hub was. */
 stg_file_place stg_load_hub_place(const stg_loading *l, const char *path);
 

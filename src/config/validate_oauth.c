@@ -14,18 +14,6 @@ static const char *const parts[] = {
     "oauth2.grant",
 };
 
-/* In the target itself, and not in the defaults. */
-static bool is_own(const stg_loading *l, size_t target, const char *path)
-{
-    return l->targets[target][stg_load_number(STG_IN_TARGET, path)].line > 0;
-}
-
-static bool is_written(const stg_loading *l, size_t target, const char *path)
-{
-    return is_own(l, target, path) ||
-           l->defaults[stg_load_number(STG_IN_TARGET, path)].line > 0;
-}
-
 /* The words of stg_oauth_check() begin with the last part of a path. */
 static void complain(stg_loading *l, size_t target, const stg_error *err)
 {
@@ -34,7 +22,7 @@ static void complain(stg_loading *l, size_t target, const stg_error *err)
     const char *at = path;
 
     snprintf(path, sizeof path, "oauth2.%.*s", (int)size, err->text);
-    if (!is_written(l, target, path))
+    if (!stg_load_is_written(l, target, path))
         at = "oauth2.token-url";
     stg_complain(l->c, stg_load_target_place(l, target, at), "`%s`%s", path,
                  err->text + size);
@@ -102,7 +90,7 @@ static void check_urls(stg_loading *l, size_t target)
 static void check_unused(stg_loading *l, size_t target)
 {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (is_own(l, target, parts[i]))
+        if (stg_load_is_own(l, target, parts[i]))
             stg_complain(l->c, stg_load_target_place(l, target, parts[i]),
                          "`%s` without `oauth2.token-url`; expected both",
                          parts[i]);
@@ -112,7 +100,7 @@ static void check_unused(stg_loading *l, size_t target)
 static bool was_refused(const stg_loading *l, size_t target, const char *path,
                         size_t count)
 {
-    return count == 0 && is_written(l, target, path);
+    return count == 0 && stg_load_is_written(l, target, path);
 }
 
 void stg_validate_oauth(stg_loading *l, size_t target)
@@ -120,7 +108,7 @@ void stg_validate_oauth(stg_loading *l, size_t target)
     stg_target_settings *t = &l->s->targets[target];
     stg_error err;
 
-    if (!is_written(l, target, "oauth2.token-url") &&
+    if (!stg_load_is_written(l, target, "oauth2.token-url") &&
         t->oauth.token_url == NULL)
         check_unused(l, target);
     if (t->oauth.token_url == NULL || t->oauth.grant == STG_GRANT_NONE)

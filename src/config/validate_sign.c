@@ -6,12 +6,6 @@
 
 #include "config/loading.h"
 
-/* In the target itself, and not in the defaults. */
-static bool is_own(const stg_loading *l, size_t target, const char *path)
-{
-    return l->targets[target][stg_load_number(STG_IN_TARGET, path)].line > 0;
-}
-
 static void complain(stg_loading *l, size_t target, const char *path,
                      const char *what, const stg_error *err)
 {
@@ -48,12 +42,10 @@ static void check_secrets(stg_loading *l, size_t target)
     const stg_target_settings *t = &l->s->targets[target];
     static const char path[] = "sign.secrets";
     size_t most = stg_sign_secrets_max(t->sign.scheme);
-    size_t number = stg_load_number(STG_IN_TARGET, path);
     bool is_default = t->secrets == l->s->defaults.secrets &&
                       t->sign.scheme == l->s->defaults.sign.scheme;
 
-    if (t->secret_count == 0 && !is_own(l, target, path) &&
-        l->defaults[number].line == 0)
+    if (t->secret_count == 0 && !stg_load_is_written(l, target, path))
         stg_complain(l->c, stg_load_target_place(l, target, "sign.scheme"),
                      "`sign.scheme` without `sign.secrets`; expected both: "
                      "`stagger secret new` makes a secret");
@@ -117,13 +109,15 @@ static void check_unused(stg_loading *l, size_t target)
     const stg_target_settings *t = &l->s->targets[target];
 
     for (size_t i = 0; i < CUSTOM; i++)
-        if (t->sign.scheme != scheme_of(i) && is_own(l, target, custom[i]))
+        if (t->sign.scheme != scheme_of(i) &&
+            stg_load_is_own(l, target, custom[i]))
             stg_complain(l->c, stg_load_target_place(l, target, custom[i]),
                          "`%s` is for another scheme; expected it with "
                          "`sign.scheme: %s`",
                          custom[i], stg_sign_schemes[scheme_of(i)]);
-    if (t->sign.scheme == STG_SIGN_NONE && is_own(l, target, "sign.secrets") &&
-        !is_own(l, target, "sign.scheme"))
+    if (t->sign.scheme == STG_SIGN_NONE &&
+        stg_load_is_own(l, target, "sign.secrets") &&
+        !stg_load_is_own(l, target, "sign.scheme"))
         stg_complain(
             l->c, stg_load_target_place(l, target, "sign.secrets"),
             "`sign.secrets` without `sign.scheme`; expected both, such "

@@ -23,16 +23,6 @@ static stg_file_place place_of(const stg_loading *l, size_t target,
     return stg_load_target_place(l, target, path);
 }
 
-/* In the target or in the defaults: a value that nobody wrote is ours, and is
- * not warned of. */
-static bool is_written(const stg_loading *l, size_t target, const char *path)
-{
-    size_t number =
-        stg_setting_number(stg_setting_find(STG_IN_TARGET, path, strlen(path)));
-
-    return l->targets[target][number].line > 0 || l->defaults[number].line > 0;
-}
-
 /* To the second, or above an hour to the minute: this is for people. */
 static const char *print_time(stg_ns time, char text[STG_DURATION_TEXT_MAX])
 {
@@ -278,7 +268,7 @@ static void check_url(stg_loading *l, size_t target)
     stg_validate_egress(l, place_of(l, target, "url"), "url", &url);
     check_loop(l, target);
     check_headers(l, target, &url);
-    if (!url.is_tls && is_written(l, target, "tls.certificate"))
+    if (!url.is_tls && stg_load_is_written(l, target, "tls.certificate"))
         stg_warn(l->c, place_of(l, target, "tls.certificate"),
                  "a certificate, and the target's `url` is http://: it is of "
                  "no use");
@@ -303,7 +293,7 @@ static void check_rate(stg_loading *l, size_t target)
         stg_complain(l->c, place_of(l, target, "burst"),
                      "`burst` without `rate`; expected both");
     // As many at once would be ten seconds' worth.
-    if (p.rate > 0 && is_written(l, target, "in-flight") &&
+    if (p.rate > 0 && stg_load_is_written(l, target, "in-flight") &&
         t->in_flight_max > 1 &&
         (uint64_t)t->in_flight_max * 1000 > (uint64_t)p.rate * 10)
         stg_warn(l->c, place_of(l, target, "in-flight"),
@@ -321,7 +311,7 @@ static bool is_shed_written(const stg_loading *l, size_t target)
         stg_setting_find(STG_IN_TARGET, "policy", strlen("policy")));
 
     if (l->targets[target][number].line == 0)
-        return is_written(l, target, "shed-after");
+        return stg_load_is_written(l, target, "shed-after");
     number = stg_setting_number(
         stg_setting_find(STG_IN_TARGET, "shed-after", strlen("shed-after")));
     return l->targets[target][number].line > 0;
@@ -407,7 +397,7 @@ static void check_batch(stg_loading *l, size_t target)
     for (size_t i = 0; t->batch.max == 1 &&
                        i < sizeof batch_settings / sizeof *batch_settings;
          i++)
-        if (is_written(l, target, batch_settings[i]))
+        if (stg_load_is_written(l, target, batch_settings[i]))
             stg_warn(l->c, place_of(l, target, batch_settings[i]),
                      "`%s` has no effect without `batch.max`, which is 1: a "
                      "request for each message",
@@ -447,7 +437,7 @@ static void check_timeouts(stg_loading *l, size_t target)
     if (!read_policy(l, t, &p) || p.attempt_timeout == STG_NEVER)
         return;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (is_written(l, target, parts[i].path) &&
+        if (stg_load_is_written(l, target, parts[i].path) &&
             parts[i].time != STG_NEVER && parts[i].time > p.attempt_timeout)
             stg_warn(l->c, place_of(l, target, parts[i].path),
                      "`%s` is longer than all of an attempt may take (%s): it "

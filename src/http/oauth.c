@@ -124,19 +124,13 @@ static void put_parameter(stg_text *body, const char *name, const char *value)
 static void put_basic(stg_text *headers, const stg_oauth_options *o)
 {
     stg_text both = {.at = NULL};
-    char *to;
 
     put_encoded(&both, o->client_id);
     stg_text_put(&both, ":");
     put_encoded(&both, o->client_secret);
     stg_text_put(headers, "Authorization: Basic ");
-    to = stg_text_reserve(headers, stg_base64_size(both.size));
-    if (both.is_short)
-        headers->is_short = true;
-    else if (to != NULL)
-        headers->size =
-            (size_t)(stg_base64_put(to, (stg_span){both.at, both.size}) -
-                     headers->at);
+    stg_text_put_base64(headers, (stg_span){both.at, both.size});
+    headers->is_short = headers->is_short || both.is_short;
     stg_text_put(headers, "\r\n");
     if (both.at != NULL)
         OPENSSL_cleanse(both.at, both.size);

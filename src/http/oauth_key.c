@@ -124,16 +124,13 @@ static unsigned char *sign(EVP_PKEY *key, const stg_text *text, size_t *size)
 /* Base64url without padding: RFC 7515, section 2. */
 static void put_base64url(stg_text *to, const void *bytes, size_t size)
 {
-    char *from = stg_text_reserve(to, stg_base64_size(size)), *end;
+    size_t from = to->size;
 
-    if (from == NULL)
-        return;
-    end = stg_base64_put(from, (stg_span){bytes, size});
-    while (end > from && end[-1] == '=')
-        end--;
-    for (char *at = from; at < end; at++)
-        *at = *at == '+' ? '-' : *at == '/' ? '_' : *at;
-    to->size = (size_t)(end - to->at);
+    stg_text_put_base64(to, (stg_span){bytes, size});
+    while (to->size > from && to->at[to->size - 1] == '=')
+        to->size--;
+    for (size_t i = from; i < to->size; i++)
+        to->at[i] = to->at[i] == '+' ? '-' : to->at[i] == '/' ? '_' : to->at[i];
 }
 
 /* json is given. */

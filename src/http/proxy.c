@@ -1,6 +1,5 @@
 #include "http/proxy.h"
 
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "base/digits.h"
 #include "base/refuse.h"
+#include "base/text.h"
 
 enum { CREDENTIALS_MAX = 1024, SCHEME = 7 };
 
@@ -64,11 +64,10 @@ static stg_status read_credentials(stg_proxy *p, const char *text, size_t size,
         return refuse(err,
                       "a `%` of user and password without two digits, or a "
                       "control byte (write a `%` as %25)");
-    p->basic = malloc((size_t)count / 3 * 4 + 5);
+    p->basic = malloc(stg_base64_size((size_t)count) + 1);
     if (p->basic == NULL)
         return stg_hub_refuse(err, STG_IO, "out of memory");
-    (void)EVP_EncodeBlock((unsigned char *)p->basic,
-                          (const unsigned char *)plain, count);
+    *stg_base64_put(p->basic, (stg_span){plain, (size_t)count}) = '\0';
     return STG_OK;
 }
 

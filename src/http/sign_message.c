@@ -24,16 +24,6 @@ static const char *const known[] = {
 
 enum { KNOWN = sizeof known / sizeof *known, DERIVED = 7 };
 
-static stg_span span(const char *text)
-{
-    return (stg_span){text, strlen(text)};
-}
-
-static bool is_text(stg_span a, const char *b)
-{
-    return a.size == strlen(b) && memcmp(a.at, b, a.size) == 0;
-}
-
 stg_sign_message stg_sign_message_of(const stg_sign_options *o)
 {
     stg_sign_message m = {o->covers, o->cover_count, o->key_id};
@@ -52,7 +42,7 @@ static bool is_known(const char *name, bool is_ours)
     for (size_t i = 0; i < KNOWN; i++)
         if (strcmp(known[i], name) == 0)
             return true;
-    if (is_ours || *name == '@' || !stg_header_is_name(span(name)))
+    if (is_ours || *name == '@' || !stg_header_is_name(stg_span_of(name)))
         return false;
     for (; *name != '\0'; name++)
         if (isupper((unsigned char)*name))
@@ -162,26 +152,26 @@ bool stg_sign_message_derive(stg_text *base, stg_span name,
 {
     size_t i = 0;
 
-    while (i < DERIVED && !is_text(name, known[i]))
+    while (i < DERIVED && !stg_span_is(name, known[i]))
         i++;
     if (i == DERIVED)
         return false;
     begin_line(base, name);
-    if (is_text(name, "@method"))
+    if (stg_span_is(name, "@method"))
         add(base, t->method);
-    if (is_text(name, "@scheme") || is_text(name, "@target-uri"))
+    if (stg_span_is(name, "@scheme") || stg_span_is(name, "@target-uri"))
         stg_text_put(base, t->is_tls ? "https" : "http");
-    if (is_text(name, "@target-uri"))
+    if (stg_span_is(name, "@target-uri"))
         stg_text_put(base, "://");
-    if (is_text(name, "@authority") || is_text(name, "@target-uri"))
+    if (stg_span_is(name, "@authority") || stg_span_is(name, "@target-uri"))
         add_authority(base, t);
-    if (is_text(name, "@path") || is_text(name, "@request-target") ||
-        is_text(name, "@target-uri"))
+    if (stg_span_is(name, "@path") || stg_span_is(name, "@request-target") ||
+        stg_span_is(name, "@target-uri"))
         add_path(base, t);
-    if (is_text(name, "@query") && t->query.at == NULL)
+    if (stg_span_is(name, "@query") && t->query.at == NULL)
         stg_text_put(base, "?"); // section 2.2.7
-    if (is_text(name, "@query") || is_text(name, "@request-target") ||
-        is_text(name, "@target-uri"))
+    if (stg_span_is(name, "@query") || stg_span_is(name, "@request-target") ||
+        stg_span_is(name, "@target-uri"))
         add_query(base, t);
     stg_text_put(base, "\n");
     return true;
@@ -218,8 +208,8 @@ static bool read_target(const stg_sign_request *r, char authority[300],
                  (int)url.host.size, url.host.at, (unsigned)url.port) >= 300)
         return false;
     mark = memchr(url.path.at, '?', url.path.size);
-    *t = (stg_sign_target){.method = span(r->method),
-                           .authority = span(authority),
+    *t = (stg_sign_target){.method = stg_span_of(r->method),
+                           .authority = stg_span_of(authority),
                            .path = url.path,
                            .is_tls = url.is_tls};
     if (mark != NULL) {
@@ -272,7 +262,7 @@ static void cover(const stg_sign_message *m, const stg_sign_key *k,
     const char *before = "(\"";
 
     for (size_t i = 0; i < m->count; i++) {
-        stg_span name = span(m->covers[i]), value;
+        stg_span name = stg_span_of(m->covers[i]), value;
 
         if (!stg_sign_message_derive(base, name, t)) {
             value = value_of(r, digest, m->covers[i]);
@@ -306,7 +296,8 @@ static char *put_span(char *to, stg_span text)
 static char *put_line(char *to, const char *start, stg_span value,
                       const char *end)
 {
-    return put_span(put_span(put_span(to, span(start)), value), span(end));
+    return put_span(put_span(put_span(to, stg_span_of(start)), value),
+                    stg_span_of(end));
 }
 
 static bool sign(const stg_sign_message *m, const stg_sign_key *k,
@@ -348,7 +339,7 @@ char *stg_sign_message_put(const stg_sign_message *m, const stg_sign_key *k,
                       "\r\n");
         to = put_line(to, "Signature-Input: sig=",
                       (stg_span){text[1].at, text[1].size}, "\r\n");
-        to = put_line(to, "Signature: sig=:", span(signature), ":\r\n");
+        to = put_line(to, "Signature: sig=:", stg_span_of(signature), ":\r\n");
     }
     for (size_t i = 0; i < 3; i++)
         stg_text_free(&text[i]);

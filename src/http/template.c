@@ -26,11 +26,6 @@ static bool begins(stg_span name, const char *with, size_t size)
     return name.size > size && memcmp(name.at, with, size) == 0;
 }
 
-static bool equals(stg_span a, const char *b)
-{
-    return a.size == strlen(b) && memcmp(a.at, b, a.size) == 0;
-}
-
 static stg_span behind(stg_span name, size_t size)
 {
     return (stg_span){name.at + size, name.size - size};
@@ -65,7 +60,8 @@ static bool is_name(stg_span name)
         return stg_header_is_name(behind(name, sizeof of_header - 1));
     if (begins(name, of_body, sizeof of_body - 1))
         return is_path(behind(name, sizeof of_body - 1));
-    return equals(name, "id") || equals(name, "key") || equals(name, "topic");
+    return stg_span_is(name, "id") || stg_span_is(name, "key") ||
+           stg_span_is(name, "topic");
 }
 
 bool stg_template_check(const char *text, char flaw[STG_TEMPLATE_FLAW_MAX])
@@ -191,9 +187,9 @@ static bool find(const stg_template_message *m, stg_span name, char *text,
         return find_in_body(m->body, name, text, value, flaw);
     *value = begins(name, of_header, sizeof of_header - 1)
                  ? find_header(m, behind(name, sizeof of_header - 1))
-             : equals(name, "id")  ? m->id
-             : equals(name, "key") ? m->key
-                                   : m->topic;
+             : stg_span_is(name, "id")  ? m->id
+             : stg_span_is(name, "key") ? m->key
+                                        : m->topic;
     if (value->size == 0)
         return refuse(flaw, name, "is missing");
     return value->size <= VALUE_MAX ||
@@ -201,28 +197,6 @@ static bool find(const stg_template_message *m, stg_span name, char *text,
 }
 
 /* -- where they stand -------------------------------------------------------- */
-
-static bool is_unreserved(unsigned char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
-           c == '~';
-}
-
-static void put_encoded(stg_text *to, stg_span value)
-{
-    static const char digits[] = "0123456789ABCDEF";
-
-    for (size_t i = 0; i < value.size; i++) {
-        unsigned char c = (unsigned char)value.at[i];
-        char escape[3] = {'%', digits[c >> 4], digits[c & 15]};
-
-        if (is_unreserved(c))
-            stg_text_add(to, value.at + i, 1);
-        else
-            stg_text_add(to, escape, sizeof escape);
-    }
-}
 
 static bool put_value(stg_text *to, stg_template_place place,
                       const stg_template_message *m, stg_span name,
@@ -234,7 +208,7 @@ static bool put_value(stg_text *to, stg_template_place place,
     if (!find(m, name, text, &value, flaw))
         return false;
     if (place == STG_TEMPLATE_PATH) {
-        put_encoded(to, value);
+        stg_text_put_percent(to, value);
         return true;
     }
     if (!stg_header_is_value(value))
@@ -254,7 +228,7 @@ static bool check_segment(const stg_text *to, size_t from, stg_span name,
         return true;
     if (segment.size == 0)
         return refuse(flaw, name, "makes an empty path segment");
-    return (!equals(segment, ".") && !equals(segment, "..")) ||
+    return (!stg_span_is(segment, ".") && !stg_span_is(segment, "..")) ||
            refuse(flaw, name, "makes a path segment of dots");
 }
 

@@ -5,8 +5,8 @@
  *
  * The base is made of the request as it came, and of the text behind LABEL= as it
  * stands there. A component with parameters is not known here, and a signature with
- * one is passed over. A proxy may have taken TLS off: @target-uri and @scheme are
- * tried with https and with http. */
+ * one is passed over. A proxy may have taken TLS off: @target-uri, @scheme and
+ * @authority are tried with https and with http. */
 #include "http/verify_message.h"
 
 #include <string.h>
@@ -45,16 +45,6 @@ typedef struct member {
     stg_span label, value;
 } member;
 
-static stg_span trim(stg_span text)
-{
-    while (text.size > 0 && (*text.at == ' ' || *text.at == '\t'))
-        text = (stg_span){text.at + 1, text.size - 1};
-    while (text.size > 0 &&
-           (text.at[text.size - 1] == ' ' || text.at[text.size - 1] == '\t'))
-        text.size--;
-    return text;
-}
-
 /* The bytes up to one of `ends` that is in no string. */
 static stg_span take_until(stg_span *text, const char *ends)
 {
@@ -84,7 +74,7 @@ static bool take_member(stg_span *list, member *m)
     whole = take_until(list, ",");
     if (list->size > 0)
         *list = (stg_span){list->at + 1, list->size - 1};
-    whole = trim(whole);
+    whole = stg_span_trim(whole);
     m->label = take_until(&whole, "=");
     m->value = whole.size > 0 ? (stg_span){whole.at + 1, whole.size - 1}
                               : (stg_span){"", 0};
@@ -94,11 +84,6 @@ static bool take_member(stg_span *list, member *m)
 static bool is_same(stg_span a, stg_span b)
 {
     return a.size == b.size && memcmp(a.at, b.at, a.size) == 0;
-}
-
-static bool is_text(stg_span a, const char *b)
-{
-    return is_same(a, (stg_span){b, strlen(b)});
 }
 
 /* The value of a label that is there once. */
@@ -149,7 +134,7 @@ typedef struct signature {
 static bool read_covers(signature *s, stg_span list)
 {
     while (list.size > 0) {
-        stg_span name = trim(take_until(&list, " "));
+        stg_span name = stg_span_trim(take_until(&list, " "));
 
         if (list.size > 0)
             list = (stg_span){list.at + 1, list.size - 1};
@@ -171,15 +156,15 @@ static void read_params(signature *s, stg_span rest)
         stg_span one, name;
 
         rest = (stg_span){rest.at + 1, rest.size - 1}; // the semicolon
-        one = trim(take_until(&rest, ";"));
+        one = stg_span_trim(take_until(&rest, ";"));
         name = take_until(&one, "=");
         if (one.size > 0)
             one = (stg_span){one.at + 1, one.size - 1};
-        if (is_text(name, "created"))
+        if (stg_span_is(name, "created"))
             s->created = one;
-        else if (is_text(name, "expires"))
+        else if (stg_span_is(name, "expires"))
             s->expires = one;
-        else if (is_text(name, "alg") && unquote(&one))
+        else if (stg_span_is(name, "alg") && unquote(&one))
             s->algorithm = one;
     }
 }
@@ -204,7 +189,7 @@ static bool read_signature(signature *s, stg_span params, stg_span bytes)
 static bool does_cover(const signature *s, const char *name)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (is_text(s->covers[i], name))
+        if (stg_span_is(s->covers[i], name))
             return true;
     return false;
 }
@@ -289,7 +274,7 @@ static bool is_right(const signature *s, const stg_sign_key *keys, size_t count,
 {
     for (size_t i = 0; i < count; i++)
         if ((s->algorithm.at == NULL ||
-             is_text(s->algorithm, stg_sign_message_algorithm(&keys[i]))) &&
+             stg_span_is(s->algorithm, stg_sign_message_algorithm(&keys[i]))) &&
             stg_sign_key_verify(&keys[i], work, &base, 1,
                                 (stg_span){s->bytes, s->size}))
             return true;
@@ -304,10 +289,14 @@ static stg_signature check_one(const stg_sign_message *m, const signature *s,
     stg_signature how = check_covers(m, s, why);
     stg_text base = {.at = NULL};
     bool is_found = false;
+    int least = does_cover(s, "@target-uri") || does_cover(s, "@scheme") ||
+                        does_cover(s, "@authority")
+                    ? 0
+                    : 1;
 
     if (how != STG_SIGNATURE_RIGHT)
         return how;
-    for (int is_tls = 1; !is_found && is_tls >= 0; is_tls--)
+    for (int is_tls = 1; !is_found && is_tls >= least; is_tls--)
         is_found =
             make_base(s, r, is_tls, &base) &&
             is_right(s, keys, count, work, (stg_span){base.at, base.size});

@@ -68,8 +68,7 @@ static void free_member(stg_member *m)
 /* It has no members. */
 static void free_batch(stg_bundle *g)
 {
-    if (stg_list_has(&g->turn))
-        stg_list_remove(&g->turn);
+    stg_list_remove(&g->turn);
     stg_list_remove(&g->link);
     stg_batch_unmake(g);
     free(g);

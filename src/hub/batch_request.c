@@ -66,15 +66,10 @@ static char *put_text(char *to, const char *text)
     return put(to, text, strlen(text));
 }
 
-static stg_span span(const char *text)
-{
-    return (stg_span){text, strlen(text)};
-}
-
 stg_sign_request stg_batch_sign_request(const stg_bundle *g)
 {
-    return stg_attempt_sign_request(g->of->target->settings, span(g->id),
-                                    span(g->type),
+    return stg_attempt_sign_request(g->of->target->settings, stg_span_of(g->id),
+                                    stg_span_of(g->type),
                                     (stg_span){g->body, g->body_size});
 }
 
@@ -97,8 +92,8 @@ static char *put_headers(stg_bundle *g, char *to, stg_span signature)
         to = stg_oauth_put(t->token, to, &g->token);
     if (signature.size > 0)
         return put(to, signature.at, signature.size);
-    return stg_attempt_put_signature(to, t->settings, span(g->id),
-                                     span(g->type),
+    return stg_attempt_put_signature(to, t->settings, stg_span_of(g->id),
+                                     stg_span_of(g->type),
                                      (stg_span){g->body, g->body_size});
 }
 

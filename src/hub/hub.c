@@ -446,14 +446,8 @@ static stg_status open_tokens(stg_hub *h, stg_error *err)
 {
     stg_status status = STG_OK;
 
-    for (size_t i = 0; i < h->targets.known && status == STG_OK; i++) {
-        stg_target *t = h->targets.all[i];
-        stg_oauth_token *token;
-
-        status = stg_oauth_take(h, t->settings->token, &token, err);
-        if (status == STG_OK)
-            stg_oauth_use(t, token);
-    }
+    for (size_t i = 0; i < h->targets.known && status == STG_OK; i++)
+        status = stg_oauth_give(h, h->targets.all[i], err);
     return status;
 }
 

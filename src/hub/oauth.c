@@ -244,6 +244,16 @@ void stg_oauth_use(stg_target *t, stg_oauth_token *k)
     stg_oauth_drop(old);
 }
 
+stg_status stg_oauth_give(stg_hub *h, stg_target *t, stg_error *err)
+{
+    stg_oauth_token *token;
+    stg_status status = stg_oauth_take(h, t->settings->token, &token, err);
+
+    if (status == STG_OK)
+        stg_oauth_use(t, token);
+    return status;
+}
+
 /* -- a fetch --------------------------------------------------------------- */
 
 /* There is no new token. */

@@ -39,6 +39,10 @@ void stg_oauth_drop(stg_oauth_token *k); /* NULL is none */
 /* The target has this token from now on, and no other; given; NULL: none. */
 void stg_oauth_use(struct stg_target *t, stg_oauth_token *k);
 
+/* Both at once, of the target's own settings: what stg_oauth_take() returns. */
+stg_status stg_oauth_give(struct stg_hub *h, struct stg_target *t,
+                          stg_error *err);
+
 /* Whether nothing can be sent to it for want of a token. */
 bool stg_oauth_is_gated(const struct stg_target *t);
 

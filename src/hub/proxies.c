@@ -73,16 +73,10 @@ void stg_proxies_note(stg_hub *h, const stg_target *t,
 /* The alert has one of those that are down, the first. */
 static void alert(stg_hub *h, stg_ns now)
 {
-    for (stg_link *at = stg_list_first(&h->proxies); at != NULL;
-         at = stg_list_next(&h->proxies, at)) {
-        const stg_hub_proxy *p = STG_HOLDER(at, stg_hub_proxy, link);
+    const stg_hub_proxy *p = stg_proxies_next(h, NULL);
 
-        if (!p->is_down)
-            continue;
-        stg_watch_store(&h->watch, STG_TROUBLE_PROXY, p->why, now);
-        return;
-    }
-    stg_watch_store(&h->watch, STG_TROUBLE_PROXY, NULL, now);
+    stg_watch_store(&h->watch, STG_TROUBLE_PROXY, p != NULL ? p->why : NULL,
+                    now);
 }
 
 static void tell_down(stg_hub *h, stg_hub_proxy *p, const stg_action *a)

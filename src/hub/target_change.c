@@ -129,7 +129,6 @@ static stg_status make(stg_hub *h, const char *name, stg_added *a,
     const stg_target_settings *s = &a->settings->targets[0];
     stg_target *t = stg_target_new(name, s->url);
     char *url = strdup(s->url);
-    stg_oauth_token *token;
     stg_status status;
 
     if (t == NULL || url == NULL) {
@@ -141,11 +140,9 @@ static stg_status make(stg_hub *h, const char *name, stg_added *a,
     (void)adopt(t, a, url);
     status = stg_target_endpoint(&t->endpoint, h->client, t->settings, err);
     if (status == STG_OK)
-        status = stg_oauth_take(h, t->settings->token, &token, err);
-    if (status == STG_OK) {
-        stg_oauth_use(t, token);
+        status = stg_oauth_give(h, t, err);
+    if (status == STG_OK)
         status = add_lane(h, t, err);
-    }
     if (status == STG_OK) {
         *made = t;
         return STG_OK;

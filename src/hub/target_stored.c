@@ -22,7 +22,6 @@ static stg_status open_text(stg_hub *h, const stg_target_row *row,
                             const char *text, stg_error *err)
 {
     const stg_target *there = stg_targets_named(&h->targets, row->name);
-    stg_oauth_token *token;
     stg_target *t;
     stg_status status;
 
@@ -47,9 +46,7 @@ static stg_status open_text(stg_hub *h, const stg_target_row *row,
                                                       t->settings, err);
     }
     if (status == STG_OK)
-        status = stg_oauth_take(h, t->settings->token, &token, err);
-    if (status == STG_OK)
-        stg_oauth_use(t, token);
+        status = stg_oauth_give(h, t, err);
     if (status == STG_OK && !stg_targets_insert(&h->targets, t))
         status = stg_target_refuse_memory(err);
     if (status == STG_OK)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/digits.h"
 #include "base/scan.h"
 #include "base/text.h"
 #include "base/visible.h"
@@ -28,11 +29,6 @@ static unsigned bit_of(stg_span name)
         if (stg_header_equal(name, required[i]))
             return 1U << i;
     return 0;
-}
-
-static bool is_text(stg_span a, const char *b)
-{
-    return a.size == strlen(b) && memcmp(a.at, b, a.size) == 0;
 }
 
 /* Without parameters and the blanks before them. */
@@ -90,14 +86,6 @@ static void put_encoded(stg_text *to, stg_span value)
     }
 }
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Where it lies in out. What is no code stays as it is. */
 static stg_span decode(stg_span value, char *out)
 {
@@ -105,9 +93,9 @@ static stg_span decode(stg_span value, char *out)
 
     for (size_t i = 0; i < value.size; i++) {
         int high = value.at[i] == '%' && i + 2 < value.size
-                       ? digit_of(value.at[i + 1])
+                       ? stg_hex_digit(value.at[i + 1])
                        : -1;
-        int low = high >= 0 ? digit_of(value.at[i + 2]) : -1;
+        int low = high >= 0 ? stg_hex_digit(value.at[i + 2]) : -1;
 
         out[size++] = (char)(low >= 0 ? high << 4 | low : value.at[i]);
         i += low >= 0 ? 2 : 0;
@@ -132,14 +120,6 @@ static void put_string(stg_text *to, stg_span value)
             stg_text_add(to, &c, 1);
     }
     stg_text_put(to, "\"");
-}
-
-static void put_base64(stg_text *to, stg_span bytes)
-{
-    char *at = stg_text_reserve(to, stg_base64_size(bytes.size));
-
-    if (at != NULL)
-        to->size += (size_t)(stg_base64_put(at, bytes) - at);
 }
 
 /* -- to structured mode ---------------------------------------------------- */
@@ -238,7 +218,7 @@ static void put_data(const stg_parcel *p, stg_text *body)
         put_string(body, data);
     } else {
         stg_text_put(body, ",\"data_base64\":\"");
-        put_base64(body, data);
+        stg_text_put_base64(body, data);
         stg_text_put(body, "\"");
     }
 }
@@ -296,7 +276,7 @@ static bool put_attribute(event *e, stg_span name, stg_span value)
     stg_span text = value;
     bool is_string = value.at[0] == '"';
 
-    if (is_text(value, "null"))
+    if (stg_span_is(value, "null"))
         return true;
     if (strchr("{[", value.at[0]) != NULL || !stg_header_is_name(name) ||
         name.size >= NAME_MAX || e->lines->size > STG_HEADERS_SIZE_MAX ||
@@ -320,14 +300,14 @@ static bool put_attribute(event *e, stg_span name, stg_span value)
 static bool read_member(event *e, stg_span quoted, stg_span value)
 {
     stg_span name = {quoted.at + 1, quoted.size - 2};
-    stg_span *own = is_text(name, "data")              ? &e->data
-                    : is_text(name, "data_base64")     ? &e->base64
-                    : is_text(name, "datacontenttype") ? &e->type
-                                                       : NULL;
+    stg_span *own = stg_span_is(name, "data")              ? &e->data
+                    : stg_span_is(name, "data_base64")     ? &e->base64
+                    : stg_span_is(name, "datacontenttype") ? &e->type
+                                                           : NULL;
 
     if (own == NULL)
         return put_attribute(e, name, value);
-    if (!is_text(value, "null"))
+    if (!stg_span_is(value, "null"))
         *own = value;
     return true;
 }

@@ -100,8 +100,7 @@ static stg_ns timeout_for(const stg_question *q, stg_ns service)
     return stg_ns_min(stg_ns_max(timeout, 10 * service), q->patience);
 }
 
-/* Of operations a second, when all is well. */
-static double rate_requested(const stg_question *q)
+double stg_question_rate(const stg_question *q)
 {
     return (double)q->capacity / 1000 * (q->load / 1000.0);
 }
@@ -146,7 +145,7 @@ uint32_t stg_question_scale(const stg_question *q)
 {
     double seconds =
         (double)(BEFORE * STG_S + 4 * q->outage + rest_of(q)) / 1e9;
-    double operations = rate_requested(q) * seconds;
+    double operations = stg_question_rate(q) * seconds;
     double scale = operations / OPERATIONS_MAX;
     double most = (double)q->capacity / 1000;
     double quick = most * ((double)q->patience / 1e9) / 50;
@@ -161,7 +160,7 @@ uint32_t stg_question_scale(const stg_question *q)
 /* How long enough operations take to begin, in whole seconds. */
 static stg_ns enough_of(const stg_question *q)
 {
-    double seconds = ENOUGH / (rate_requested(q) / stg_question_scale(q));
+    double seconds = ENOUGH / (stg_question_rate(q) / stg_question_scale(q));
 
     return ((stg_ns)seconds + 1) * STG_S;
 }

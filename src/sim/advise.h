@@ -75,6 +75,9 @@ double stg_question_hopeless(const stg_question *q);
  * alike, so that a run takes a moment: 1 or more. */
 uint32_t stg_question_scale(const stg_question *q);
 
+/* Operations a second that are asked for when all is well. */
+double stg_question_rate(const stg_question *q);
+
 /* How long a client waits for one attempt, at most. */
 stg_ns stg_question_timeout(const stg_question *q);
 

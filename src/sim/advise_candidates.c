@@ -169,8 +169,8 @@ static void normalize(uint8_t genes[STG_GENES])
  * there a breaker must wait for more of them. */
 static uint8_t least_breaker(const stg_question *q)
 {
-    double calls = (double)q->capacity / 1000 * (q->load / 1000.0) /
-                   q->processes * ((double)q->patience / 1e9);
+    double calls =
+        stg_question_rate(q) / q->processes * ((double)q->patience / 1e9);
     double by_chance = calls;
     uint32_t in_row = 0;
     uint8_t least = 1;

@@ -49,7 +49,7 @@ const char *stg_times_read_both(stg_times *t, stg_span not_before,
                : NULL;
 }
 
-stg_span stg_times_print(stg_ns at, char text[STG_TIME_TEXT_MAX])
+stg_span stg_times_print(stg_ns at, char text[STG_UTC_TEXT_MAX])
 {
     return (stg_span){text, strlen(stg_utc_text(at, text))};
 }

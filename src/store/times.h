@@ -12,6 +12,7 @@
 #include <stagger/ns.h>
 
 #include "base/span.h"
+#include "host/wall.h"
 
 #define STG_NOT_BEFORE "Stagger-Not-Before"
 #define STG_EXPIRES "Stagger-Expires"
@@ -31,10 +32,8 @@ bool stg_times_read(stg_span text, stg_ns from, stg_ns *at);
 const char *stg_times_read_both(stg_times *t, stg_span not_before,
                                 stg_span expires, stg_ns now, bool *is_expires);
 
-#define STG_TIME_TEXT_MAX 32
-
 /* Writes an instant as a parcel has it. */
-stg_span stg_times_print(stg_ns at, char text[STG_TIME_TEXT_MAX]);
+stg_span stg_times_print(stg_ns at, char text[STG_UTC_TEXT_MAX]);
 
 enum { STG_TIMES_ROOM = 96 };
 

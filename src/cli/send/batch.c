@@ -64,11 +64,6 @@ static bool put_base64(send_batch *b, stg_span s)
     return true;
 }
 
-static stg_span span_of(const char *text)
-{
-    return (stg_span){text, strlen(text)};
-}
-
 /* -- messages -------------------------------------------------------------- */
 
 static bool put_headers(send_batch *b, const send_options *o)
@@ -84,7 +79,7 @@ static bool put_headers(send_batch *b, const send_options *o)
 static bool put_field(send_batch *b, const char *name, const char *value)
 {
     return value == NULL ||
-           (put_text(b, name) && put_string(b, span_of(value)));
+           (put_text(b, name) && put_string(b, stg_span_of(value)));
 }
 
 /* Borrows a batch for its text only. The text ends with a 0, and the caller
@@ -115,7 +110,8 @@ static bool put_key(send_batch *b, const send_options *o, uint64_t number,
         return put_text(b, "{");
     snprintf(key, sizeof key, "%s-%" PRIu64, o->id, number);
     return put_text(b, "{\"idempotency_key\":") &&
-           put_string(b, span_of(key)) && put_text(b, is_followed ? "," : "");
+           put_string(b, stg_span_of(key)) &&
+           put_text(b, is_followed ? "," : "");
 }
 
 static bool put_line(send_batch *b, const send_options *o, const char *fields,

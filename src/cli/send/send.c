@@ -134,11 +134,6 @@ static int refuse(const char *option, const char *found, const char *expected)
     return STG_EXIT_USAGE;
 }
 
-static stg_span span_of(const char *text)
-{
-    return (stg_span){text, strlen(text)};
-}
-
 /* Without the value, which may be a secret. */
 static int refuse_header(stg_span name)
 {
@@ -176,7 +171,7 @@ static int read_header(send_options *o, const char *text)
     if (colon == NULL)
         return refuse("--header", text, "expected 'Name: value'");
     h->name = (stg_span){text, (size_t)(colon - text)};
-    h->value = span_of(colon + 1 + strspn(colon + 1, " \t"));
+    h->value = stg_span_of(colon + 1 + strspn(colon + 1, " \t"));
     if (!stg_header_is_name(h->name) || !stg_header_is_value(h->value))
         return refuse("--header", text,
                       "expected 'Name: value', as HTTP has them");
@@ -189,7 +184,7 @@ static int read_header(send_options *o, const char *text)
 /* 200 bytes, not the 256 of a key: the number of the line is added to it. */
 static int read_id(send_options *o, const char *text)
 {
-    if (strlen(text) > SEND_ID_MAX || !stg_parcel_is_key(span_of(text)))
+    if (strlen(text) > SEND_ID_MAX || !stg_parcel_is_key(stg_span_of(text)))
         return refuse("--id", text,
                       "expected 1 to 200 bytes that may stand in a header");
     memcpy(o->id, text, strlen(text) + 1);
@@ -217,20 +212,20 @@ static int read_option(void *ctx, int option)
         return read_form(o, SEND_NDJSON);
     case TOPIC:
         o->topic = optarg;
-        return stg_topic_is_name(span_of(optarg))
+        return stg_topic_is_name(stg_span_of(optarg))
                    ? 0
                    : refuse("--topic", optarg,
                             "expected 1 to 249 of A-Z a-z 0-9 . _ -");
     case 'k':
         o->key = optarg;
-        return stg_parcel_is_key(span_of(optarg))
+        return stg_parcel_is_key(stg_span_of(optarg))
                    ? 0
                    : refuse("--key", optarg,
                             "expected 1 to 256 bytes that may stand in a "
                             "header");
     case 't':
         o->type = optarg;
-        return optarg[0] != '\0' && stg_header_is_value(span_of(optarg))
+        return optarg[0] != '\0' && stg_header_is_value(stg_span_of(optarg))
                    ? 0
                    : refuse("--type", optarg, "expected a media type");
     case 'H':
@@ -271,9 +266,9 @@ static int check_times(const send_options *o)
     stg_times t;
 
     if (o->not_before != NULL)
-        not_before = span_of(o->not_before);
+        not_before = stg_span_of(o->not_before);
     if (o->expires != NULL)
-        expires = span_of(o->expires);
+        expires = stg_span_of(o->expires);
     expected = stg_times_read_both(&t, not_before, expires, stg_wall_now(),
                                    &is_expires);
     found = is_expires ? o->expires : o->not_before;

@@ -46,12 +46,8 @@ void stg_advice_make_trial(const stg_advice *a, stg_scenario s,
 
 stg_status stg_advice_run(stg_advice *a, stg_trials *t, stg_error *err)
 {
-    t->seed = a->run.seed;
-    t->threads = a->run.threads;
-    t->memory_max = stg_sim_memory_left();
-    t->stop = stg_sim_stop_watch();
+    stg_trials_prepare(t, &a->run);
     t->progress = &a->progress;
-    t->memory = stg_sim_memory();
     for (size_t i = 0; i < t->count; i++)
         if (stg_overload_check(&t->all[i].options, err) != STG_OK)
             return STG_INVALID;

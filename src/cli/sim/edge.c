@@ -86,11 +86,7 @@ static int run(search *s, stg_trials *t)
     stg_error err;
 
     t->reps = s->ask->reps;
-    t->seed = s->ask->run.seed;
-    t->threads = s->ask->run.threads;
-    t->memory_max = stg_sim_memory_left();
-    t->stop = stg_sim_stop_watch();
-    t->memory = stg_sim_memory();
+    stg_trials_prepare(t, &s->ask->run);
     if (stg_trials_run(t, &err) != STG_OK) {
         stg_options_complain(s->who, "%s", err.text);
         return STG_EXIT_USAGE;

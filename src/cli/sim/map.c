@@ -109,19 +109,13 @@ static int make_row(const drawing *d, const plane *p, uint32_t row,
 /* Returns STG_EXIT_INTERRUPTED with words, too. */
 static int run_row(drawing *d, plane *p, uint32_t row, stg_trial *trials)
 {
-    stg_trials t = {.all = trials,
-                    .count = d->width,
-                    .reps = d->ask->reps,
-                    .seed = d->ask->run.seed,
-                    .threads = d->ask->run.threads,
-                    .memory_max = stg_sim_memory_left(),
-                    .stop = stg_sim_stop_watch(),
-                    .memory = stg_sim_memory()};
+    stg_trials t = {.all = trials, .count = d->width, .reps = d->ask->reps};
     stg_error err;
     int code = make_row(d, p, row, trials);
 
     if (code != 0)
         return code;
+    stg_trials_prepare(&t, &d->ask->run);
     if (stg_trials_run(&t, &err) != STG_OK) {
         stg_options_complain(d->who, "%s", err.text);
         code = STG_EXIT_USAGE;

@@ -213,6 +213,15 @@ static int finish(const stg_overload_ask *s, const stg_trials *t)
     return code == 0 ? STG_EXIT_INTERRUPTED : code;
 }
 
+void stg_trials_prepare(stg_trials *t, const stg_sim_run *run)
+{
+    t->seed = run->seed;
+    t->threads = run->threads;
+    t->memory_max = stg_sim_memory_left();
+    t->stop = stg_sim_stop_watch();
+    t->memory = stg_sim_memory();
+}
+
 static int run(stg_overload_ask *s, stg_trial *trials, size_t count)
 {
     stg_sim_progress progress;
@@ -220,18 +229,14 @@ static int run(stg_overload_ask *s, stg_trial *trials, size_t count)
         .all = trials,
         .count = count,
         .reps = s->reps,
-        .seed = s->run.seed,
-        .threads = s->run.threads,
-        .memory_max = stg_sim_memory_left(),
-        .stop = stg_sim_stop_watch(),
         .progress = &progress,
-        .memory = stg_sim_memory(),
     };
     double total = 0;
     stg_status status;
     stg_error err;
     int code = STG_EXIT_USAGE;
 
+    stg_trials_prepare(&t, &s->run);
     for (size_t i = 0; i < count; i++)
         total += stg_trial_work(&trials[i].options) * s->reps;
     stg_sim_progress_begin(&progress, total);

@@ -116,6 +116,9 @@ int stg_map_read(stg_map *map, const char *who, const char *text);
 
 /* -- the command ------------------------------------------------------------ */
 
+/* As the command's options say, and until a signal: seed, threads, memory. */
+void stg_trials_prepare(stg_trials *t, const stg_sim_run *run);
+
 typedef struct stg_overload_ask {
     stg_sim_policies policies;
     stg_sweep sweeps[STG_SWEEPS_MAX];
