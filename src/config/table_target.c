@@ -174,8 +174,8 @@ static const stg_setting rows[] = {
 {TARGET("disable-after", time, disable_after), RANGE(STG_MIN, 365 * STG_DAY),
  .none = "none", .standard = "none", .example = "5d",
  .says = "A target whose attempts have all failed for so long, ten or more, is "
-         "paused, with the alert `disabled`, until a call resumes it; `none`: "
-         "never."},
+         "paused, with the alert `disabled`, until a call resumes it. The hub "
+         "looks every ten seconds. `none`: never."},
 {TARGET("owner", text, owner), RANGE(1, 2048),
  .example = "shop@example.org",
  .says = "Who is told, besides the receivers of alerts, when `disable-after` has "

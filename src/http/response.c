@@ -14,6 +14,7 @@ const char *stg_response_reason(int status)
     } titles[] = {
         {100, "Continue"},
         {200, "OK"},
+        {201, "Created"},
         {202, "Accepted"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
@@ -23,6 +24,7 @@ const char *stg_response_reason(int status)
         {408, "Request Timeout"},
         {409, "Conflict"},
         {411, "Length Required"},
+        {412, "Precondition Failed"},
         {413, "Content Too Large"},
         {415, "Unsupported Media Type"},
         {417, "Expectation Failed"},

@@ -6,8 +6,10 @@
  * nothing about the state of the hub. Each check that fails sets the caller's
  * problem and returns false. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "http/header.h"
 #include "ingress/internal.h"
 
@@ -131,12 +133,25 @@ static bool blame(stg_caller *c, stg_span name, const char *why)
                            why);
 }
 
+static bool blame_unknown(stg_caller *c, stg_span name)
+{
+    const char *const *options = c->match.route->options;
+    stg_suggestion near = stg_suggestion_begin(name.at, name.size);
+    char why[120];
+
+    for (size_t i = 0; options != NULL && options[i] != NULL; i++)
+        stg_suggestion_try(&near, options[i]);
+    snprintf(why, sizeof why, "there is no such option%s%.60s%s",
+             near.name != NULL ? "; did you mean " : "",
+             near.name != NULL ? near.name : "", near.name != NULL ? "?" : "");
+    return blame(c, name, why);
+}
+
 /* The option's number; -1: there is none of that name. */
 static int find_option(const char *const *options, stg_span name)
 {
     for (int i = 0; options != NULL && options[i] != NULL; i++)
-        if (strlen(options[i]) == name.size &&
-            memcmp(options[i], name.at, name.size) == 0)
+        if (stg_span_is(name, options[i]))
             return i;
     return -1;
 }
@@ -166,7 +181,7 @@ static bool check_query(stg_caller *c)
         if (option < 0 && stg_request_is_published(c))
             continue;
         if (option < 0)
-            return blame(c, name, "there is no such option");
+            return blame_unknown(c, name);
         if ((seen >> option & 1) != 0)
             return blame(c, name, "it is there twice");
         if (!check_value(c, name, value))

@@ -242,6 +242,7 @@ class Api(case.Case):
         answer = self.ask(*arguments, **more)
         self.assertEqual(answer.status, status, answer.body)
         self.assertIn(words, answer.json["detail"])
+        self.assertNotEqual(answer.json["title"], "Error")
         return answer.json
 
     def until(self, claim, what):
@@ -568,7 +569,8 @@ class Following(Api):
         self.problem(400, "so long a name", hub, "followEvents",
                      query="?event=" + "x" * 80)
         self.problem(404, "no target", hub, "followEvents", query="?target=b")
-        self.problem(400, "no such option", hub, "followEvents",
+        self.problem(400, "no such option; did you mean target?", hub,
+                     "followEvents",
                      query="?targets=a")
         streams = [self.follow(hub) for _ in range(16)]
         self.problem(429, "16 streams", hub, "followEvents")

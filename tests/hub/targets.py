@@ -65,7 +65,9 @@ class Targets(case.Case):
             headers["Content-Type"] = "application/json"
         try:
             connection.request(method, "/v1/targets" + path, body, headers)
-            return Answer(connection.getresponse())
+            response = connection.getresponse()
+            self.assertNotEqual(response.reason, "Error")
+            return Answer(response)
         finally:
             connection.close()
 
