@@ -224,13 +224,14 @@ bool stg_header_list_has(stg_span list, stg_span name)
 
 stg_span stg_header_next(stg_span *lines)
 {
-    const char *end =
-        lines->size > 0 ? memchr(lines->at, '\n', lines->size) : NULL;
-    size_t size = end == NULL ? lines->size : (size_t)(end - lines->at) + 1;
-    stg_span line = {lines->at, size};
+    stg_span line = *lines;
+    const char *end = line.size > 0 ? memchr(line.at, '\n', line.size) : NULL;
 
-    lines->at += size;
-    lines->size -= size;
+    if (end != NULL)
+        line.size = (size_t)(end - line.at) + 1;
+    if (line.size > 0) // no lines at all may be at NULL
+        lines->at += line.size;
+    lines->size -= line.size;
     return line;
 }
 
