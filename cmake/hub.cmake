@@ -103,6 +103,7 @@ add_library(stagger_hub STATIC
     alerts/tally.c
     alerts/template.c
     alerts/text.c
+    alerts/words.c
     alerts/trial.c
     base/hash.c
     base/histogram.c
@@ -132,6 +133,7 @@ add_library(stagger_hub STATIC
     config/print_docs.c
     config/print_schema.c
     config/settings.c
+    config/complete.c
     config/table.c
     config/table_find.c
     config/table_inbound.c
@@ -194,11 +196,13 @@ add_library(stagger_hub STATIC
     http/verify_message.c
     http/wire.c
     hub/attempt.c
+    hub/attempt_headers.c
     hub/batch.c
     hub/batch_request.c
     hub/batch_text.c
     hub/history.c
     hub/hub.c
+    hub/filter.c
     hub/intake.c
     hub/measure.c
     hub/oauth.c

@@ -141,36 +141,10 @@ static uint64_t random_number(stg_alert_world *w)
  * Idempotency-Key or Message-ID. False: there is no memory. */
 static bool print(stg_alert_receiver *s)
 {
-    stg_mail_head head = {.from = s->o.from,
-                          .to = s->o.to,
-                          .to_count = s->o.to_count,
-                          .id = random_number(s->world)};
+    uint64_t id = random_number(s->world);
 
-    switch (s->o.type) {
-    case STG_RECEIVER_MAIL:
-        s->text = stg_mail_print(s->current, &head);
-        break;
-    case STG_RECEIVER_SLACK:
-        s->text = stg_payload_slack(s->current);
-        break;
-    case STG_RECEIVER_WEBHOOK:
-        s->text = stg_payload_webhook(s->current);
-        break;
-    case STG_RECEIVER_TEAMS:
-        s->text = stg_payload_teams(s->current);
-        break;
-    case STG_RECEIVER_PAGERDUTY:
-        s->text = stg_payload_pagerduty(s->current, s->key);
-        break;
-    case STG_RECEIVER_OPSGENIE:
-        s->text = stg_payload_opsgenie(s->current);
-        break;
-    case STG_RECEIVER_TEMPLATE:
-        s->text = stg_alert_template_print(s->current, s->o.body,
-                                           stg_receiver_is_json(&s->o));
-        break;
-    }
-    snprintf(s->id, sizeof s->id, "%016llx", (unsigned long long)head.id);
+    s->text = stg_receiver_print(&s->o, s->key, s->current, id);
+    snprintf(s->id, sizeof s->id, "%016llx", (unsigned long long)id);
     snprintf(s->headers, sizeof s->headers, "%sIdempotency-Key: %s\r\n",
              stg_receiver_header(&s->o, "Content-Type") != NULL
                  ? ""

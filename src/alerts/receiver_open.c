@@ -10,6 +10,7 @@
 
 #include "alerts/event.h"
 #include "alerts/options.h"
+#include "alerts/text.h"
 #include "http/tls.h"
 
 /* -- copies of options ----------------------------------------------------- */
@@ -202,4 +203,31 @@ stg_status stg_receiver_open(const stg_alert_world *w,
     stg_secret_free(url);
     stg_secret_free(headers);
     return status;
+}
+
+/* -- what is sent ---------------------------------------------------------- */
+
+char *stg_receiver_print(const stg_alert_receiver_options *o, const char *key,
+                         const stg_digest *d, uint64_t id)
+{
+    stg_mail_head head = {
+        .from = o->from, .to = o->to, .to_count = o->to_count, .id = id};
+
+    switch (o->type) {
+    case STG_RECEIVER_MAIL:
+        return stg_mail_print(d, &head);
+    case STG_RECEIVER_SLACK:
+        return stg_payload_slack(d);
+    case STG_RECEIVER_WEBHOOK:
+        return stg_payload_webhook(d);
+    case STG_RECEIVER_TEAMS:
+        return stg_payload_teams(d);
+    case STG_RECEIVER_PAGERDUTY:
+        return stg_payload_pagerduty(d, key);
+    case STG_RECEIVER_OPSGENIE:
+        return stg_payload_opsgenie(d);
+    case STG_RECEIVER_TEMPLATE:
+        return stg_alert_template_print(d, o->body, stg_receiver_is_json(o));
+    }
+    return NULL;
 }

@@ -34,4 +34,9 @@ stg_status stg_receiver_open(const stg_alert_world *w,
                              const char *key, const stg_digest *event,
                              stg_endpoint **endpoint, stg_error *err);
 
+/* The text of a digest as its type sends it, to be freed by stg_secret_free(). id: of
+ * a mail. NULL: no memory. */
+char *stg_receiver_print(const stg_alert_receiver_options *o, const char *key,
+                         const stg_digest *d, uint64_t id);
+
 #endif

@@ -6,6 +6,7 @@
 #define STAGGER_ALERTS_TEXT_H
 
 #include "alerts/digest.h"
+#include "core/writer.h"
 
 enum {
     STG_ALERT_SUBJECT_MAX = 300,
@@ -31,6 +32,13 @@ void stg_alert_command(const stg_digest_item *i,
 
 /* "breaker": its word in the settings; and that of the phase, "began". */
 const char *stg_alert_phase_name(stg_alert_phase phase);
+
+/* Pieces of these: "1 message" or "2 messages"; and a time of the wall clock, by
+ * strftime(). */
+void stg_alert_write_count(stg_writer *w, uint64_t count, const char *one,
+                           const char *many);
+void stg_alert_write_time(stg_writer *w, uint64_t utc, const char *format);
+#define STG_ALERT_AT "%Y-%m-%d %H:%M:%S UTC"
 
 /* -- as what Slack and a webhook take -------------------------------------- */
 

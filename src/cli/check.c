@@ -211,7 +211,7 @@ static void print_ways(const stg_settings *s, FILE *to)
 }
 
 /* By pointer: targets that say the same share one policy
- * (config/settings.c). */
+ * (config/complete.c). */
 static bool has_same_policy(const void *settings, size_t a, size_t b)
 {
     const stg_settings *s = settings;

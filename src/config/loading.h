@@ -1,5 +1,6 @@
 /* loading.h - what the files of the loader share. Private to them.
  *
+ *     complete.c     what settings are given that they do not say themselves
  *     load.c         the file
  *     load_target.c  a target without a file
  *     load_map.c     keys and their values
@@ -188,7 +189,7 @@ bool stg_validate_is_private(const stg_url *url);
 
 void stg_validate_sign(stg_loading *l, size_t target);
 
-/* -- validate_oauth.c, settings.c ------------------------------------------- */
+/* -- validate_oauth.c, complete.c ------------------------------------------- */
 
 void stg_validate_oauth(stg_loading *l, size_t target);
 

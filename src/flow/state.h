@@ -326,6 +326,9 @@ uint32_t stg_lane_probes_max(const stg_lane *l);
 bool stg_lane_may_take(const stg_flow *f, const stg_lane *l);
 /* Counts the attempts that are under way, for a budget that has begun since. */
 void stg_lane_adopt(const stg_lane *l, stg_budget *b);
+
+/* -- removal.c ------------------------------------------------------------- */
+
 /* Of a lane that is removed: raises shed_below above each parked row in
  * memory, so that all messages up to these rows are cancelled. */
 void stg_lane_note_end(stg_lane *l);

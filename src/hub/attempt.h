@@ -64,6 +64,13 @@ char *stg_attempt_put_signature(char *to, const stg_target_settings *s,
                                 stg_span id, stg_span content_type,
                                 stg_span body);
 
+/* All headers of its request. Most fit into a buffer that all attempts share, since a
+ * request copies them before the next one is made. *more: memory for those that are
+ * longer, to be freed; else NULL. signature: its lines, if they are there. False:
+ * there was no memory. */
+bool stg_attempt_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
+                         stg_span signature, stg_span *headers, char **more);
+
 /* A delivery waits, and its time does not run: only the log shows why. */
 void stg_attempt_tell_waiting(stg_hub *h);
 

@@ -100,96 +100,6 @@ static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
                         err);
 }
 
-/* A partition's topic never changes: what its name was compared with is noted.
- * */
-static bool is_of_topics(stg_target *t, uint32_t partition)
-{
-    enum { UNKNOWN, NO, YES };
-    uint32_t room = partition + 64;
-    uint8_t *wider;
-    bool is_of;
-
-    if (partition < t->known_count && t->topics_known[partition] != UNKNOWN)
-        return t->topics_known[partition] == YES;
-    is_of = stg_hub_source_is_of(t->hub, partition, &t->settings->topics);
-    if (partition >= t->known_count) {
-        wider = realloc(t->topics_known, room);
-        if (wider == NULL)
-            return is_of;
-        memset(wider + t->known_count, UNKNOWN, room - t->known_count);
-        t->topics_known = wider;
-        t->known_count = room;
-    }
-    t->topics_known[partition] = is_of ? YES : NO;
-    return is_of;
-}
-
-/* Whether it has both numbers: without memory its bodies are parsed for it
- * alone. */
-static bool has_verdicts(const stg_target *t)
-{
-    return (t->filter > 0) == (stg_match_body(t->settings) != NULL) &&
-           (t->event_filter > 0) == (stg_match_event(t->settings) != NULL);
-}
-
-/* number: of a pattern; 0 is none. */
-static bool says_yes(const stg_target *t, uint32_t number, const stg_message *m,
-                     const stg_parcel *p)
-{
-    return number == 0 ||
-           stg_verdicts_ask(t->hub->verdicts, number,
-                            &(stg_asked){.partition = m->partition,
-                                         .position = m->position,
-                                         .body = p->body});
-}
-
-/* A target with topics of its own, or with a pattern of bodies: ctx is the target,
- * for the store knows which topic a partition is of, and the hub what the patterns
- * say. A message that cannot be unpacked is accepted, as stg_match_accepts(). */
-static bool accepts(void *ctx, const stg_message *m)
-{
-    const stg_target *t = ctx;
-    stg_parcel p;
-
-    if (t->settings->topics.count > 0 && !is_of_topics(ctx, m->partition))
-        return false;
-    if (m->true_size > 0 || !has_verdicts(t))
-        return stg_match_accepts((void *)(uintptr_t)t->settings, m);
-    if (t->settings->match_count == 0 ||
-        !stg_parcel_unpack(&p, m->bytes, m->size))
-        return true;
-    return stg_match_wants_headers(t->settings, &p) &&
-           says_yes(t, t->filter, m, &p) &&
-           (t->event_filter == 0 ||
-            !stg_cloud_event_is_structured(p.content_type) ||
-            says_yes(t, t->event_filter, m, &p));
-}
-
-/* What the log has lost of another topic is not the target's. */
-static bool follows_topic(void *ctx, uint32_t partition)
-{
-    stg_target *t = ctx;
-
-    return t->settings == NULL || is_of_topics(t, partition);
-}
-
-static void renumber(stg_verdicts *v, uint32_t *number, stg_pattern *p)
-{
-    uint32_t old = *number;
-
-    *number = p != NULL ? stg_verdicts_add(v, p) : 0;
-    stg_verdicts_remove(v, old);
-}
-
-void stg_hub_filter(const stg_hub *h, stg_target *t)
-{
-    const stg_target_settings *s = t->settings;
-
-    renumber(h->verdicts, &t->filter, s != NULL ? stg_match_body(s) : NULL);
-    renumber(h->verdicts, &t->event_filter,
-             s != NULL ? stg_match_event(s) : NULL);
-}
-
 stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
 {
     stg_lane_options l;
@@ -199,12 +109,7 @@ stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t)
     stg_hub_filter(h, t);
     if (t->settings != NULL) {
         l = stg_settings_lane(t->settings);
-        if (t->settings->topics.count > 0 || t->filter > 0 ||
-            t->event_filter > 0) {
-            l.accepts = accepts;
-            l.follows = t->settings->topics.count > 0 ? follows_topic : NULL;
-            l.ctx = t;
-        }
+        stg_hub_filter_lane(t, &l);
         l.is_paused = l.is_paused || t->pause != STG_PAUSE_NONE;
     } else {
         l = stg_lane_options_default(&h->policy);

@@ -2,7 +2,8 @@
  *
  *     hub.c       options; open, stop and close, each in its order
  *     shell.c     the loop and the switch: events to flow, its actions out
- *     attempt.c   one delivery on its way
+ *     filter.c    which messages a target takes
+ *     attempt.c, attempt_headers.c   one delivery on its way
  *     target.c    names, lanes, endpoints
  *     batch.c, batch_request.c   many of them in one request
  *     oauth.c     their access tokens
@@ -165,15 +166,21 @@ stg_flow_options stg_hub_flow(const stg_settings *o);
  * knows. */
 stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t);
 
-/* Its pattern of bodies is that of its settings from now on, or none. */
-void stg_hub_filter(const stg_hub *h, stg_target *t);
-
 /* Gives a target, which has its settings, its lane in store and flow. One that
  * the store knew before is not new: flow goes on where it was. On an error the
  * target is in no table of lanes; a lane of the store stays. */
 stg_status stg_hub_begin_lane(stg_hub *h, stg_target *t, stg_error *err);
 
 stg_status stg_target_refuse_memory(stg_error *err);
+
+/* -- filter.c -------------------------------------------------------------- */
+
+/* Its pattern of bodies is that of its settings from now on, or none. */
+void stg_hub_filter(const stg_hub *h, stg_target *t);
+
+/* Sets what flow asks of a target with settings, where their headers alone do
+ * not decide. */
+void stg_hub_filter_lane(stg_target *t, stg_lane_options *l);
 
 /* -- reload.c -------------------------------------------------------------- */
 

@@ -85,6 +85,7 @@ typedef struct stg_target {
     uint32_t known_count;
     uint32_t filter, event_filter; /* its patterns of bodies, and of events, in
                                       the hub's verdicts; 0: none */
+    bool has_verdicts;             /* all of its patterns have a number there */
     stg_endpoint *endpoint;        /* NULL: only the store knows it */
     struct stg_batcher *batcher;   /* NULL: no attempt was in a batch so far */
     stg_oauth_token *token;        /* NULL: requests carry none */

@@ -2,7 +2,7 @@
  * large blocks that are never moved, so that a record's pointer stays good
  * while the batch grows. Records come in any order of partitions; closing sorts
  * them by run, and keeps their order within each (a counting sort). */
-#include "kafka/batch.h"
+#include "kafka/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * The trap: a commit of an older generation of the group is refused each time
  * it is tried. Such a slot is outdated: it is left out until a rebalance, or
  * for OUTDATED_S where none comes, and nobody waits for its commit. */
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 enum {
     AGAIN_MS = 1000, /* after a commit that failed */

@@ -11,7 +11,7 @@
  * All of it blocks the member's thread, so the times are bounded. */
 #include <stdlib.h>
 
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 enum {
     LIST_MS = 2000,  /* for all of them */

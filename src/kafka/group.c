@@ -8,7 +8,7 @@
  * with it. */
 #include <stdlib.h>
 
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 enum {
     GATHER_MS = 50,  /* until those that have begun are read without others */

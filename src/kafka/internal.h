@@ -1,28 +1,22 @@
 /* internal.h - what the files of the Kafka log share. Private to them.
  *
- *     kafka.c          the loop's side: open, close, calls, callbacks
+ *     kafka.c    the loop's side: open, close, calls, callbacks
  *     conf.c     what librdkafka is told
  *     mail.c     what goes between the loop and the threads
- *     member.c   the member's thread
- *     group.c    how the group gives and takes
- *     slots.c    the partitions that are ours
+ *     batch.c    records on their way to the loop
  *     ends.c     where a partition begins and ends
  *     topics.c   names of topics, and those that patterns match
- *     start.c    where the group begins a topic
- *     commits.c  what is settled, told to the group
- *     take.c     from librdkafka's queue into batches
- *     batch.c    a batch
  *     record.c   a message as a parcel
  *     headers.c  the headers of a message, as they are
  *     letter.c   a dead letter as a record
  *     letters.c  the producer of dead letters
  *     producer.c the producer of what is posted to the hub
- *     watch.c    topics and brokers that come and go
  *     errors.c   which errors are the same trouble
- *     probe.c    topics that have become others
  *     end.c      the end of an instance of librdkafka
  *     compare.c  whether a log is the one that it was
- *     catch_up.c   the catch-up reader, with its own thread
+ *     catch_up.c the catch-up reader, with its own thread
+ *
+ * member.h has the member of the group, and its files.
  *
  * Without memory these end the process, as librdkafka itself does. */
 #ifndef STAGGER_KAFKA_INTERNAL_H
@@ -33,7 +27,6 @@
 #include <stagger/rng.h>
 
 #include "base/list.h"
-#include "kafka/batch.h"
 #include "kafka/kafka.h"
 #include "store/dead_letters.h"
 
@@ -46,6 +39,57 @@ static inline stg_ns stg_kafka_now(void)
 {
     return (stg_ns)uv_hrtime();
 }
+
+/* -- batch.c --------------------------------------------------------- */
+
+/* Records of many partitions, as they are handed to the loop. Filled by one thread
+ * in the order that messages come in, closed into runs by partition, read and freed
+ * by another. */
+typedef struct stg_kafka_batch {
+    stg_kafka_run *runs; /* when it is closed */
+    size_t run_count;
+    stg_record *records;
+    size_t count;
+    size_t size; /* bytes of the records */
+
+    /* -- while it is filled */
+    struct stg_kafka_entry {
+        size_t slot;
+        stg_record record;
+    } * entries;
+    size_t room;
+    struct stg_kafka_block *blocks;
+
+    /* Records that say which message they are, of any number. */
+    struct stg_kafka_identified {
+        size_t run;
+        uint64_t position;
+        stg_record_id id;
+    } * ids;
+    size_t id_count, id_room;
+} stg_kafka_batch;
+
+stg_kafka_batch *stg_kafka_batch_new(void);
+void stg_kafka_batch_free(stg_kafka_batch *b); /* may be NULL */
+
+/* Room for the bytes of a record, as long as the batch is there. */
+void *stg_kafka_batch_bytes(stg_kafka_batch *b, size_t size);
+
+/* A record of partition number `slot`, whatever numbers those are. */
+void stg_kafka_batch_add(stg_kafka_batch *b, size_t slot,
+                         const stg_record *record);
+
+/* The record that was added last, of that partition, says which message it is. */
+void stg_kafka_batch_identify(stg_kafka_batch *b, size_t slot,
+                              const stg_record_id *id);
+
+/* A run for each of slots[0 ... count), which are not to be touched but for
+ * `records` and `count`: in their order. Records keep theirs. */
+void stg_kafka_batch_close(stg_kafka_batch *b, const stg_kafka_run *slots,
+                           size_t count);
+
+/* Of a closed one: leaves out the record at a position of a run. */
+void stg_kafka_batch_drop(stg_kafka_batch *b, size_t run, uint64_t position);
 
 /* -- mail.c ---------------------------------------------------------- */
 
@@ -249,71 +293,7 @@ bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
 void stg_kafka_identify(const stg_kafka_options *o, stg_kafka_batch *b,
                         size_t slot, const rd_kafka_message_t *m);
 
-/* -- slots.c --------------------------------------------------------- */
-
-typedef enum stg_kafka_slot_state {
-    STG_KAFKA_SLOT_NEW,          /* where it begins and ends is to be asked */
-    STG_KAFKA_SLOT_GIVEN,        /* the loop knows; where to begin is awaited */
-    STG_KAFKA_SLOT_READING,      /* or about to */
-    STG_KAFKA_SLOT_OUT_OF_RANGE, /* read from where the topic has nothing: where
-                                    it
-                               begins and ends is to be asked */
-    STG_KAFKA_SLOT_SUSPECT,      /* whether its log is the same is awaited */
-    STG_KAFKA_SLOT_REFUSED,      /* it strayed, and that is an error */
-    STG_KAFKA_SLOT_REVOKED,      /* until the loop lets it go */
-} stg_kafka_slot_state;
-
-/* What the loop has been told of a slot, and has said. */
-typedef enum stg_kafka_slot_share {
-    STG_KAFKA_SLOT_OURS,   /* the loop has not heard of it */
-    STG_KAFKA_SLOT_SHARED, /* it has, and has its own side of it */
-    STG_KAFKA_SLOT_LET_GO, /* it has nothing of it any more */
-} stg_kafka_slot_share;
-
-/* A partition that is ours, as the member's thread has it: what librdkafka is to
- * read and to commit. The loop's side of it is stg_kafka_assignment; neither
- * thread sees the other's, so tp, end and the state of a revocation are in
- * both. */
-typedef struct stg_kafka_slot {
-    stg_topic_partition tp;
-    stg_kafka_slot_state state;
-    stg_kafka_slot_share share;
-    bool is_assigned; /* librdkafka reads it */
-    unsigned tries;   /* to learn its end */
-    uint64_t tag;
-    uint64_t next;      /* all below was handed over */
-    uint64_t end;       /* as far as is known */
-    stg_log_mark mark;  /* to be handed over; hash 0: none */
-    stg_ns mark_at;     /* the next one, not before */
-    stg_log_mark first; /* the first one of this assignment */
-    bool is_disordered; /* timestamps are not in the order of offsets: the probe
-                           by time would be a false alarm, and is off */
-    uint64_t to_commit;
-    uint64_t sent; /* and on its way, or there */
-    uint64_t committed;
-    stg_ns told_at;   /* headers that were lost: not again within a second */
-    bool is_outdated; /* a commit failed since the group has another generation:
-                         not tried again before a rebalance */
-} stg_kafka_slot;
-
-/* By topic (as the options have them) and partition. */
-typedef struct stg_kafka_slots {
-    stg_kafka_slot *at;
-    size_t count, room;
-} stg_kafka_slots;
-
-void stg_kafka_slots_free(stg_kafka_slots *s);
-stg_kafka_slot *stg_kafka_slots_find(const stg_kafka_slots *s,
-                                     const char *topic, uint32_t partition);
-/* That of the same assignment; else NULL. */
-stg_kafka_slot *stg_kafka_slots_at(const stg_kafka_slots *s,
-                                   const stg_topic_partition *p);
-/* A new one, or the one that is there, zeroed but for its partition. */
-stg_kafka_slot *stg_kafka_slots_add(stg_kafka_slots *s, const char *topic,
-                                    uint32_t partition, uint64_t assignment);
-void stg_kafka_slots_remove(stg_kafka_slots *s, stg_kafka_slot *slot);
-
-/* -- batch.h: a batch is filled from messages that wait here --------- */
+/* -- take.c: a batch is filled from messages that wait here ------------ */
 
 enum {
     STG_KAFKA_PENDING_MAX = 256
@@ -350,87 +330,6 @@ void stg_kafka_topics_free(stg_kafka_topics *t);
  * matches; NULL: none of them. */
 const char *stg_kafka_topic(stg_kafka_topics *t, const char *name);
 
-/* -- the member of the group ----------------------------------------------- */
-
-/* A topic, or a pattern, of the options; or a topic that a pattern matches. */
-typedef struct stg_kafka_known {
-    const char *name;
-    rd_kafka_topic_t *topic; /* so that librdkafka asks for it */
-    uint32_t partitions;     /* 0: not known yet */
-    bool is_pattern;
-    bool is_matched; /* only a pattern wants it: its end is no error */
-    bool is_gone;    /* of a pattern: it matches none */
-    bool has_begun; /* the group, or the store, knows it; or one of a pattern */
-    bool is_late;   /* it was not there when the hub was */
-} stg_kafka_known;
-
-/* What the group takes back, one rebalance at a time. */
-typedef enum stg_kafka_revocation {
-    STG_KAFKA_REVOKES_NOTHING,
-    STG_KAFKA_REVOKES,         /* the loop's word is awaited, until let_go_at */
-    STG_KAFKA_REVOKES_FLUSHED, /* all was let go; its commits are awaited */
-} stg_kafka_revocation;
-
-typedef struct stg_kafka_member {
-    const stg_kafka_options *o;
-    stg_kafka_topics *topics;
-    stg_kafka_events *to_loop;
-    stg_kafka_commands commands;
-    uv_thread_t thread;
-
-    /* -- librdkafka's; NULL after an error that it could not get over */
-    rd_kafka_t *rk;
-    rd_kafka_queue_t *events;
-    rd_kafka_queue_t *records; /* all partitions' queues are forwarded to it */
-    stg_ns reopen_at;
-    stg_rng rng;
-
-    /* -- what is ours */
-    stg_kafka_slots slots;
-    uint64_t assignments; /* given so far */
-    stg_ns assign_at;     /* not before, while some have not begun yet */
-    stg_ns ask_at;        /* ends, again */
-    stg_ns let_go_at;     /* without the loop's word; then: without commits */
-
-    /* -- reading */
-    size_t bytes_max; /* requested; 0: nothing is */
-    stg_kafka_pending pending;
-    stg_ns taken_at; /* the batch that is filled */
-
-    stg_ns commit_at;   /* not before */
-    stg_ns outdated_at; /* slots are outdated until a rebalance, or so long */
-
-    /* -- topics */
-    stg_ns watch_at;
-    stg_kafka_known *known; /* those of the options first */
-    size_t known_count;
-    bool has_listed; /* topics of patterns are known; later ones are late */
-
-    /* -- for a look: under the lock, but for the thread's own counts */
-    uv_mutex_t look_lock;
-    stg_ns look_at;
-    stg_kafka_counts counts;
-    stg_kafka_counts seen_counts;
-    stg_kafka_view *seen;
-    size_t seen_count;
-
-    stg_kafka_revocation revocation;
-    unsigned reopens;    /* in a row */
-    unsigned unanswered; /* looks at brokers, in a row */
-    bool is_cooperative; /* partitions move one by one */
-    bool must_assign;    /* what is read has changed */
-    bool is_committing;
-    bool is_away;   /* no broker answers */
-    bool is_failed; /* an error that librdkafka cannot get over */
-} stg_kafka_member;
-
-/* -- member.c: the thread -------------------------------------------- */
-
-/* Of a zeroed one with o and post. */
-bool stg_kafka_member_init(stg_kafka_member *m);
-void stg_kafka_member_free(stg_kafka_member *m);
-void stg_kafka_member_run(void *member);
-
 /* -- ends.c ---------------------------------------------------------- */
 
 /* Where partitions begin, end, and what the group has committed. One for
@@ -445,103 +344,9 @@ bool stg_kafka_ends_ask(rd_kafka_t *rk, const stg_topic_partition *places,
                         size_t count, stg_kafka_ends *ends, bool with_committed,
                         rd_kafka_resp_err_t *err);
 
-/* Asks for all slots that are NEW or OUT_OF_RANGE, if it is time. */
-void stg_kafka_member_ask(stg_kafka_member *m, stg_ns now);
-
-/* -- topics.c -------------------------------------------------------- */
-
-void stg_kafka_known_init(stg_kafka_member *m);
-
-/* NULL: not known (yet). Until the next one is noted. */
-stg_kafka_known *stg_kafka_known_find(const stg_kafka_member *m,
-                                      const char *topic);
-
-/* There is such a topic; name: of stg_kafka_topic(). */
-void stg_kafka_known_note(stg_kafka_member *m, const char *topic);
-
-/* All that patterns match, of all topics that there are; once. False: no broker
- * has said it within some seconds. */
-bool stg_kafka_known_ask(stg_kafka_member *m);
-void stg_kafka_known_list(stg_kafka_member *m,
-                          const struct rd_kafka_metadata *md);
-
-void stg_kafka_known_open(stg_kafka_member *m, stg_kafka_known *k);
-void stg_kafka_known_close(stg_kafka_known *k);
-
-void stg_kafka_report_topic(stg_kafka_member *m, const stg_kafka_known *k,
-                            stg_kafka_report_kind what, int level,
-                            const char *words);
-
-/* -- start.c --------------------------------------------------------- */
-
-/* Of topics of these partitions that nobody knows: where they begin is committed.
- * By the member that has partition 0; the others wait for it. Blocks for a few
- * seconds at most. */
-void stg_kafka_member_start(stg_kafka_member *m,
-                            const stg_topic_partition *places, size_t count);
-
-/* Whether it has. topic: of the options. */
-bool stg_kafka_start_is_known(const stg_kafka_member *m, const char *topic);
-
-/* -- group.c --------------------------------------------------------- */
-
-/* librdkafka's side is opened, and closed with all that came of it. */
-bool stg_kafka_member_open(stg_kafka_member *m);
-void stg_kafka_member_shut(stg_kafka_member *m);
-
-void stg_kafka_member_rebalance(stg_kafka_member *m, rd_kafka_event_t *ev);
-
-/* Lets go of revoked partitions as soon as that may be. */
-void stg_kafka_member_let_go(stg_kafka_member *m, stg_ns now);
-
-/* Reads what is to be read, if that has changed. */
-void stg_kafka_member_assign(stg_kafka_member *m, stg_ns now);
-void stg_kafka_member_change(stg_kafka_member *m);
-
-/* All of it, at once. */
-void stg_kafka_member_lose(stg_kafka_member *m);
-
-/* The slot of this partition has another assignment from here on, as NEW; the
- * loop is told that it was lost. */
-void stg_kafka_member_renew(stg_kafka_member *m, stg_kafka_slot *slot);
-
-/* The slot is not read until the loop knows whether its log is the same. */
-void stg_kafka_member_suspect(stg_kafka_member *m, stg_kafka_slot *slot,
-                              const char *why);
-void stg_kafka_member_resume(stg_kafka_member *m, const stg_topic_partition *p);
-void stg_kafka_member_replace(stg_kafka_member *m,
-                              const stg_topic_partition *p);
-
-/* -- probe.c --------------------------------------------------------- */
-
-/* Looks for slots that have become another log. */
-void stg_kafka_member_probe(stg_kafka_member *m);
-
-/* -- commits.c ------------------------------------------------------- */
-
-void stg_kafka_member_commit(stg_kafka_member *m, stg_ns now);
-void stg_kafka_member_committed(stg_kafka_member *m, rd_kafka_event_t *ev,
-                                stg_ns now);
-/* The group has moved on: what was refused for that may be committed now. */
-void stg_kafka_member_renew_commits(stg_kafka_member *m);
-/* Whether something was asked to be committed, and no broker has said that it
- * is. */
-bool stg_kafka_member_owes(const stg_kafka_member *m, bool of_revoked);
-
-/* -- take.c ---------------------------------------------------------- */
-
-/* Hands over what there is, if that is wanted. */
-void stg_kafka_member_take(stg_kafka_member *m);
-
 /* -- watch.c --------------------------------------------------------- */
 
-/* The topics of the options, in m->rk; and the end of that. */
-void stg_kafka_watch_begin(stg_kafka_member *m);
-void stg_kafka_watch_end(stg_kafka_member *m);
-
-/* Asks for the topics, if it is time. */
-void stg_kafka_member_watch(stg_kafka_member *m, stg_ns now);
-void stg_kafka_member_error(stg_kafka_member *m, rd_kafka_event_t *ev);
+/* A line of librdkafka's own log. */
 void stg_kafka_report_log(stg_kafka_events *post, rd_kafka_event_t *ev);
 
 /* -- compare.c ------------------------------------------------------- */

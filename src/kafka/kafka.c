@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "base/refuse.h"
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 struct stg_kafka {
     stg_kafka_options o;

@@ -17,7 +17,7 @@
 #include <stagger/rng.h>
 
 #include "host/process.h"
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 enum {
     POLL_S = 1,  /* between two looks at librdkafka's queue, or it thinks that

@@ -3,7 +3,7 @@
  * goes on at its offset. So brokers are asked now and then which record is the
  * first that is later than the first one that was read. In the same log that is
  * behind it; in a new one it is the first record of all. */
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 enum { PROBE_MS = 1000 };
 

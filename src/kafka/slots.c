@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 void stg_kafka_slots_free(stg_kafka_slots *s)
 {

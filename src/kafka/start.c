@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 enum { WAIT_MS = 2000 };
 

@@ -12,7 +12,7 @@
  * next turn. */
 #include <stdlib.h>
 
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 enum { MARK_S = 1 }; /* between two records that are noted of a partition */
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/internal.h"
+#include "kafka/member.h"
 #include "kafka/topic.h"
 
 enum { LIST_MS = 2000 };

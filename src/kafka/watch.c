@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kafka/internal.h"
+#include "kafka/member.h"
 
 enum {
     AWAY_S = 1, /* between two looks, while no broker answers */

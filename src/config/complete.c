@@ -1,0 +1,419 @@
+/* Completes settings: every target gets a name of its own, a policy, a signer if its
+ * requests are signed, and what it needs for a token; the hub keeps its share of the
+ * targets.
+ *
+ * For settings of a file and of the command's options alike. What can be wrong with a
+ * target alone, or beside the others, is found here at the latest. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/refuse.h"
+#include "config/loading.h"
+#include "config/targets.h"
+#include "http/url.h"
+#include "ingress/address.h"
+
+static stg_status refuse_memory(stg_error *err)
+{
+    return stg_hub_refuse(err, STG_IO, "out of memory");
+}
+
+/* -- names ----------------------------------------------------------------- */
+
+/* A target without a name gets one that is made of its URL. */
+static stg_status name_target(stg_settings *s, stg_target_settings *t,
+                              stg_error *err)
+{
+    char name[STG_TARGET_NAME_MAX];
+
+    if (t->url == NULL)
+        return stg_hub_refuse(err, STG_INVALID, "it has no URL");
+    if (t->name == NULL) {
+        if (stg_target_name(t->url, name, err) != STG_OK)
+            return STG_INVALID;
+        t->name = stg_settings_keep_text(s, name, strlen(name));
+        return t->name != NULL ? STG_OK : refuse_memory(err);
+    }
+    if (stg_target_is_name(t->name))
+        return STG_OK;
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "this is no name of a target, expected 1 to 64 of A-Z a-z 0-9 "
+        ". _ -");
+}
+
+/* Names made of URLs count, too: two targets of one URL need names. */
+static stg_status check_unique(stg_text_table *names, const stg_settings *s,
+                               size_t i, stg_error *err)
+{
+    size_t first;
+
+    if (!stg_text_table_add(names, s->targets[i].name, i, &first))
+        return refuse_memory(err);
+    if (first == i)
+        return STG_OK;
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "two targets have this name; give one of them another");
+}
+
+/* -- policies -------------------------------------------------------------- */
+
+/* The text that a target's policy is made of: a name is looked up, and all else
+ * is a text. */
+static const char *text_of(const stg_settings *s, const char *text)
+{
+    for (size_t i = 0; text != NULL && i < s->policy_count; i++)
+        if (strcmp(s->policies[i].name, text) == 0)
+            return s->policies[i].text;
+    return text;
+}
+
+static stg_status compile(stg_settings *s, const char *text,
+                          stg_target_settings *t, stg_error *err)
+{
+    stg_policy *made, read;
+
+    if (stg_lane_policy_read(&read, text, s->target_count, t->attempt_timeout,
+                             t->rate, err) != STG_OK)
+        return STG_INVALID;
+    made = stg_settings_keep(s, sizeof *made);
+    if (made == NULL)
+        return refuse_memory(err);
+    *made = read;
+    t->policy = made;
+    return STG_OK;
+}
+
+static bool keep_policy(struct stg_settings_inside *in, size_t number,
+                        const stg_policy *policy)
+{
+    if (number == in->policy_room) {
+        size_t room = number > 0 ? 2 * number : 8;
+        const stg_policy **grown =
+            realloc(in->policies, room * sizeof(stg_policy *));
+
+        if (grown == NULL)
+            return false;
+        in->policies = grown;
+        in->policy_room = room;
+    }
+    in->policies[number] = policy;
+    return true;
+}
+
+/* Targets that say the same share one policy, because it is large. The key is
+ * all that stg_lane_policy_read() depends on, but for the number of targets,
+ * which is the same for all of them. */
+static stg_status give_policy(stg_settings *s, stg_target_settings *t,
+                              stg_error *err)
+{
+    struct stg_settings_inside *in = s->inside;
+    const char *text = text_of(s, t->policy_text);
+    size_t size = (text != NULL ? strlen(text) : 0) + 48, number;
+    char *key = malloc(size), *kept;
+    stg_status status;
+
+    if (key == NULL)
+        return refuse_memory(err);
+    snprintf(key, size, "%llu %lu %s", (unsigned long long)t->attempt_timeout,
+             (unsigned long)t->rate, text != NULL ? text : "");
+    if (stg_text_table_find(&in->compiled, key, &number)) {
+        free(key);
+        t->policy = in->policies[number];
+        return STG_OK;
+    }
+    kept = stg_settings_keep_text(s, key, strlen(key));
+    free(key);
+    status = compile(s, text, t, err);
+    number = in->compiled.count;
+    if (status == STG_OK &&
+        (kept == NULL || !keep_policy(in, number, t->policy) ||
+         !stg_text_table_add(&in->compiled, kept, number, NULL)))
+        return refuse_memory(err);
+    return status;
+}
+
+/* -- signatures ------------------------------------------------------------ */
+
+static bool has_sign_of(const stg_target_settings *t,
+                        const stg_target_settings *other)
+{
+    return t->secrets == other->secrets &&
+           t->secret_count == other->secret_count &&
+           stg_sign_same(&t->sign, &other->sign);
+}
+
+/* It goes with the settings. */
+static stg_status make_signer(stg_settings *s, stg_target_settings *t,
+                              stg_error *err)
+{
+    struct stg_settings_inside *in = s->inside;
+    size_t count = t->secret_count, most = stg_sign_secrets_max(t->sign.scheme);
+    const char **secrets = calloc(count + 1, sizeof *secrets);
+    stg_signer *signer = NULL,
+               **grown = realloc(in->signers,
+                                 (in->signer_count + 1) * sizeof(stg_signer *));
+    stg_status status = stg_sign_check(&t->sign, err);
+
+    if (grown != NULL)
+        in->signers = grown;
+    if (secrets == NULL || grown == NULL)
+        status = refuse_memory(err);
+    else if (status == STG_OK && (count == 0 || count > most))
+        status = stg_hub_refuse(err, STG_INVALID,
+                                "%zu secrets to sign with; expected 1 to %zu",
+                                count, most);
+    for (size_t i = 0; secrets != NULL && i < count; i++)
+        secrets[i] = t->secrets[i].value;
+    if (status == STG_OK)
+        status = stg_signer_new(&signer, &t->sign, secrets, count, err);
+    free(secrets);
+    if (status == STG_OK)
+        in->signers[in->signer_count++] = signer;
+    t->signer = signer;
+    return status;
+}
+
+/* Targets that sign as the defaults do share one signer. */
+static stg_status give_signer(stg_settings *s, stg_target_settings *t,
+                              stg_error *err)
+{
+    bool is_default = has_sign_of(t, &s->defaults);
+    stg_status status = STG_OK;
+
+    t->signer = is_default ? s->defaults.signer : NULL;
+    if (t->sign.scheme == STG_SIGN_NONE || t->signer != NULL)
+        return STG_OK;
+    status = make_signer(s, t, err);
+    if (is_default)
+        s->defaults.signer = t->signer;
+    return status;
+}
+
+/* -- tokens ------------------------------------------------------------------ */
+
+/* Scopes with blanks between them; NULL: no memory. */
+static const char *join_scope(stg_settings *s, const stg_texts *scope)
+{
+    size_t size = 1;
+    char *text, *at;
+
+    for (size_t i = 0; i < scope->count; i++)
+        size += strlen(scope->at[i]) + 1;
+    at = text = stg_settings_keep(s, size);
+    for (size_t i = 0; text != NULL && i < scope->count; i++)
+        at += snprintf(at, size - (size_t)(at - text), i > 0 ? " %s" : "%s",
+                       scope->at[i]);
+    return text;
+}
+
+stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
+                                   stg_error *err)
+{
+    const stg_oauth_settings *from = &t->oauth;
+    stg_oauth_options *o;
+
+    t->token = NULL;
+    if (from->token_url == NULL || from->grant == STG_GRANT_NONE)
+        return STG_OK;
+    o = stg_settings_keep(s, sizeof *o);
+    if (o == NULL)
+        return refuse_memory(err);
+    *o = (stg_oauth_options){
+        .token_url = from->token_url,
+        .token_url_shown = from->token_url_written,
+        .client_id = from->client_id,
+        .client_secret = from->secret_count > 0 ? from->secrets[0].value : NULL,
+        .private_key = from->key_count > 0 ? from->keys[0].value : NULL,
+        .key_id = from->key_id,
+        .assertion_audience = from->assertion_audience,
+        .audience = from->audience,
+        .auth = from->auth,
+        .ca_file = from->ca_file};
+    if (from->scope.count > 0 &&
+        (o->scope = join_scope(s, &from->scope)) == NULL)
+        return refuse_memory(err);
+    t->token = o;
+    return stg_oauth_check(o, err);
+}
+
+/* -- where they are -------------------------------------------------------- */
+
+stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
+                                   stg_error *err)
+{
+    const char *listens = s->listen.address;
+    stg_listen_address address;
+    stg_url u;
+    char host[64];
+
+    if (listens == NULL || url == NULL ||
+        stg_address_parse(&address, listens, NULL) != STG_OK ||
+        stg_url_parse(&u, url, NULL) != STG_OK || u.host.size >= sizeof host)
+        return STG_OK;
+    snprintf(host, sizeof host, "%.*s", (int)u.host.size, u.host.at);
+    if (!stg_address_reaches(&address, host, u.port))
+        return STG_OK;
+    return stg_hub_refuse(err, STG_INVALID,
+                          "the hub itself listens there (on %s), and each "
+                          "message would come back as a new one; expected "
+                          "another",
+                          listens);
+}
+
+/* Only addresses can be judged here: what a name resolves to is checked when
+ * the hub connects. */
+stg_status stg_settings_check_egress(const stg_settings *s, const stg_url *url,
+                                     stg_error *err)
+{
+    struct sockaddr_storage to;
+    char why[STG_EGRESS_WHY_MAX];
+
+    if (!stg_url_read_address(url, &to) ||
+        stg_egress_allows(&s->egress, (const struct sockaddr *)&to, why))
+        return STG_OK;
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "the hub may not connect to its address: %s; expected "
+        "another, or one that `egress.allow` has",
+        why);
+}
+
+/* Whether messages may be sent there. A URL that is none is found elsewhere. */
+static stg_status check_url(const stg_settings *s, const char *text,
+                            stg_error *err)
+{
+    stg_status status = stg_settings_check_loop(s, text, err);
+    stg_url url;
+
+    if (status != STG_OK || stg_url_parse(&url, text, NULL) != STG_OK)
+        return status;
+    return stg_settings_check_egress(s, &url, err);
+}
+
+/* -- templates ------------------------------------------------------------- */
+
+/* Values from a file are secrets, and are sent as they are. */
+bool stg_header_is_template(const stg_header_setting *h)
+{
+    return h->file == NULL && stg_template_is(h->value);
+}
+
+const char *stg_settings_check_templates(const stg_target_settings *t,
+                                         const char **key,
+                                         char flaw[STG_TEMPLATE_FLAW_MAX])
+{
+    stg_url url;
+
+    *key = "url";
+    if (stg_url_parse(&url, t->url, NULL) == STG_OK &&
+        !stg_template_check(url.path.at, flaw))
+        return flaw;
+    *key = "headers";
+    for (size_t i = 0; i < t->header_count; i++)
+        if (stg_header_is_template(&t->headers[i]) &&
+            !stg_template_check(t->headers[i].value, flaw))
+            return flaw;
+    *key = "sign.scheme";
+    if (t->sign.scheme == STG_SIGN_MESSAGE && stg_template_is(t->url))
+        return "rfc9421 signs where a request goes, and each has a `url` of its "
+               "own; expected another scheme, or no {...} in `url`";
+    *key = "batch.max";
+    return t->batch.max > 1 && stg_settings_are_templates(t)
+               ? "a batch is one request; expected 1, or no {...} in `url` and "
+                 "`headers`"
+               : NULL;
+}
+
+bool stg_settings_are_templates(const stg_target_settings *t)
+{
+    bool is_any = stg_template_is(t->url);
+
+    for (size_t i = 0; i < t->header_count; i++)
+        is_any |= stg_header_is_template(&t->headers[i]);
+    return is_any;
+}
+
+static stg_status set_templates(stg_target_settings *t, stg_error *err)
+{
+    char flaw[STG_TEMPLATE_FLAW_MAX];
+    const char *key, *why = stg_settings_check_templates(t, &key, flaw);
+
+    t->is_templated = stg_settings_are_templates(t);
+    return why == NULL ? STG_OK
+                       : stg_hub_refuse(err, STG_INVALID, "%s: %s", key, why);
+}
+
+/* -- all ------------------------------------------------------------------- */
+
+/* Says which target it is. Not by its URL, which may be what is wrong, and have
+ * a password in it. */
+static stg_status number_error(stg_error *err, size_t i,
+                               const stg_target_settings *t, stg_status status,
+                               const stg_error *why)
+{
+    bool has_name = t->name != NULL;
+
+    if (err == NULL)
+        return status;
+    *err = (stg_error){.line = 0};
+    snprintf(err->text, sizeof err->text, "target %zu%s%.64s%s: %.280s", i + 1,
+             has_name ? " (" : "", has_name ? t->name : "", has_name ? ")" : "",
+             why->text);
+    return status;
+}
+
+/* Only those of this hub's shard stay, in their order. */
+static void take_share(stg_settings *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->target_count; i++)
+        if (stg_shard_has(&s->shard, s->targets[i].name))
+            s->targets[count++] = s->targets[i];
+    s->targets_elsewhere = s->target_count - count;
+    s->target_count = count;
+}
+
+/* Once, for options of the command and for a file alike. The share of this
+ * shard is taken last, since policies depend on the number of all targets. */
+stg_status stg_settings_complete(stg_settings *s, stg_error *err)
+{
+    stg_text_table names = {.at = NULL};
+    stg_status status = STG_OK;
+    stg_error why;
+
+    if (s->inside->is_complete)
+        return STG_OK;
+    stg_text_table_free(&s->inside->compiled);
+    for (size_t i = 0; status == STG_OK && i < s->target_count; i++) {
+        stg_target_settings *t = &s->targets[i];
+
+        status = name_target(s, t, &why);
+        if (status == STG_OK)
+            status = check_unique(&names, s, i, &why);
+        if (status == STG_OK)
+            status = check_url(s, t->url, &why);
+        if (status == STG_OK)
+            status = stg_settings_check_route(s, t, &why);
+        if (status == STG_OK)
+            status = set_templates(t, &why);
+        if (status == STG_OK)
+            status = give_policy(s, t, &why);
+        if (status == STG_OK)
+            status = give_signer(s, t, &why);
+        if (status == STG_OK)
+            status = stg_settings_make_token(s, t, &why);
+        if (status != STG_OK)
+            number_error(err, i, t, status, &why);
+    }
+    stg_text_table_free(&names);
+    if (status == STG_OK)
+        status = stg_settings_make_webhooks(s, err);
+    if (status == STG_OK)
+        take_share(s);
+    s->inside->is_complete = status == STG_OK;
+    return status;
+}
