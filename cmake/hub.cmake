@@ -249,7 +249,6 @@ add_library(stagger_hub STATIC
     kafka/log_check.c
     kafka/publish.c
     kafka/report.c
-    kafka/reserved.c
     kafka/source.c
     kafka/topic.c
     kafka/trouble.c
@@ -403,7 +402,6 @@ endif()
 
 set(hub_commands
     cli/alert/alert.c
-    cli/alert/send.c
     cli/check.c
     cli/check_try.c
     cli/dead/dead.c

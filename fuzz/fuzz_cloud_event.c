@@ -6,7 +6,7 @@
  * the body. */
 #include <string.h>
 
-#include "base/scan.h"
+#include "base/json.h"
 #include "base/visible.h"
 #include "fuzz/fuzz.h"
 #include "http/header.h"

@@ -14,11 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/scan.h"
+#include "base/json.h"
 #include "fuzz/fuzz.h"
 #include "http/header.h"
 #include "ingress/internal.h"
-#include "store/message_id.h"
+#include "store/parcel.h"
 
 /* A copy of its own size, for the sanitizer to see, and with a '\0' for what
  * wants one. */

@@ -9,9 +9,9 @@
  * The file is opened anew for each batch, so that it may be rotated by
  * renaming. Without a file lines take the same way, and only the answers are
  * late by a turn. */
-#include "admin/audit.h"
+#include "admin/internal.h"
 #include "base/refuse.h"
-#include "host/lines.h"
+#include "host/files.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 #include "admin/internal.h"
 #include "config/targets.h"
 #include "host/wall.h"
-#include "store/message_id.h"
+#include "store/parcel.h"
 
 /* A text of the request, and where it is for. */
 typedef struct given {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "admin/internal.h"
-#include "store/message_id.h"
+#include "store/parcel.h"
 
 enum {
     SHORT = 60,     /* buckets of the series of many targets */

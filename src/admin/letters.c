@@ -14,7 +14,7 @@
 
 #include "admin/internal.h"
 #include "store/letter.h"
-#include "store/message_id.h"
+#include "store/parcel.h"
 
 /* -- a letter ----------------------------------------------------------------
  * */

@@ -129,7 +129,7 @@ static json_t *print_source(const stg_hub *h)
                      (int)s->is_away, "partitions", partitions);
 }
 
-/* Our own network; see flow/uplink.h. */
+/* Our own network; see flow/lane.h. */
 static json_t *print_uplink(const stg_flow_view *v)
 {
     return json_pack("{s:b,s:o,s:o}", "is_down", (int)v->is_uplink_down,

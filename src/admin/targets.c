@@ -10,7 +10,6 @@
 
 #include "admin/internal.h"
 #include "hub/control.h"
-#include "hub/target_change.h"
 
 /* -- looking --------------------------------------------------------------- */
 

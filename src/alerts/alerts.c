@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alerts/owner.h"
+#include "alerts/receiver.h"
 #include "alerts/text.h"
 #include "base/refuse.h"
 #include "host/wall.h"

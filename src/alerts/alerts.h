@@ -10,7 +10,47 @@
 #ifndef STAGGER_ALERTS_ALERTS_H
 #define STAGGER_ALERTS_ALERTS_H
 
-#include "alerts/trial.h"
+#include "alerts/receiver.h"
+
+/* -- a trial ------------------------------------------------------------- */
+
+/* A test message through each receiver, and whether it accepted it.
+ *
+ * One attempt a receiver, all side by side (mails one after the other), with
+ * receivers of its own: what waits in those of a hub is not touched. All on the
+ * loop's thread. */
+
+typedef struct stg_alert_trial stg_alert_trial;
+
+typedef struct stg_alert_result {
+    char *name;
+    stg_receiver_type type;
+    bool is_sent;
+    char *detail; /* a line: what the server said, or what was wrong */
+} stg_alert_result;
+
+/* In the order of the options; lent for the call. The trial is gone then. */
+typedef void stg_alert_trial_fn(void *ctx, const stg_alert_result *results,
+                                size_t count);
+
+/* What is tried, and where; borrowed but for the parts of world. */
+typedef struct stg_alert_trial_options {
+    const stg_alert_options *alerts; /* checked; there until the end */
+    const char *receiver;            /* its name; NULL: all of them */
+    const stg_alert_world *world;    /* loop, client, deadlines and mailer */
+} stg_alert_trial_options;
+
+/* done is called once, never from within this call. Returns STG_NOT_FOUND if
+ * there is no such receiver, or none at all; STG_IO when there is no memory. */
+stg_status stg_alert_trial_start(stg_alert_trial **trial,
+                                 const stg_alert_trial_options *o,
+                                 stg_alert_trial_fn *done, void *ctx);
+
+/* Receivers give up; done is called soon. */
+void stg_alert_trial_cancel(stg_alert_trial *trial);
+
+/* "slack", "mail" ... */
+const char *stg_receiver_type_name(stg_receiver_type type);
 
 typedef struct stg_alerts stg_alerts;
 
@@ -48,7 +88,7 @@ stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
 #define STG_ALERTS_LAST (5 * STG_S)
 void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx);
 
-/* Sends a test message through each receiver, or one (its name): see trial.h.
+/* Sends a test message through each receiver, or one (its name): see stg_alert_trial.
  * One trial at a time. Returns STG_NOT_FOUND if there is no such receiver, or
  * none at all; STG_INVALID while another one is under way; STG_IO when there is
  * no memory. */

@@ -45,7 +45,7 @@ typedef enum stg_alert_trouble {
     STG_TROUBLE_HALF,     /* dead letters have half of the room they may have */
     STG_TROUBLE_NEARLY,   /* nine tenths of it */
     STG_TROUBLE_UNCOPIED, /* some go that the copy has not got */
-    STG_TROUBLE_UPLINK,   /* no connection can be made: see flow/uplink.h */
+    STG_TROUBLE_UPLINK,   /* no connection can be made: see flow/lane.h */
     STG_TROUBLE_PROXY,    /* one of the hub's own is away: likewise */
     STG_TROUBLE_BROKEN,   /* the hub ends */
 } stg_alert_trouble;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alerts/payload.h"
 #include "alerts/text.h"
 #include "base/text.h"
 #include "core/writer.h"

@@ -5,7 +5,7 @@
  * is shared. The server's last reply decides what a failure means, since
  * libcurl has one code for many of them. libcurl goes on without a login where
  * the server offers none; give_text() stops it before the body. */
-#include "alerts/mailer.h"
+#include "alerts/receiver.h"
 
 #include <netinet/in.h>
 #include <stdatomic.h>

@@ -13,7 +13,7 @@
 #include <strings.h>
 
 #include "alerts/event.h"
-#include "alerts/signing.h"
+#include "alerts/receiver.h"
 #include "core/reader.h"
 #include "core/writer.h"
 #include "http/url.h"

@@ -1,6 +1,6 @@
 /* A letter to an owner has a receiver of its own. It is freed when that is idle,
  * which is after it was sent or given up. */
-#include "alerts/owner.h"
+#include "alerts/receiver.h"
 
 #include <stdlib.h>
 #include <string.h>

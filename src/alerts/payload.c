@@ -3,7 +3,6 @@
  * Names of the members of a webhook's body are an interface: docs/alerts.md has
  * them, and programs read them. A text or a time without a value is left out,
  * instead of being null or empty. */
-#include "alerts/payload.h"
 
 #include <stdio.h>
 #include <stdlib.h>

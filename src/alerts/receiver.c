@@ -21,8 +21,6 @@
 
 #include "alerts/event.h"
 #include "alerts/options.h"
-#include "alerts/receiver_open.h"
-#include "alerts/signing.h"
 #include "alerts/text.h"
 
 struct stg_alert_receiver {

@@ -11,14 +11,62 @@
 #ifndef STAGGER_ALERTS_RECEIVER_H
 #define STAGGER_ALERTS_RECEIVER_H
 
+#include <uv.h>
+
+#include <stagger/outcome.h>
 #include <stagger/policy.h>
 #include <stagger/rng.h>
 
 #include "alerts/digest.h"
-#include "alerts/mailer.h"
+#include "alerts/options.h"
+#include "base/list.h"
 #include "host/deadlines.h"
 #include "host/log.h"
 #include "http/client.h"
+#include "http/egress.h"
+
+/* -- mails --------------------------------------------------------------- */
+
+/* One mail at a time, by libcurl, in libuv's thread pool.
+ *
+ * One at a time, so that a server that hangs holds one thread of the pool, for
+ * one timeout at most, and names go on being resolved in the others. The server
+ * is checked (TLS 1.2 or later, its name and its chain); proxies and .netrc of
+ * the environment are ignored; no connection is made to an address that egress
+ * forbids. All calls on the loop's thread. */
+
+typedef struct stg_mailer stg_mailer;
+typedef struct stg_mail stg_mail;
+
+/* NULL: there is no memory. egress is copied, and may be NULL: what it allows
+ * by itself. */
+stg_mailer *stg_mailer_new(uv_loop_t *loop, const stg_egress *egress);
+
+/* Another rule from the next mail on. False: there is no memory. */
+bool stg_mailer_set_egress(stg_mailer *m, const stg_egress *egress);
+
+/* Nothing is under way, nothing waits. */
+void stg_mailer_free(stg_mailer *m);
+
+typedef struct stg_mail_order {
+    const stg_alert_receiver_options *receiver; /* copied what it needs */
+    const char *password;                       /* copied; NULL: no login */
+    const char *text; /* of stg_mail_print(); copied */
+    bool is_strict;   /* no recipient may be refused; else one is enough */
+} stg_mail_order;
+
+/* What came of it, on the loop's thread. detail is a line for people, with the
+ * server's own words; lent. */
+typedef void stg_mail_fn(void *ctx, const stg_outcome *outcome,
+                         const char *detail);
+
+/* Sends it when those before it are through; done is called once, never from
+ * within this call. NULL: there is no memory. */
+stg_mail *stg_mailer_send(stg_mailer *m, const stg_mail_order *o,
+                          stg_mail_fn *done, void *ctx);
+
+/* Ends it: done is called within a second or two. */
+void stg_mail_cancel(stg_mail *mail);
 
 typedef struct stg_alert_receiver stg_alert_receiver;
 
@@ -128,5 +176,95 @@ void stg_alert_receivers_free(stg_alert_receivers *r);
 /* The sums, with those that were freed. */
 void stg_alert_receivers_look(const stg_alert_receivers *r,
                               stg_alert_receiver_view *view);
+
+/* -- receiver_open.c ----------------------------------------------------- */
+
+/* What a receiver needs before it can send: its secrets, and the
+ * endpoint of its URL with its headers. */
+
+/* Copies of what options point to. Zeroed, there are none. */
+typedef struct stg_receiver_kept {
+    char **texts;
+    size_t count;
+    stg_alert_header *headers;
+    const char **to;
+} stg_receiver_kept;
+
+/* From here on o has texts of its own, but for secrets and their files, and for
+ * what says which alerts it wants. False: no memory. To be freed in any case. */
+bool stg_receiver_keep(stg_receiver_kept *k, stg_alert_receiver_options *o);
+void stg_receiver_kept_free(stg_receiver_kept *k);
+
+/* "alerts: receiver NAME: WORDS". Returns status. */
+stg_status stg_receiver_refuse(stg_error *err, stg_status status,
+                               const char *name, const char *words);
+
+/* To be given to stg_secret_free(). */
+stg_status stg_receiver_read_secret(const char *name, const char *path,
+                                    char **secret, stg_error *err);
+
+/* Its endpoint; reads what it needs out of files, but the key. event: what is
+ * sent, where its URL depends on that; NULL: an alert that begins. Returns
+ * STG_INVALID or STG_IO with words that name the receiver, and no secret. */
+stg_status stg_receiver_open(const stg_alert_world *w,
+                             const stg_alert_receiver_options *o,
+                             const char *key, const stg_digest *event,
+                             stg_endpoint **endpoint, stg_error *err);
+
+/* The text of a digest as its type sends it, to be freed by stg_secret_free(). id: of
+ * a mail. NULL: no memory. */
+char *stg_receiver_print(const stg_alert_receiver_options *o, const char *key,
+                         const stg_digest *d, uint64_t id);
+
+/* -- owner.c: owners of targets ------------------------------------------ */
+
+/* What is told to the owner of one target, and to nobody else: a mail
+ * address or a URL that takes JSON, with a receiver made for that one message. */
+
+/* Messages under way at once; more are not sent, and logged. */
+enum { STG_ALERT_OWNERS_MAX = 1000 };
+
+typedef struct stg_alert_owners {
+    stg_alert_world world; /* of these receivers */
+    stg_list letters;
+    size_t count;
+    void (*idle)(void *ctx); /* none is under way any more */
+    void *ctx;
+} stg_alert_owners;
+
+/* w: that of a hub's receivers. It is retried as they do, and then given up. */
+void stg_alert_owners_init(stg_alert_owners *all, const stg_alert_world *w,
+                           void (*idle)(void *ctx), void *ctx);
+
+/* o: whose first receiver of type mail says how mails go. What is not sent is
+ * logged, with the target's name. */
+void stg_alert_owners_tell(stg_alert_owners *all, const stg_alert_options *o,
+                           const char *owner, const char *target,
+                           const stg_digest *d);
+
+/* There is no later. */
+void stg_alert_owners_end_soon(stg_alert_owners *all);
+/* idle() may be called from within. */
+void stg_alert_owners_cancel(stg_alert_owners *all);
+
+/* -- signing.c ----------------------------------------------------------- */
+
+/* Signatures of alerts that go to webhooks: as those of targets
+ * (http/sign.h). */
+
+/* Checks scheme and secrets. Returns STG_INVALID with the setting and words that
+ * repeat no secret. */
+stg_status stg_alert_signing_check(const stg_alert_receiver_options *o,
+                                   const char **field, stg_error *err);
+
+/* NULL: it does not sign. o has been checked. */
+stg_status stg_alert_signing_open(const stg_alert_receiver_options *o,
+                                  stg_signer **signer, stg_error *err);
+
+/* The headers, and behind them those of the signature, by the time of now: of a POST
+ * of a body of that type to url. To be freed; NULL: no memory. */
+char *stg_alert_signing_put(const stg_signer *s, const char *headers,
+                            const char *url, const char *type, const char *id,
+                            const char *body);
 
 #endif

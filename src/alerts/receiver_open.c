@@ -1,6 +1,6 @@
 /* Secrets, headers and endpoints of receivers. No text of an error has a secret
  * in it. */
-#include "alerts/receiver_open.h"
+#include "alerts/receiver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "alerts/signing.h"
+#include "alerts/receiver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

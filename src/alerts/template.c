@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alerts/payload.h"
 #include "alerts/text.h"
 #include "base/suggest.h"
 #include "base/text.h"

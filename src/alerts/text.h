@@ -5,6 +5,8 @@
 #ifndef STAGGER_ALERTS_TEXT_H
 #define STAGGER_ALERTS_TEXT_H
 
+#include <jansson.h>
+
 #include "alerts/digest.h"
 #include "core/writer.h"
 
@@ -77,5 +79,22 @@ typedef struct stg_mail_head {
 
 /* To be freed. NULL: there is no memory. */
 char *stg_mail_print(const stg_digest *d, const stg_mail_head *head);
+
+/* -- alerts as JSON ------------------------------------------------------ */
+
+/* One alert of a digest as a JSON object, for the bodies of all
+ * receivers that have its facts. */
+
+/* As a webhook has it: docs/alerts.md. NULL: there is no memory. */
+json_t *stg_payload_item(const stg_digest_item *i);
+
+static inline void stg_payload_set(json_t *to, const char *name,
+                                   const char *text)
+{
+    (void)json_object_set_new(to, name, json_string(text));
+}
+
+/* Takes the reference and prints it; to be freed. NULL: no memory. */
+char *stg_payload_print(json_t *json);
 
 #endif

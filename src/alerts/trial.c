@@ -7,7 +7,6 @@
  * one of them.
  *
  * under_way counts the receivers that were made and are not idle yet. */
-#include "alerts/trial.h"
 
 #include <stdlib.h>
 #include <string.h>

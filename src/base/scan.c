@@ -3,7 +3,7 @@
  *
  * Nesting is kept in an array of STG_SCAN_DEPTH brackets, not by recursion, so
  * that input cannot exhaust the stack. Pure; any thread. */
-#include "base/scan.h"
+#include "base/json.h"
 
 #include <assert.h>
 #include <endian.h>

@@ -10,15 +10,15 @@
 
 #include <stagger/text.h>
 
-#include "cli/check_try.h"
 #include "cli/commands.h"
+#include "cli/internal.h"
 #include "cli/options.h"
-#include "cli/plan/plan.h"
+#include "cli/plan/internal.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
 #include "config/from.h"
 #include "config/load.h"
-#include "config/print.h"
+#include "config/table.h"
 #include "config/targets.h"
 #include "core/writer.h"
 #include "http/url.h"

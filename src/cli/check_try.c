@@ -1,6 +1,6 @@
 /* stagger check --try: a message against the filters of all targets, as a hub with
  * these settings would. The body is read once, as there. */
-#include "cli/check_try.h"
+#include "cli/internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "admin/admin.h"
 #include "cli/commands.h"
-#include "cli/hub_options.h"
+#include "cli/internal.h"
 #include "cli/options.h"
 #include "host/process.h"
 #include "hub/control.h"

@@ -2,7 +2,7 @@
  * each option in its place, as the file would say it, then the targets, which are
  * made of the defaults. Options of the hub itself override the file; those of
  * targets are refused beside one, because it is not clear which they mean. */
-#include "cli/hub_options.h"
+#include "cli/internal.h"
 
 #include <assert.h>
 #include <getopt.h>
@@ -11,10 +11,9 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "cli/store.h"
 #include "config/from.h"
 #include "config/load.h"
-#include "config/print.h"
+#include "config/table.h"
 #include "config/targets.h"
 
 static const char who[] = "stagger hub";

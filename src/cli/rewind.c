@@ -1,7 +1,7 @@
 /* Sending messages of the log again: stagger targets rewind, for all from a moment
  * on, and stagger resend, for one. The hub does it by itself; these ask for it, and
  * show how far it is. */
-#include "cli/rewind.h"
+#include "cli/internal.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -13,11 +13,11 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/internal.h"
 #include "cli/options.h"
 #include "cli/say.h"
-#include "cli/store.h"
 #include "config/from.h"
-#include "store/schema.h"
+#include "store/sqlite.h"
 #include "store/store.h"
 #include "store/store_file.h"
 

@@ -3,7 +3,7 @@
  * A key with dots is a path: timeouts.connect=2s. A value is a number, true or
  * false where it reads so, JSON where it begins with a bracket, nothing where it
  * is empty, and else a text. The hub checks them: this command knows no setting. */
-#include "cli/target_change.h"
+#include "cli/internal.h"
 
 #include <inttypes.h>
 #include <string.h>

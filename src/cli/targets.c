@@ -9,12 +9,11 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/internal.h"
 #include "cli/options.h"
 #include "cli/remote.h"
-#include "cli/rewind.h"
 #include "cli/say.h"
 #include "cli/status/status.h"
-#include "cli/target_change.h"
 #include "cli/terminal.h"
 #include "http/url.h"
 

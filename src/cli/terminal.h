@@ -10,7 +10,7 @@
 
 #include <stagger/ns.h>
 
-#include "plan/duration.h"
+#include "plan/plan.h"
 
 /* -- text ------------------------------------------------------------------- */
 

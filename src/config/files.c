@@ -17,8 +17,8 @@
 
 #include "config/load.h"
 #include "config/loading.h"
+#include "host/files.h"
 #include "host/process.h"
-#include "host/secret_file.h"
 #include "store/parcel.h"
 
 /* -- secrets --------------------------------------------------------------- */

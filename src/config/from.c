@@ -12,7 +12,7 @@
 #include "base/refuse.h"
 #include "host/wall.h"
 #include "kafka/topic.h"
-#include "store/postgres/url.h"
+#include "store/postgres/open.h"
 
 enum { GROUP_MAX = 200, LIST_MAX = 100 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "config/kinds/kinds.h"
-#include "config/print.h"
+#include "config/table.h"
 
 /* -- docs/configuration.md and --help --------------------------------------- */
 

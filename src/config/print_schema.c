@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "config/kinds/kinds.h"
-#include "config/print.h"
+#include "config/table.h"
 
 static json_t *object_of(stg_setting_in in, const char *prefix,
                          bool is_default);

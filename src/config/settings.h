@@ -31,7 +31,7 @@
 #include "http/trace.h"
 #include "ingress/cloud_event.h"
 #include "ingress/webhook.h"
-#include "store/dead_options.h"
+#include "store/store.h"
 
 #define STG_TARGET_NAME_MAX 65 /* the terminator included */
 

@@ -1,6 +1,6 @@
 #include <stagger/breaker.h>
 
-#include "core/breaker_window.h"
+#include "core/counts.h"
 #include "core/options.h"
 #include "core/word.h"
 #include "core/writer.h"

@@ -3,7 +3,7 @@
  *
  * A slice carries its own number, so that no thread has to clear the ring: the
  * first call that finds an old number begins the slice anew. */
-#include "core/breaker_window.h"
+#include "core/counts.h"
 
 #include "core/word.h"
 

@@ -4,7 +4,7 @@
  * threads may ask at once; budget.h has the formulas and their sources. */
 #include <stagger/budget.h>
 
-#include "core/budget_counts.h"
+#include "core/counts.h"
 #include "core/options.h"
 #include "core/wide.h"
 #include "core/word.h"

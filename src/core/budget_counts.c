@@ -4,7 +4,7 @@
  * Both live in atomic words. A ratio is counted first and weighed then, and
  * taken back if it was too much: two threads at the last place may both be
  * refused, but never both pass. */
-#include "core/budget_counts.h"
+#include "core/counts.h"
 
 #include "core/options.h"
 #include "core/word.h"

@@ -91,7 +91,7 @@ typedef struct stg_lane_options {
     stg_ns shed_after;      /* how long an open breaker keeps messages before
                                the lane sheds, 0 to 365 d; STG_NEVER: for ever */
     uint64_t proxy; /* its requests go through this one: a number that lanes of
-                       one proxy share; 0: through none. See uplink.h */
+                       one proxy share; 0: through none. See lane.h */
     bool is_paused;
     bool is_gated; /* see stg_flow_gate() */
     bool
@@ -377,7 +377,7 @@ typedef enum stg_tell {
     STG_TELL_STORE_FULL,     /* a group did not fit; its lanes are throttled */
     STG_TELL_STORE_SPACE_OK, /* a group fits again */
     STG_TELL_EXPIRING,       /* it sheds what outlived the retention */
-    STG_TELL_UPLINK_DOWN, /* our own network is down, see uplink.h; count: lanes
+    STG_TELL_UPLINK_DOWN, /* our own network is down, see lane.h; count: lanes
                              that wait for it; lane: the last of them */
     STG_TELL_UPLINK_UP,   /* count: lanes that waited; until_at: since when */
     STG_TELL_PROXY_DOWN,  /* likewise, of a proxy */
@@ -540,7 +540,7 @@ typedef struct stg_flow_view {
     uint64_t budget_left;    /* of the global one; UINT64_MAX: there is none */
     uint64_t budget_refused; /* retries, by the global one, since the start */
     bool is_store_full;      /* rows do not fit */
-    bool is_uplink_down;     /* see uplink.h */
+    bool is_uplink_down;     /* see lane.h */
     stg_ns uplink_down_at;   /* is_uplink_down: since then; else 0 */
     uint32_t uplink_lanes; /* is_uplink_down: lanes that wait for it; else 0 */
     uint32_t proxies_down; /* likewise, of all proxies */

@@ -5,7 +5,7 @@
  * While it is down the lanes are woken once a second, and the first that
  * starts is the probe. Pure; called by flow at the start and the end of
  * attempts. */
-#include "flow/uplink.h"
+#include "flow/lane.h"
 
 #include <errno.h>
 

@@ -8,7 +8,13 @@
 #define STAGGER_HOST_FILES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+
+#include <stagger/status.h>
+
+#include "base/span.h"
 
 typedef struct stg_files {
     uint64_t limit;   /* instead of the process's; 0: that one */
@@ -36,5 +42,39 @@ bool stg_files_have_caller(const stg_files *f);
  * there may be one more, soon. */
 void stg_files_ask_callers(stg_files *f);
 void stg_files_ask_targets(stg_files *f);
+
+/* -- lines --------------------------------------------------------------- */
+
+/* Lines that are appended to a file which others may rotate. Blocks. */
+
+/* Opens it to append, or makes it, with mode 0600. -1: see errno. */
+int stg_lines_open(const char *path);
+
+/* Appends whole lines. False, and errno: nothing of them is there; half a line is
+ * none, and the next one would begin in it. (Of a pipe or a terminal a part may be
+ * there.) */
+bool stg_lines_write(int fd, stg_span lines);
+
+/* -- secrets ------------------------------------------------------------- */
+
+/* Small files with secrets: tokens, keys. Nobody but the hub may
+ * read one, what was read of it is wiped, and no error repeats what is in it. */
+
+enum { STG_SECRET_FILE_MAX = 1 << 20 };
+
+/* Blocks. Returns STG_INVALID with words, without the path, for what only a
+ * person can mend: no such file, or one that others may use; STG_IO otherwise.
+ * text: to be freed with its size. */
+stg_status stg_secret_file_read(const char *path, char **text, size_t *size,
+                                stg_error *err);
+void stg_secret_file_free(char *text, size_t size);
+
+/* Whether nobody else may use a file with a secret, by its mode
+ * (stg_file_is_private()), or as it is a credential of the service. */
+bool stg_secret_is_private(const char *path, const struct stat *s);
+
+/* The path of a credential that systemd has given the service
+ * ($CREDENTIALS_DIRECTORY/NAME), to be freed; NULL: there is none. */
+char *stg_secret_credential(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-#include "host/lines.h"
+#include "host/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

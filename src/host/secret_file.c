@@ -1,6 +1,6 @@
 /* Reads a file with a secret in it. Its mode is checked on the open file, for the
  * path may lead to another one by then. */
-#include "host/secret_file.h"
+#include "host/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

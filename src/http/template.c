@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "base/scan.h"
+#include "base/json.h"
 #include "http/header.h"
 
 enum { VALUE_MAX = 2048 }; /* bytes of a value as it is in the message */

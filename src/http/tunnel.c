@@ -3,7 +3,7 @@
  * answered is the proxy's fault, as it is where it refuses us; what it answers
  * about the target is the target's. Only where nothing comes in time nobody knows:
  * that is a connect-timeout, and flow asks what others know of the proxy (see
- * flow/uplink.h). */
+ * flow/lane.h). */
 #include <stdio.h>
 
 #include "http/internal.h"

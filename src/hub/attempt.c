@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "http/header.h"
 #include "hub/hub_internal.h"
-#include "store/times.h"
+#include "store/parcel.h"
 
 /* Parent ids need not be secret, only others than those of the last run. */
 static stg_rng make_rng(uint64_t epoch)
@@ -125,7 +125,7 @@ void stg_attempt_end_by(stg_hub *h, const stg_attempt *a, const stg_end *how,
         return;
     }
     note(a->target, &how->outcome, took, now);
-    // Put back for our own network: see flow/uplink.h.
+    // Put back for our own network: see flow/lane.h.
     a->target->ours += v.decision.why == STG_WHY_GATE && v.failure == NULL;
     if (how->outcome.fault == STG_FAULT_NONE &&
         a->target->recovery == STG_RECOVERY_DUE)

@@ -1,5 +1,5 @@
-/* What batch_text.h says, by jansson and OpenSSL. */
-#include "hub/batch_text.h"
+/* What batch.h says of texts, by jansson and OpenSSL. */
+#include "hub/batch.h"
 
 #include <assert.h>
 #include <jansson.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scan.h"
+#include "base/json.h"
 
 /* -- the request ----------------------------------------------------------- */
 

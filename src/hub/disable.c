@@ -9,7 +9,7 @@
 
 #include "host/wall.h"
 #include "hub/hub_internal.h"
-#include "store/failing.h"
+#include "store/store.h"
 
 enum { FAILURES_MIN = 10 };
 

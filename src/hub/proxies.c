@@ -1,5 +1,5 @@
 /* What the hub knows of proxies that fail: the words of the last failure of each,
- * and whether flow has found it down (see flow/uplink.h), for log, alert and status.
+ * and whether flow has found it down (see flow/lane.h), for log, alert and status.
  *
  * A proxy is known by its URL, with user and password: what one of these is refused
  * says nothing about another. It is named without them. */

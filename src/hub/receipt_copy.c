@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/refuse.h"
-#include "host/lines.h"
+#include "host/files.h"
 #include "host/wall.h"
 #include "hub/hub_internal.h"
 

@@ -1,7 +1,7 @@
 /* Signatures on libuv's threads. A signing is a piece of memory with all that a
  * thread needs: id, method and URL, and room for the lines; the body is kept by who asked,
  * and the signer is held. A batch is one piece of work for a thread. */
-#include "hub/signing.h"
+#include "hub/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "config/targets.h"
 #include "host/wall.h"
 #include "hub/hub_internal.h"
-#include "kafka/source.h"
+#include "kafka/kafka.h"
 
 /* Between two looks at targets that are not in the settings. */
 static const stg_ns RETENTION_PAUSE = 5 * STG_S;

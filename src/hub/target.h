@@ -41,7 +41,7 @@ stg_ns stg_latency_quantile(const stg_latency *l, uint32_t permille);
 uint32_t stg_latency_find(const stg_latency *l, uint32_t permille);
 stg_ns stg_latency_end(uint32_t place);
 
-/* A target that a call has added: hub/target_change.h. */
+/* A target that a call has added: hub/control.h. */
 typedef struct stg_added {
     stg_settings *settings; /* with this target alone; NULL: it is of the
                                settings, or only the store knows it */

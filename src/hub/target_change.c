@@ -1,7 +1,6 @@
 /* A change of a target by a call: written to the store, then made in flow. It is
  * in h->changes from its beginning to its end, where a reload looks for names
  * that are on their way. */
-#include "hub/target_change.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "host/secret_file.h"
+#include "host/files.h"
+#include "hub/control.h"
 #include "hub/hub_internal.h"
-#include "hub/target_change.h"
 #include "store/seal.h"
 #include "store/target_rows.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "ingress/internal.h"
-#include "store/message_id.h"
+#include "store/parcel.h"
 
 /* -- problem documents ------------------------------------------------------- */
 

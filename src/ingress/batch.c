@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scan.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "http/header.h"
-#include "store/times.h"
+#include "store/parcel.h"
 
 /* The members of a line. */
 typedef enum field {

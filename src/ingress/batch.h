@@ -7,7 +7,7 @@
  *
  * A body has exactly one of three forms: text, Base64 (RFC 4648, padded), or any
  * JSON, whose bytes go on as they are. Nothing else but `key`, `content_type`,
- * `headers`, `idempotency_key`, `not_before` and `expires` (store/times.h); a name
+ * `headers`, `idempotency_key`, `not_before` and `expires` (store/parcel.h); a name
  * may come once. Blank lines count but are no messages. */
 #ifndef STAGGER_INGRESS_BATCH_H
 #define STAGGER_INGRESS_BATCH_H

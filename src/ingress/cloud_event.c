@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "base/digits.h"
-#include "base/scan.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/visible.h"
 #include "http/header.h"

@@ -10,7 +10,7 @@
 #include "host/wall.h"
 #include "http/header.h"
 #include "ingress/internal.h"
-#include "store/times.h"
+#include "store/parcel.h"
 
 /* A request's headers, as a message has them. Spans point into the request until
  * they are copied. */
@@ -60,7 +60,7 @@ static void keep_hops(letterhead *l, unsigned hops)
     l->written = (size_t)(at - l->out);
 }
 
-/* Behind them: see store/times.h. They are known when all headers have been
+/* Behind them: see store/parcel.h. They are known when all headers have been
  * counted. */
 static void keep_times(letterhead *l)
 {

@@ -17,7 +17,7 @@
 #include <openssl/rand.h>
 
 #include "base/digits.h"
-#include "host/secret_file.h"
+#include "host/files.h"
 
 enum {
     HASH_SIZE = 32,

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/scan.h"
+#include "base/json.h"
 #include "host/wall.h"
 #include "http/header.h"
 #include "ingress/internal.h"

@@ -15,7 +15,6 @@
 #include "base/refuse.h"
 #include "http/header.h"
 #include "kafka/internal.h"
-#include "kafka/reserved.h"
 #include "kafka/topic.h"
 
 enum { COOPERATIVE_FROM = 0x020a00ff }; /* 2.10: below, its assignor has bugs */

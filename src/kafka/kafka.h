@@ -39,6 +39,7 @@
 #include <stagger/status.h>
 
 #include "flow/group.h"
+#include "sources/source.h"
 #include "store/fingerprint.h"
 #include "store/published.h"
 
@@ -369,5 +370,21 @@ typedef struct stg_kafka_counts {
 void stg_kafka_look(stg_kafka *k, stg_kafka_counts *counts,
                     void (*each)(void *ctx, const stg_kafka_view *v),
                     void *ctx);
+
+/* -- as a source --------------------------------------------------------- */
+
+/* Topics of Kafka as a source: see sources/source.h. */
+
+typedef struct stg_kafka_source_options {
+    stg_kafka_options consumer; /* but its callbacks. Texts are kept until the
+                                   source is freed */
+    const char *letters; /* the topic of copies of dead letters; NULL: none */
+} stg_kafka_source_options;
+
+/* Checks all that can be checked without a broker. Returns STG_INVALID with
+ * words as stg_kafka_check() does, STG_IO: no memory. */
+stg_status stg_source_new_kafka(stg_source **source,
+                                const stg_kafka_source_options *o,
+                                stg_error *err);
 
 #endif

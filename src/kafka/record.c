@@ -13,7 +13,6 @@
 #include "http/header.h"
 #include "kafka/internal.h"
 #include "store/parcel.h"
-#include "store/times.h"
 
 enum {
     ENCODED_MAX = 180, /* bytes of a key that fit in base64 */
@@ -146,7 +145,7 @@ static unsigned find_header(const rd_kafka_headers_t *headers, const char *name,
     return count;
 }
 
-/* Behind the hops, and ahead of all others: see store/times.h. */
+/* Behind the hops, and ahead of all others: see store/parcel.h. */
 static void read_time(const rd_kafka_headers_t *headers, const char *name,
                       stg_ns from, stg_ns most, lines *l)
 {

@@ -1,7 +1,7 @@
 /* Reports of the consumer: each is a line of the log, an alert where an
  * operator has to do something, a count for the metrics, and an event of flow
  * where messages have expired. What librdkafka repeats is one trouble
- * (trouble.h), logged when it begins, goes on and is over. */
+ * (trouble.c), logged when it begins, goes on and is over. */
 #include <stdio.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * for. So what the consumer's thread had read before a partition was lost, and
  * hands over after it was assigned again, is known by flow as old, and
  * dropped. */
-#include "kafka/source.h"
+#include "kafka/kafka.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* topic.h - topics of Kafka as settings say them: a name, or a pattern that
+/* topic.h - topics and properties of Kafka as settings say them. A topic is a name, or a
+ * pattern that
  * begins with ^ and stands for all names that it matches.
  *
  * A pattern is what librdkafka subscribes by: a POSIX extended regular
@@ -27,5 +28,13 @@ stg_status stg_topic_check(const char *text, stg_error *err);
 /* Whether `text` is the topic's name, or a pattern that matches it. Compiles the
  * pattern: not for each message. */
 bool stg_topic_matches(const char *text, const char *topic);
+
+/* -- properties ---------------------------------------------------------- */
+
+/* Properties of librdkafka that are the hub's own. */
+
+/* Why, with what to do: "is the hub's own; expected none". NULL: it can be
+ * set. */
+const char *stg_kafka_reserved(const char *name);
 
 #endif

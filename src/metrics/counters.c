@@ -3,7 +3,7 @@
  * Causes need bounded memory, whatever codes a target answers: a count for each
  * fault, and STG_STATUSES places for codes of HTTP, taken by the first that
  * come. A code that finds no place is counted under its fault. */
-#include "metrics/counters.h"
+#include "metrics/snapshot.h"
 
 /* -- causes ---------------------------------------------------------------- */
 

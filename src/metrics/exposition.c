@@ -3,7 +3,7 @@
  *
  * An allocation that fails sets has_failed, and every call after it does
  * nothing, so that callers check only the end. */
-#include "metrics/exposition.h"
+#include "metrics/snapshot.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,14 +2,13 @@
  * each code that the policy or the default names, and one for the rest of a
  * family. The library itself is asked (stg_policy_retries), so that a row
  * cannot differ from what happens. */
-#include "plan/answers.h"
+#include "plan/plan.h"
 
 #include <stdio.h>
 
 #include "core/codes.h"
 #include "core/rule.h"
 #include "core/writer.h"
-#include "plan/duration.h"
 
 _Static_assert(STG_RULES_MAX + STG_FAULT_COUNT + 16 <= STG_ANSWERS_MAX,
                "a row for each name, each code of the policy, and ours");

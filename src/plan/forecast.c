@@ -6,7 +6,7 @@
  * differences. Means of decorrelated and of Polly's jitter have no closed form:
  * they are means of the library's own waits over fixed draws, and marked as
  * estimates. */
-#include "plan/forecast.h"
+#include "plan/plan.h"
 
 #include "core/backoff_draw.h"
 #include "core/rule.h"

@@ -2,7 +2,7 @@
  * the change that mends it. A check is sure of what it says: a policy that is
  * unusual but right for somebody gets no warning. The fix is a text to paste,
  * and was tried: tests/cli/plan_lint.py applies each and checks again. */
-#include "plan/lint.h"
+#include "plan/plan.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "core/backoff_draw.h"
 #include "core/writer.h"
-#include "plan/duration.h"
 
 enum { MANY_ATTEMPTS = 10 };
 

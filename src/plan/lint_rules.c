@@ -2,7 +2,7 @@
  * rules that decide nothing because a more exact one does. Whether a rule has an
  * effect is not reasoned about but tried: the policy is asked with and without
  * it, for each row of answers. */
-#include "plan/lint.h"
+#include "plan/plan.h"
 
 #include "core/rule.h"
 #include "core/writer.h"

@@ -23,7 +23,6 @@
 
 #include "base/refuse.h"
 #include "store/ids.h"
-#include "store/schema.h"
 #include "store/sqlite.h"
 
 enum {

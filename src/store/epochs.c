@@ -10,7 +10,7 @@
 #include <string.h>
 #include <uv.h>
 
-#include "store/schema.h"
+#include "store/sqlite.h"
 
 /* -- the table ------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* The column lanes.failing_since: written and read by the writer's thread. */
-#include "store/failing.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/digits.h"
-#include "store/message_id.h"
+#include "store/parcel.h"
 
 /* Digits and no more than those behind a prefix. */
 static bool read_number(const char *text, size_t size, uint64_t *number)

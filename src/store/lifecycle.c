@@ -13,9 +13,8 @@
 #include "base/refuse.h"
 #include "store/internal.h"
 #include "store/postgres/open.h"
-#include "store/postgres/url.h"
 #include "store/replay_job.h"
-#include "store/schema.h"
+#include "store/sqlite.h"
 #include "store/store_file.h"
 
 stg_store_options stg_store_options_default(const char *path)

@@ -14,7 +14,6 @@
 #include "store/ids.h"
 #include "store/queue.h"
 #include "store/rows.h"
-#include "store/schema.h"
 #include "store/sqlite.h"
 
 /* Of this connection. The WAL is moved into the file by the writer, when it has

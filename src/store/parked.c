@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/parcel.h"
 #include "store/rows.h"
-#include "store/times.h"
 
 enum { FETCH_BYTES_MAX = 16 << 20 };
 

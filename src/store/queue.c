@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "store/schema.h"
-#include "store/times.h"
+#include "store/parcel.h"
+#include "store/sqlite.h"
 
 /* Bulk rows of the queue need their bodies until they are replayed: `needed` is
  * where the first of them begins. */

@@ -10,7 +10,7 @@
  *
  * lanes: a number is never given to another name, nor to the same name once it
  * was forgotten; its row stays. The url has no values of a query, which may be
- * secrets. failing_since: see failing.h. rewinds: how many there were, and resends. begins: the first position that the lane was to see.
+ * secrets. failing_since: see stg_lane_note. rewinds: how many there were, and resends. begins: the first position that the lane was to see.
  *
  * targets: those that were added by calls: see target_rows.h. settings: JSON, or
  * that encrypted (store/seal.h), where the hub has a key.
@@ -75,7 +75,7 @@
  *
  * In rows of dead letters what is long stands last: what comes behind it is found
  * only by going over its pages. */
-#include "store/schema.h"
+#include "store/sqlite.h"
 
 #include <inttypes.h>
 #include <stdio.h>

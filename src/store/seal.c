@@ -13,7 +13,7 @@
 #include "base/digits.h"
 #include "base/refuse.h"
 #include "base/text.h"
-#include "host/secret_file.h"
+#include "host/files.h"
 
 enum { KEY_SIZE = 32, NONCE_SIZE = 12, TAG_SIZE = 16, KEY_TEXT = 44 };
 

@@ -19,12 +19,29 @@
 
 #include <uv.h>
 
+#include <stagger/ns.h>
+
 #include "base/histogram.h"
 #include "flow/flow.h"
 #include "flow/group.h"
-#include "store/dead_options.h"
 #include "store/fingerprint.h"
 #include "store/parcel.h"
+
+/* -- dead letters that are kept ------------------------------------------ */
+
+/* What a store keeps of dead letters (I30).
+ *
+ * Those that ended (replayed, dropped, expired, cancelled) go after a day. The
+ * others stay until one of these is reached, and then a bulk row of their target
+ * and cause counts them. */
+
+typedef struct stg_dead_options {
+    stg_ns keep;  /* 1 m to 365 d; STG_NEVER: for ever */
+    uint64_t max; /* rows, from 1; UINT64_MAX: any number */
+    /* Percent of the quota of a file, 1 to 30. Where the store is refusing,
+     * nothing is evicted for room. */
+    uint32_t share;
+} stg_dead_options;
 
 typedef struct stg_store stg_store;
 
@@ -242,7 +259,7 @@ bool stg_store_has_lane(const stg_store *s, const char *name);
 stg_pause stg_store_paused(const stg_store *s, uint32_t lane);
 
 /* Notes that the lane is paused, or is not any more: a restart finds it. With
- * STG_PAUSE_NONE it has not failed yet, either: see failing.h. done: when it is
+ * STG_PAUSE_NONE it has not failed yet, either: see stg_lane_note. done: when it is
  * durable; or is_full, and nothing was noted. At any time. */
 typedef void stg_noted_fn(void *ctx, bool is_full);
 void stg_store_pause(stg_store *s, uint32_t lane, stg_pause pause,
@@ -461,5 +478,30 @@ typedef void stg_fetch_fn(void *ctx, uint32_t lane, bool is_replay,
 void stg_store_fetch(stg_store *s, uint32_t lane, bool is_replay,
                      const stg_mark *after, uint32_t rows_max,
                      stg_fetch_fn *done, void *ctx);
+
+/* -- lanes that only fail ------------------------------------------------ */
+
+/* Since when a lane only fails, for `disable-after`: over restarts, and
+ * of all hubs that share the store.
+ *
+ * Each hub says of a lane, every ten seconds at most, whether an attempt has succeeded
+ * since it said so last, or whether all have failed. A success of any hub ends
+ * it; the next failure begins anew, with the time of what was said. */
+
+typedef struct stg_lane_note {
+    uint32_t lane;
+    bool has_succeeded;
+    stg_ns failing_since; /* the answer: since 1970; 0: it does not only fail */
+    stg_ns now; /* by the same clock, which is the server's if there is
+                             one */
+} stg_lane_note;
+
+/* Notes them, in one transaction. notes: of malloc(), given. done: when they are
+ * durable, with the answers, which are lent; not called where the store is full or
+ * breaks. */
+typedef void stg_lane_notes_fn(void *ctx, const stg_lane_note *notes,
+                               size_t count);
+void stg_store_note_lanes(stg_store *s, stg_lane_note *notes, size_t count,
+                          stg_lane_notes_fn *done, void *ctx);
 
 #endif

@@ -1,4 +1,4 @@
-#include "store/times.h"
+#include "store/parcel.h"
 
 #include <string.h>
 

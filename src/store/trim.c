@@ -5,7 +5,6 @@
 
 #include "host/wall.h"
 #include "store/internal.h"
-#include "store/schema.h"
 #include "store/sqlite.h"
 
 enum {

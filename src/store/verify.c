@@ -12,7 +12,6 @@
 #include "store/eviction.h"
 #include "store/ids.h"
 #include "store/lanes.h"
-#include "store/schema.h"
 #include "store/sqlite.h"
 
 typedef struct check {

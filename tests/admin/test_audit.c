@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "admin/audit.h"
+#include "admin/internal.h"
 #include "tests/harness.h"
 
 static void count(void *ctx)

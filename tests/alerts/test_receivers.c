@@ -1,6 +1,5 @@
 /* Receivers against servers on loopback that do as they are told. */
 #include "alerts/alerts.h"
-#include "alerts/trial.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* What a policy's waits come to: against numbers worked out by hand, against
  * the library's own waits, and against sums done the long way. */
-#include "plan/forecast.h"
 
 #include <stdio.h>
 
-#include "plan/answers.h"
+#include "plan/plan.h"
 #include "tests/harness.h"
 #include "tests/policy_of.h"
 

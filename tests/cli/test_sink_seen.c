@@ -1,4 +1,4 @@
-#include "cli/sink/seen.h"
+#include "cli/sink/sink.h"
 
 #include <stagger/rng.h>
 

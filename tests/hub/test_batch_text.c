@@ -1,4 +1,4 @@
-#include "hub/batch_text.h"
+#include "hub/batch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Signatures that are made on other threads: the same as on this one, each told
  * once, whoever has let go of the signer. */
-#include "hub/signing.h"
+#include "hub/parts.h"
 
 #include <openssl/crypto.h>
 #include <string.h>

@@ -6,13 +6,12 @@
 
 #include <stagger/rng.h>
 
-#include "base/scan.h"
+#include "base/json.h"
 #include "http/header.h"
 #include "ingress/address.h"
 #include "ingress/batch.h"
 #include "ingress/token.h"
-#include "store/message_id.h"
-#include "store/times.h"
+#include "store/parcel.h"
 #include "tests/harness.h"
 
 static stg_span span_of(const char *text)

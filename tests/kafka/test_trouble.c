@@ -1,4 +1,4 @@
-#include "kafka/trouble.h"
+#include "kafka/assignment.h"
 
 #include <stdio.h>
 #include <string.h>

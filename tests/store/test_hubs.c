@@ -8,7 +8,7 @@
 
 #include "host/wall.h"
 #include "store/dead_letters.h"
-#include "store/postgres/url.h"
+#include "store/postgres/open.h"
 #include "store/published.h"
 #include "store/rewinds.h"
 #include "tests/harness.h"

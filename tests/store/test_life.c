@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "store/dead_letters.h"
-#include "store/schema.h"
 #include "store/sqlite.h"
 #include "tests/harness.h"
 #include "tests/store/shelf.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "host/wall.h"
-#include "store/failing.h"
 #include "store/sqlite.h"
+#include "store/store.h"
 #include "tests/harness.h"
 #include "tests/store/shelf.h"
 

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "store/times.h"
+#include "store/parcel.h"
 #include "tests/harness.h"
 
 static stg_span span(const char *text)

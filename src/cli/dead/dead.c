@@ -11,8 +11,8 @@
 
 #include "cli/commands.h"
 #include "cli/dead/dead.h"
+#include "cli/internal.h"
 #include "cli/options.h"
-#include "cli/store.h"
 #include "core/reader.h"
 #include "host/wall.h"
 

@@ -9,12 +9,10 @@
 
 #include "base/text.h"
 #include "cli/dead/dead.h"
+#include "cli/internal.h"
 #include "cli/options.h"
 #include "cli/say.h"
-#include "cli/store.h"
 #include "store/postgres/open.h"
-#include "store/postgres/url.h"
-#include "store/schema.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 

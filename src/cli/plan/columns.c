@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/plan/plan.h"
+#include "cli/plan/internal.h"
 #include "cli/terminal.h"
 
 enum {

@@ -1,7 +1,7 @@
 /* stagger plan: reads policies, works out what they do, and shows that as a
  * table, side by side, as a plot or as JSON. Nothing is simulated: waits,
- * bounds and answers are computed (forecast.h, answers.h), and known mistakes
- * found (lint.h). */
+ * bounds and answers are computed (plan/plan.h), and known mistakes
+ * found. */
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/plan/plan.h"
+#include "cli/plan/internal.h"
 
 static const char who[] = "stagger plan";
 

@@ -2,7 +2,7 @@
  * earliest to the latest moment. The axis is linear or logarithmic in steps
  * that people use (1, 2, 5, 10, 15 or 30 of a unit), as many as there is room
  * for. */
-#include "cli/plan/plan.h"
+#include "cli/plan/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * file. A text that lost its quotes arrives in pieces; where the pieces would
  * make one text it is refused with the quoted form, since each piece alone is a
  * valid policy that nobody meant. */
-#include "cli/plan/plan.h"
+#include "cli/plan/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

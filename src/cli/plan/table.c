@@ -5,10 +5,10 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "cli/plan/plan.h"
+#include "cli/plan/internal.h"
 #include "cli/say.h"
 #include "cli/terminal.h"
-#include "plan/answers.h"
+#include "plan/plan.h"
 
 /* What all columns take, and those without the least and mean of all waits. */
 enum { LABEL = 14, NUMBER = 7, CELL = 10, WIDE = 78, MIDDLE = 58 };

@@ -1,4 +1,4 @@
-#include "cli/plan/plan.h"
+#include "cli/plan/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include <stagger/policies.h>
 
-#include "cli/plan/plan.h"
+#include "cli/plan/internal.h"
 #include "core/rule.h"
 #include "core/writer.h"
 

@@ -19,7 +19,7 @@
 #include "cli/options.h"
 #include "cli/run/child.h"
 #include "core/reader.h"
-#include "plan/answers.h"
+#include "plan/plan.h"
 
 enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125, EXIT_CODES = 256 };
 

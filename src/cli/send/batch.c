@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scan.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/visible.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/writer.h"
-#include "store/times.h"
+#include "store/parcel.h"
 
 enum { URL_MAX = 2400, TAIL_MAX = 320, HEAD_MAX = STG_TOKEN_MAX + 128 };
 

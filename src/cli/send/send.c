@@ -27,7 +27,7 @@
 #include "http/header.h"
 #include "ingress/batch.h"
 #include "kafka/topic.h"
-#include "store/times.h"
+#include "store/parcel.h"
 
 static const char who[] = "stagger send";
 

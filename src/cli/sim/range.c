@@ -1,5 +1,5 @@
-/* What range.h says: cut into pieces first; they are times if all of them are. */
-#include "cli/sim/range.h"
+/* What overload.h says of ranges: cut into pieces first; they are times if all of them are. */
+#include "cli/sim/overload.h"
 
 #include <string.h>
 

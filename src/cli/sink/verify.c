@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
-#include "host/secret_file.h"
+#include "host/files.h"
 #include "host/wall.h"
 #include "ingress/ask.h"
 

@@ -9,7 +9,7 @@
 #include "config/loading.h"
 #include "http/header.h"
 #include "kafka/kafka.h"
-#include "kafka/reserved.h"
+#include "kafka/topic.h"
 
 /* Why a target cannot have a header of its own; NULL: it can. */
 static const char *why_reserved(stg_span name)

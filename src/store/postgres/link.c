@@ -19,7 +19,7 @@
 #include <stagger/backoff.h>
 
 #include "host/wall.h"
-#include "store/postgres/url.h"
+#include "store/postgres/open.h"
 
 enum { SLICE_MS = 1000 }; /* between two questions whether it is over */
 

@@ -5,7 +5,6 @@
 
 #include "base/refuse.h"
 #include "store/postgres/open.h"
-#include "store/postgres/url.h"
 
 char *stg_pg_url_name(const char *url)
 {

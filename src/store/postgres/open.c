@@ -13,7 +13,6 @@
 
 #include "base/refuse.h"
 #include "store/postgres/link.h"
-#include "store/postgres/url.h"
 
 void stg_pg_say_trouble(const stg_db *db, bool is_hanging, stg_error *err)
 {

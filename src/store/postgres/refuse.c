@@ -15,7 +15,7 @@
 
 #include "adapters/pq_internal.h"
 #include "base/refuse.h"
-#include "store/postgres/url.h"
+#include "store/postgres/open.h"
 
 static const uint64_t PATIENCE = 5 * STG_S;
 

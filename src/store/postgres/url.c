@@ -5,7 +5,7 @@
  * meant, is not shown at all, for a piece of the password may be in it; nor are
  * libpq's own words, which quote what they stumbled on. Which options are
  * secret is what libpq says of them, so new ones need no change here. */
-#include "store/postgres/url.h"
+#include "store/postgres/open.h"
 
 #include <stdio.h>
 #include <stdlib.h>

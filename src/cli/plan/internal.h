@@ -1,8 +1,8 @@
-/* plan.h - policies with all that is known of them, and ways to show them.
+/* internal.h - policies with all that is known of them, and ways to show them.
  *
  * Each show function prints to stdout. */
-#ifndef STAGGER_CLI_PLAN_PLAN_H
-#define STAGGER_CLI_PLAN_PLAN_H
+#ifndef STAGGER_CLI_PLAN_INTERNAL_H
+#define STAGGER_CLI_PLAN_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

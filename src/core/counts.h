@@ -1,9 +1,11 @@
-/* breaker_window.h - what a breaker counts: while it is closed, the calls of a
- * window of time; while it is half open, a round of probes. Private. */
-#ifndef STAGGER_CORE_BREAKER_WINDOW_H
-#define STAGGER_CORE_BREAKER_WINDOW_H
+/* counts.h - what a breaker counts (breaker_window.c): while it is closed, the calls of
+ * a window of time; while it is half open, a round of probes. And the two budgets that
+ * are counts (budget_counts.c). Private. */
+#ifndef STAGGER_CORE_COUNTS_H
+#define STAGGER_CORE_COUNTS_H
 
 #include <stagger/breaker.h>
+#include <stagger/budget.h>
 
 /* -- the calls that a breaker by share has seen lately: how many of them failed,
  * and how many were slow */
@@ -56,5 +58,38 @@ bool stg_breaker_round_is_bad(const stg_breaker_options *o,
 /* Enough were good, and those that have not reported cannot be too slow. */
 bool stg_breaker_round_is_good(const stg_breaker_options *o,
                                stg_breaker_round r);
+
+/* -- budgets ------------------------------------------------------------- */
+
+/* The two budgets that are no bucket of tokens, but counts: a
+ * ratio of the last ten seconds, a share of what is under way. Private. */
+
+/* -- a ratio of retries to first attempts */
+
+void stg_ratio_attempt(stg_budget *b, stg_ns now);
+void stg_ratio_withdraw(stg_budget *b, stg_ns started_at);
+bool stg_ratio_take(stg_budget *b, stg_ns now);
+void stg_ratio_give_back(stg_budget *b, stg_ns paid_at);
+
+/* In thousandths of a retry. */
+uint64_t stg_ratio_left(const stg_budget *b, stg_ns now);
+
+/* -- a share: attempts and retries under way, one word */
+
+/* An attempt has begun, or ended; one that is_retry has a place since
+ * stg_share_take(). */
+void stg_share_begin(stg_budget *b);
+void stg_share_end(stg_budget *b, bool is_retry);
+
+bool stg_share_take(stg_budget *b);
+
+/* The place of a retry that did not begin. */
+void stg_share_give_back(stg_budget *b);
+
+/* An attempt that began before b was made. */
+void stg_share_adopt(stg_budget *b, bool is_retry);
+
+/* In thousandths of a retry. */
+uint64_t stg_share_left(const stg_budget *b);
 
 #endif
