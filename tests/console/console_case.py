@@ -17,6 +17,8 @@ SHOTS = pathlib.Path(os.environ.get("STAGGER_SHOTS") or tempfile.mkdtemp())
 
 
 class Console(case.Case):
+    token = None  # of call()
+
     @classmethod
     def setUpClass(cls):
         cls.chromium = browser.Browser()
@@ -72,6 +74,8 @@ class Console(case.Case):
     def call(self, hub, method, path, body=None):
         request = urllib.request.Request(
             f"http://127.0.0.1:{hub.port}/v1/targets{path}", method=method,
-            data=None if body is None else json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json",
+                     **({"Authorization": f"Bearer {self.token}"} if self.token else {})})
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)

@@ -229,15 +229,6 @@ class Looks(console_case.Console):
         page.evaluate("getSelection().removeAllRanges()")
         page.wait("!document.body.contains(window.kept)")
 
-    def test_it_fits_a_phone(self):
-        hub, ids = self.dead(2)
-        for dark in False, True:
-            for view in "", "targets/ill", "dead-letters", f"messages/{ids[0]}", "dead-letters/1":
-                page = self.open(hub, view, width=390, dark=dark)
-                page.wait("document.querySelector('main td, main .pairs')")
-                self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 390)
-                self.look(page, f"phone{'-dark' if dark else ''}-{view.split('/')[0] or 'overview'}-{len(view)}")
-
 
 if __name__ == "__main__":
     browser.skip_without()

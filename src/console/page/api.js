@@ -63,16 +63,39 @@ export async function remove(path) {
   return (await ask(path, {method: "DELETE", headers: headers()})).json();
 }
 
-export async function post(path, body) {
-  const options = body === undefined
-    ? {method: "POST", headers: headers()}
-    : {method: "POST", headers: headers({"Content-Type": "application/json"}), body: JSON.stringify(body)};
-  return (await ask(path, options)).json();
+export async function post(path, body, signal) {
+  const options = body === undefined ? {headers: headers()}
+    : {headers: headers({"Content-Type": "application/json"}), body: JSON.stringify(body)};
+  return (await ask(path, {method: "POST", signal, ...options})).json();
 }
 
 export function query(path, fields) {
   const given = Object.entries(fields).filter(([, value]) => value !== "" && value !== undefined && value !== null);
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}
+
+/* All of a list. */
+export async function getPages(path, name, signal) {
+  const all = [];
+  let cursor = null;
+
+  do {
+    const page = await get(query(path, {limit: 1000, cursor}), signal);
+    all.push(...page[name]);
+    cursor = page.next;
+  } while (cursor !== null);
+  return all;
+}
+
+/* Those of these names that there are. */
+export async function getTargets(names, signal) {
+  const all = await Promise.all(names.map((name) =>
+    get(`/v1/targets/${encodeURIComponent(name)}`, signal).catch((error) => {
+      if (error.status !== 404)
+        throw error;
+      return null;
+    })));
+  return all.filter((t) => t !== null);
 }
 
 /* Server-sent events, each an object; returns when the hub ends them. An

@@ -17,16 +17,25 @@ import {showTarget} from "./target.js";
 
 const view = document.getElementById("view");
 const said = document.getElementById("said");
+const spoken = document.getElementById("spoken");
 const whoami = document.getElementById("whoami");
 let who = null;
 let leave = new AbortController();
 let wellAt = 0; /* when what is shown was asked for last */
 let passes = false; /* what is said: it holds until the hub answers again */
 
-function say(words, isBad = false) {
+/* For a screen reader: said once, however often it is so. */
+function announce(words) {
+  if (spoken.textContent !== words)
+    spoken.textContent = words;
+}
+
+/* aloud: what of the words does not change from second to second. */
+function say(words, isBad = false, aloud = words) {
   passes = false;
   said.textContent = words;
   said.classList.toggle("bad", isBad);
+  announce(aloud);
 }
 
 /* What a person asked for is said until the next thing is; what is asked again and
@@ -34,13 +43,13 @@ function say(words, isBad = false) {
 function fail(error, isAskedAgain = false) {
   if (error.name === "AbortError")
     return;
-  if (error.status === 401) {
+  if (error.status === 401 || (error.status === 403 && who === null)) {
     who = null;
     askForToken(hasToken() ? error.message : "");
   } else {
     view.classList.toggle("stale", isAskedAgain && error.status === 0);
     say(error.status === 0 && view.querySelector("dl, table") ? `${error.message}; what is shown is ${span(Date.now() - wellAt)} old`
-      : error.message, true);
+      : error.message, true, error.message);
     passes = isAskedAgain;
   }
 }
@@ -66,6 +75,8 @@ function askForToken(words) {
   const token = make("input", {id: "token", type: "password", autocomplete: "off", size: "48", required: true});
 
   leave.abort();
+  whoami.replaceChildren();
+  announce(words);
   view.replaceChildren(
     make("h1", {}, "Sign in"),
     make("p", {}, "This hub asks for a token with the role view or operate, made by ",
@@ -73,6 +84,7 @@ function askForToken(words) {
     make("form", {submit: (event) => {
       event.preventDefault();
       setToken(token.value.trim());
+      view.focus();
       show();
     }}, make("label", {for: "token"}, "Token"), token, make("button", {class: "main"}, "Sign in")),
     make("p", {class: "trouble"}, words));
@@ -101,11 +113,14 @@ function makeContext() {
     if (passes)
       say("");
   };
-  const act = (work) => Promise.resolve().then(work).catch((error) => fail(error));
+  const act = (work) => {
+    announce(""); /* what comes of it is said even if it is what was said before */
+    return Promise.resolve().then(work).catch((error) => fail(error));
+  };
   const failAgain = (error) => fail(error, true);
 
   return {
-    view, signal, say, confirm, act, fail: failAgain, well,
+    view, signal, say, announce, confirm, act, fail: failAgain, well,
     may: (role) => who.roles.includes(role),
     again: show,
     /* Now, and then so often, while somebody can see it; what fails is tried again. */

@@ -20,14 +20,29 @@ function fill(element, attributes) {
   }
 }
 
-/* Draws anew; the link that has the focus keeps it. */
-export function redraw(place, node) {
-  const focused = document.activeElement;
-  const href = place.contains(focused) ? focused.getAttribute("href") : null;
+/* What an element that takes the focus is known by when it is made anew. */
+function keyOf(element) {
+  return element.getAttribute("href") ?? (element.id || element.getAttribute("aria-label") || element.textContent);
+}
 
-  place.replaceChildren(node);
-  if (href !== null)
-    [...place.querySelectorAll("a")].find((each) => each.getAttribute("href") === href)?.focus({preventScroll: true});
+/* Keeps the focus while draw() makes elements of a place anew or moves them: the
+ * same element has it again, or the one that is in its stead, or what is nearest. */
+export function keepFocus(place, draw) {
+  const focused = document.activeElement;
+  const key = place.contains(focused) ? keyOf(focused) : null;
+  const isThere = (each) => place.contains(each) && !each.disabled && each.checkVisibility();
+
+  draw();
+  if (key === null || (document.activeElement === focused && isThere(focused)))
+    return;
+  const all = [...place.querySelectorAll("a, button, input, [tabindex]")].filter(isThere);
+  const heir = isThere(focused) ? focused : all.find((each) => keyOf(each) === key) ??
+    (place.hasAttribute("tabindex") ? place : all[0] ?? place.closest("[tabindex]"));
+  heir.focus({preventScroll: true});
+}
+
+export function redraw(place, ...nodes) {
+  keepFocus(place, () => place.replaceChildren(...nodes));
 }
 
 /* A list of pairs, as <dl>; what is null is left out. */
@@ -42,15 +57,20 @@ export function makePairs(kind, pairs) {
   return list;
 }
 
-/* columns: [heading, class]; rows: arrays of text or nodes. */
+/* A cell; on a narrow screen the heading of its column is beside it, unless what it
+ * shows is plain. */
+export function makeCell([heading, kind, isPlain], ...content) {
+  return make("td", {class: kind, "data-heading": isPlain ? null : heading}, ...content);
+}
+
+/* columns: [heading, class, isPlain]; rows: arrays of text or nodes. */
 export function makeTable(caption, columns, rows) {
-  return make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": caption},
+  return make("div", {class: "scroll cards", tabindex: "0", role: "region", "aria-label": caption},
               make("table", {},
                    make("thead", {}, make("tr", {}, ...columns.map(([name, kind]) =>
                      make("th", {scope: "col", class: kind}, name)))),
                    make("tbody", {}, ...rows.map((cells) =>
-                     make("tr", {}, ...cells.map((cell, i) =>
-                       make("td", {class: columns[i][1]}, cell ?? "")))))));
+                     make("tr", {}, ...cells.map((cell, i) => makeCell(columns[i], cell ?? "")))))));
 }
 
 const whole = new Intl.NumberFormat("en");

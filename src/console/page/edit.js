@@ -24,14 +24,16 @@ export async function editTarget(path, name, saved) {
   const {value, tag} = await getTagged(path);
   const text = make("textarea", {id: "settings", rows: "16", spellcheck: "false", autocomplete: "off"});
   const told = make("div", {role: "status"});
-  /* Neither is pressed twice: an answer belongs to the text that was sent. */
+  let isAsking = false;
+  /* One at a time: an answer belongs to the text that was sent. A button that is
+   * disabled would lose the focus. */
   const ask = (more, done) => async () => {
-    const buttons = [...dialog.querySelectorAll("button")];
-
-    buttons.forEach((each) => { each.disabled = true; });
+    if (isAsking)
+      return;
+    isAsking = true;
     await put(`${path}${more}`, text.value, tag)
       .then(done, (error) => told.replaceChildren(...wrongOf(error)));
-    buttons.forEach((each) => { each.disabled = false; });
+    isAsking = false;
   };
   const dialog = make("dialog", {class: "wide", "aria-labelledby": "editing", close: () => dialog.remove()},
     make("form", {method: "dialog"},

@@ -1,6 +1,6 @@
 /* Dead letters: found, read, sent again, put aside. */
-import {get, post, query} from "./api.js";
-import {bytes, count, counted, instantOf, make, makePairs, makeTable, time, TIMES} from "./dom.js";
+import {get, getPages, getTargets, post, query} from "./api.js";
+import {bytes, count, counted, instantOf, make, makePairs, makeTable, redraw, time, TIMES} from "./dom.js";
 import {warningsOf} from "./rewind.js";
 
 const PAGE = 100;
@@ -25,32 +25,40 @@ function sumOf(sum) {
   return [`${counted(sum.letters, "dead letter")}, ${counted(sum.messages, "message")}`, ...exceptionsOf(sum)].join("; ");
 }
 
-/* Messages that are sent again by replays and wait still. */
-async function countWaiting(names, signal) {
-  const all = await Promise.all(names.map((name) => get(`/v1/targets/${encodeURIComponent(name)}`, signal)));
-  return all.reduce((sum, t) => sum + t.replays, 0);
+/* The targets with messages that replays send again, and that wait still. names
+ * null: of any. */
+async function findWaiting(names, signal) {
+  const all = await (names === null ? getPages("/v1/targets", "targets", signal) : getTargets(names, signal));
+  return all.filter((t) => t.replays > 0);
 }
 
 /* Of a replay that has put all into the queue: what comes of them, until it is known. */
 async function followQueued({say, signal}, replay, names) {
   const what = `Replay ${replay.id}: ${sumOf(replay)}; `;
-  let waiting = replay.paused;
 
-  while (!signal.aborted && (waiting = await countWaiting(names, signal)) > replay.paused) {
-    const warnings = await warningsOf(names, signal);
-    say(`${what}queued; ${count(waiting)} wait still. ${warnings.join(" ")}`);
+  for (;;) {
+    const targets = await findWaiting(names, signal);
+    const waiting = targets.reduce((sum, t) => sum + t.replays, 0);
+    if (waiting <= replay.paused)
+      break;
+    say(`${what}queued; ${count(waiting)} wait still. ${warningsOf(targets).join(" ")}`, false, `${what}queued.`);
     await wait(1000);
   }
   const {dead_letters: dead} = await get(query("/v1/dead-letters", {
-    state: "dead", since: replay.started_at, limit: 1000, target: names.length === 1 ? names[0] : ""}), signal);
+    state: "dead", since: replay.started_at, limit: 1000, target: names?.length === 1 ? names[0] : ""}), signal);
   const failed = dead.filter((l) => l.replay > 0).length;
-  say(what + (failed > 0 ? `${count(failed)} of them failed again, and are dead letters again.` : waiting > 0 ? "queued."
+  say(what + (failed > 0 ? `${count(failed)} of them failed again, and are dead letters again.` : replay.paused > 0 ? "queued."
     : "all that could be sent are delivered."), failed > 0);
 }
 
-async function followReplay(context, replay, names, again) {
-  while (replay.state === "running" && !context.signal.aborted) {
-    context.say(`Replay ${replay.id} is running.`);
+/* While it runs: how many of those that were chosen are still dead. One that has
+ * failed again is another letter, and later than the replay. */
+async function followReplay(context, replay, choice, letters, names, again) {
+  while (replay.state === "running") {
+    const words = `Replay ${replay.id} is running`;
+    const until = choice.until === undefined || choice.until > replay.started_at ? replay.started_at : choice.until;
+    const left = await post("/v1/dead-letters/replay", {...choice, until, dry_run: true}, context.signal);
+    context.say(`${words}: ${count(Math.max(0, letters - left.letters))} of ${counted(letters, "dead letter")}.`, false, `${words}.`);
     await wait(500);
     replay = await get(`/v1/replays/${replay.id}`, context.signal);
   }
@@ -76,8 +84,8 @@ async function change(context, action, {choice, words}, again) {
       : "None of these is in state dead: there is nothing to do.");
     return;
   }
-  const names = choice.target !== undefined ? [choice.target] : [...new Set(sum.sample.map((l) => l.target))];
-  const more = action === "replay" ? await warningsOf(names, context.signal)
+  const sampled = choice.target !== undefined ? [choice.target] : [...new Set(sum.sample.map((l) => l.target))];
+  const more = action === "replay" ? warningsOf(await getTargets(sampled, context.signal))
     : ["They are not sent again, and this cannot be undone."];
   const oldest = sum.sample.map((l) => `no. ${l.id} (${l.target}, ${l.cause ?? l.why})`).join(", ");
   if (!await context.confirm(`${label} ${counted(sum.letters, "dead letter")}?`,
@@ -86,7 +94,8 @@ async function change(context, action, {choice, words}, again) {
     return;
   const done = await post(`/v1/dead-letters/${action}`, choice);
   if (action === "replay") {
-    await followReplay(context, done, names, again);
+    const names = choice.target !== undefined || sum.sample.length >= sum.letters ? sampled : null;
+    await followReplay(context, done, choice, sum.letters, names, again);
   } else {
     context.say(`Dropped: ${sumOf(done)}`);
     await again();
@@ -137,14 +146,17 @@ function makeFilter(context, fields, changed) {
               make("span", {class: "field"}, make("label", {for: "state"}, "State"), state), make("button", {}, "Filter"));
 }
 
-const COLUMNS = [["Id"], ["Target"], ["Cause"], ["Ended"], ["Attempts", "number"], ["Messages", "number"],
-                 ["Message"], ["State"]];
+const COLUMNS = [["Id"], ["Target", "", true], ["Cause", "", true], ["Ended"], ["Attempts", "number"], ["Messages", "number"],
+                 ["Message id"], ["State", "", true]];
 
-function rowOf(l, chosen) {
-  const box = make("input", {type: "checkbox", "aria-label": `choose dead letter ${l.id}`,
-                             disabled: l.state !== "dead",
-                             change: (event) => chosen[event.target.checked ? "add" : "delete"](l.id)});
-  return [box, make("a", {href: `#/dead-letters/${l.id}`}, String(l.id)), l.target,
+function makeTick(l, chosen) {
+  return make("input", {type: "checkbox", "aria-label": `choose dead letter ${l.id}`, disabled: l.state !== "dead",
+                        change: (event) => chosen[event.target.checked ? "add" : "delete"](l.id)});
+}
+
+function rowOf(l) {
+  return [make("a", {href: `#/dead-letters/${l.id}`, "aria-label": `dead letter ${l.id}`}, String(l.id)),
+          make("a", {href: `#/targets/${encodeURIComponent(l.target)}`}, l.target),
           l.cause ?? l.why, time(l.last_attempt_at ?? l.created_at), count(l.attempts), count(l.count),
           l.message_id === null ? "" : make("a", {href: `#/messages/${l.message_id}`}, l.message_id), l.state];
 }
@@ -197,19 +209,34 @@ export async function showLetters(context, fields) {
 
   async function add(cursor) {
     const page = await get(query("/v1/dead-letters", {...fields, limit: PAGE, cursor}), signal);
-    const table = makeTable("Dead letters", [[makeTickAll()], ...COLUMNS], page.dead_letters.map((l) => rowOf(l, chosen)));
+    const letters = page.dead_letters;
+    const found = letters.length === 0
+      ? make("p", {class: "quiet"}, page.next === null && cursor === null ? "There are none." : "No more here.")
+      : changes === null ? makeTable("Dead letters", COLUMNS, letters.map(rowOf))
+      : makeTable("Dead letters", [[makeTickAll(), "", true], ...COLUMNS], letters.map((l) => [makeTick(l, chosen), ...rowOf(l)]));
 
-    if (cursor === null)
-      list.replaceChildren();
-    shown = (cursor === null ? 0 : shown) + page.dead_letters.length;
+    shown = (cursor === null ? 0 : shown) + letters.length;
     sum.textContent = shown === 0 ? "" : `${counted(shown, "dead letter")}${page.next === null ? "" : ", and more"}`;
-    list.append(page.dead_letters.length > 0 ? table
-      : make("p", {class: "quiet"}, page.next === null && cursor === null ? "There are none." : "No more here."));
+    if (cursor === null) {
+      redraw(list, found);
+    } else {
+      list.append(found);
+      found.focus({preventScroll: true});
+      list.querySelector(":scope > button").remove();
+      context.announce(sum.textContent);
+    }
     if (page.next !== null)
-      list.append(make("button", {click: (event) => {
-        event.target.remove();
-        context.act(() => add(page.next));
-      }}, "More"));
+      list.append(makeMore(page.next));
+  }
+
+  function makeMore(cursor) {
+    let isAsked = false;
+    return make("button", {click: () => context.act(async () => {
+      if (isAsked)
+        return;
+      isAsked = true;
+      await add(cursor).finally(() => { isAsked = false; });
+    })}, "More");
   }
 }
 
@@ -230,23 +257,43 @@ function hexOf(all) {
   return lines.join("\n");
 }
 
-/* The looks that a body has: as text, as JSON laid out, as bytes. */
+const DEPTH = 40; /* indents at most */
+
+/* JSON laid out, each token as it was sent: JSON.parse() rounds long numbers, and of
+ * two members of one name it keeps one. */
+function layOut(text) {
+  const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g);
+  const begins = (token) => token === "[" || token === "{";
+  let depth = 0;
+
+  return tokens.map((token, i) => {
+    const isEnd = token === "]" || token === "}";
+    depth -= isEnd;
+    const line = `\n${"  ".repeat(Math.min(depth, DEPTH))}`;
+    const isFirst = begins(tokens[i - 1]);
+    depth += begins(token);
+    return (isFirst !== isEnd ? line : "") + token + (token === ":" ? " " : token === "," ? line : "");
+  }).join("");
+}
+
+function isJson(text) {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/* The looks that a body has: as JSON laid out, as text, as bytes. Each is made when
+ * it is asked for: bodies may be large. */
 function makeBody(text, base64, name) {
   const all = base64 === undefined ? new TextEncoder().encode(text) : bytesOf(base64);
-  const looks = new Map();
   const shown = make("pre", {tabindex: "0", "aria-label": name});
-
-  if (base64 === undefined) {
-    try {
-      looks.set("JSON", JSON.stringify(JSON.parse(text), null, 2));
-    } catch {
-      /* It is no JSON, and is shown as text. */
-    }
-    looks.set("Text", text);
-  }
-  looks.set("Hex", hexOf(all));
-  const buttons = [...looks].map(([label, look]) => make("button", {"aria-pressed": "false", click: (event) => {
-    shown.textContent = look;
+  const looks = [...(base64 === undefined && isJson(text) ? [["JSON", () => layOut(text)]] : []),
+                 ...(base64 === undefined ? [["Text", () => text]] : []), ["Hex", () => hexOf(all)]];
+  const buttons = looks.map(([label, look]) => make("button", {"aria-pressed": "false", click: (event) => {
+    shown.textContent = look();
     for (const each of buttons)
       each.setAttribute("aria-pressed", String(each === event.target));
   }}, label));
@@ -269,7 +316,8 @@ function whyOf({why, cause, detail}) {
 export async function showLetter(context, id) {
   const l = await get(`/v1/dead-letters/${encodeURIComponent(id)}`, context.signal);
 
-  context.view.replaceChildren(
+  redraw(
+    context.view,
     make("h1", {}, `Dead letter ${l.id}`),
     make("p", {class: "trouble"}, whyOf(l)),
     l.state === "dead" && context.may("operate") ? make("div", {class: "row"},

@@ -1,22 +1,10 @@
 /* All targets as they are now: read once, and kept right by the hub's stream of
  * changes (GET /v1/live); where that is refused, asked for again and again. */
-import {follow, get, query} from "./api.js";
+import {follow, get, getPages} from "./api.js";
 import {Rate} from "./state.js";
 
 const POLL_MS = 2000;
 const AGAIN_MS = 30000; /* until the stream is asked for again */
-
-async function getPages(path, name, signal) {
-  const all = [];
-  let cursor = null;
-
-  do {
-    const page = await get(query(path, {limit: 1000, cursor}), signal);
-    all.push(...page[name]);
-    cursor = page.next;
-  } while (cursor !== null);
-  return all;
-}
 
 function wait(ms, signal) {
   return new Promise((resolve) => {

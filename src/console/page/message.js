@@ -1,11 +1,11 @@
 /* A message by its id: where it is, target by target. */
 import {get, query} from "./api.js";
-import {bytes, count, make, makePairs, makeTable, span, time} from "./dom.js";
+import {bytes, count, make, makePairs, makeTable, redraw, span, time} from "./dom.js";
 import {makeResend} from "./rewind.js";
 
 const EVERY_MS = 2000;
 const KIND = {delivered: "good", waiting: "warn", parked: "warn", dead: "bad"};
-const COLUMNS = [["Target"], ["State"], ["Attempts", "number"], ["Cause", "wide"], ["Next attempt"], ["Dead letter"], [""]];
+const COLUMNS = [["Target", "", true], ["State", "", true], ["Attempts", "number"], ["Cause", "wide", true], ["Next attempt"], ["Dead letter"], ["", "", true]];
 
 /* A dead letter stays dead when its message is sent again from the log: what came
  * of that, only the receipts say. */
@@ -44,7 +44,7 @@ function bodyOf(targets) {
 
 /* -- its attempts: receipts, where the hub keeps them ------------------------- */
 
-const ATTEMPTS = [["Target"], ["Attempt", "number"], ["Ended (UTC)"], ["Status", "number"], ["Cause", "wide"], ["Took", "number"]];
+const ATTEMPTS = [["Target", "", true], ["Attempt", "number"], ["Ended (UTC)"], ["Status", "number"], ["Cause", "wide", true], ["Took", "number"]];
 const NO_RECEIPTS = {
   "off": "No receipts are kept: with “receipts.keep” in the settings each attempt is shown here.",
   "not-sampled": "This message has no receipts: it is not among “receipts.share”.",
@@ -82,7 +82,8 @@ export function showMessage(context, id) {
     const meaning = JSON.stringify(m);
 
     if (meaning !== shown)
-      context.view.replaceChildren(
+      redraw(
+        context.view,
         make("h1", {}, `Message ${m.id}`),
         makePairs("pairs", [
           ["Accepted", time(m.accepted_at)],

@@ -1,7 +1,7 @@
 /* All targets, the worst first. */
 import {query} from "./api.js";
 import {makeSpark} from "./chart.js";
-import {bytes, count, make, makePairs, rate, redraw, span} from "./dom.js";
+import {bytes, count, counted, keepFocus, make, makeCell, makePairs, rate, redraw, span} from "./dom.js";
 import {Live} from "./live.js";
 import {backlog, booksBalance, makeState, sortTargets, trouble, wordOf} from "./state.js";
 
@@ -10,7 +10,12 @@ const PAGE = 50; /* rows */
 /* What shows the targets of an alert; those of the others are the first of the table. */
 const ALERTS = {"dead-letters": "#/dead-letters?state=dead", "lag": "#/?sort=Backlog"};
 
-/* "breaker 2, lag 1": of how many targets. Without receivers nothing is known. */
+/* "breaker 2, lag 1": of how many targets. */
+function wordsOf({firing}) {
+  return Object.entries(firing).map(([name, n]) => `${name} ${count(n)}`).join(", ") || "none";
+}
+
+/* The same with links. Without receivers nothing is known. */
 function alertsOf({receivers, firing}) {
   const all = Object.entries(firing).map(([name, n], i) => [i > 0 ? ", " : "",
     ALERTS[name] === undefined ? name : make("a", {href: ALERTS[name]}, name), ` ${count(n)}`]);
@@ -41,13 +46,13 @@ function factsOf(status, targets, isSettled) {
   ]);
 }
 
-const COLUMNS = [["Target"], ["State"], ["What is wrong", "wide"], ["Delivered", "number"], ["Ten minutes"],
+const COLUMNS = [["Target", "", true], ["State", "", true], ["What is wrong", "wide", true], ["Delivered", "number"], ["Ten minutes"],
                  ["Errors", "number"], ["Backlog", "number"], ["p99", "number"], ["Dead", "number"]];
 
 /* A row of the table, which stays while its target does: only what differs from
  * what it shows is written. */
 class Row {
-  #cells = COLUMNS.map(([, kind]) => make("td", {class: kind}));
+  #cells = COLUMNS.map((column) => makeCell(column));
   #shown = COLUMNS.map(() => undefined);
   element = make("tr", {}, ...this.#cells);
 
@@ -74,7 +79,8 @@ class Row {
     this.#set(6, count(backlog(t)));
     this.#set(7, t.p99_ms === null ? "" : span(t.p99_ms));
     this.#set(8, t.dead === 0 ? "" : count(t.dead), () => t.dead === 0 ? ""
-      : make("a", {href: `#/dead-letters?state=dead&target=${name}`}, count(t.dead)));
+      : make("a", {href: `#/dead-letters?state=dead&target=${name}`,
+                   "aria-label": `${counted(t.dead, "dead letter")} of ${t.name}`}, count(t.dead)));
   }
 }
 
@@ -104,15 +110,16 @@ export function showOverview(context, fields) {
   const body = make("tbody");
   const none = make("p", {class: "quiet", hidden: true}, "No target matches.");
   const where = make("span", {class: "quiet"});
-  const turn = (by) => () => { first += by * PAGE; draw(); };
+  const turn = (by) => () => { first += by * PAGE; draw(); sayFound(); };
   const back = make("button", {click: turn(-1)}, "Previous");
   const next = make("button", {click: turn(1)}, "Next");
   const pages = make("nav", {class: "row", "aria-label": "Pages of targets", hidden: true}, back, next, where);
   const filter = make("input", {id: "filter", type: "search", autocomplete: "off", value: fields.filter ?? "",
-                                input: () => { first = 0; keep(); draw(); }});
+                                input: () => { first = 0; keep(); draw(); sayFound(); }});
   const headings = make("tr");
   let sort = SORTS[fields.sort] === undefined ? "" : fields.sort;
   let first = 0;
+  let alerts = null;
 
   /* In the address, for a reload and the way back. */
   function keep() {
@@ -122,8 +129,7 @@ export function showOverview(context, fields) {
   function sortBy(name) {
     sort = name;
     first = 0;
-    headings.replaceChildren(...makeHeadings(sort, sortBy));
-    [...headings.querySelectorAll("button")].find((each) => each.textContent === name)?.focus();
+    redraw(headings, ...makeHeadings(sort, sortBy));
     keep();
     draw();
   }
@@ -132,7 +138,7 @@ export function showOverview(context, fields) {
 
   view.append(make("h1", {}, "Targets"), facts,
               make("div", {class: "row"}, make("label", {for: "filter"}, "Name, state or tag"), filter),
-              make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Targets"},
+              make("div", {class: "scroll cards", tabindex: "0", role: "region", "aria-label": "Targets"},
                    make("table", {}, make("thead", {}, headings), body)), none, pages,
               make("p", {class: "quiet"}, "More targets: in the settings, or by ", make("code", {}, "stagger targets add"), "."));
 
@@ -170,12 +176,30 @@ export function showOverview(context, fields) {
 
     first = Math.max(0, Math.min(first, Math.floor((found.length - 1) / PAGE) * PAGE));
     redraw(facts, factsOf(live.status, all, live.isSettled()));
-    drawRows(found.slice(first, first + PAGE));
+    keepFocus(body, () => drawRows(found.slice(first, first + PAGE)));
     none.hidden = found.length > 0;
-    pages.hidden = found.length <= PAGE;
+    keepFocus(pages, () => drawPages(found.length));
+    sayAlerts();
+  }
+
+  function drawPages(length) {
+    pages.hidden = length <= PAGE;
     back.disabled = first === 0;
-    next.disabled = first + PAGE >= found.length;
-    where.textContent = `${count(first + 1)} to ${count(Math.min(first + PAGE, found.length))} of ${count(found.length)}`;
+    next.disabled = first + PAGE >= length;
+    where.textContent = `${count(first + 1)} to ${count(Math.min(first + PAGE, length))} of ${count(length)}`;
+  }
+
+  /* What somebody has asked for, and what begins or ends meanwhile, is said to a
+   * screen reader; the numbers of each second are not. */
+  function sayFound() {
+    context.announce(!none.hidden ? none.textContent : pages.hidden ? counted(rows.size, "target") : where.textContent);
+  }
+
+  function sayAlerts() {
+    const words = wordsOf(live.status.alerts);
+    if (alerts !== null && words !== alerts)
+      context.announce(`Alerts: ${words}`);
+    alerts = words;
   }
 
   return live.run(() => {

@@ -1,7 +1,7 @@
 /* What a policy will do: where each wait may fall, as `stagger plan --plot` draws
  * it, and what it comes to. */
 import {makeSvg} from "./chart.js";
-import {count, make, makePairs, span} from "./dom.js";
+import {count, make, makePairs, makeTable, span} from "./dom.js";
 
 const WIDTH = 720;
 const ROW = 16;
@@ -37,16 +37,12 @@ function waitsOf({waits, waits_truncated}) {
   if (waits.length === 0)
     return make("p", {}, "It makes one attempt and does not retry.");
   const {place, most, isLog} = axisOf(waits);
-  const rows = waits.map((w) => make("tr", {},
-    make("td", {class: "number"}, String(w.retry)), make("td", {}, rangeOf(w.wait_min_ms, w.wait_max_ms)),
-    make("td", {class: "wide"}, makeBar(w, place)),
-    make("td", {}, w.past_deadline ? "not made: past the deadline" : rangeOf(w.total_min_ms, w.total_max_ms))));
+  const columns = [["Retry", "number"], ["Wait"], [`0 to ${span(most)}${isLog ? ", logarithmic" : ""}`, "wide"],
+                   ["All waits"]];
 
-  return make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Waits"},
-    make("table", {}, make("thead", {}, make("tr", {},
-      make("th", {scope: "col", class: "number"}, "Retry"), make("th", {scope: "col"}, "Wait"),
-      make("th", {scope: "col", class: "wide"}, `0 to ${span(most)}${isLog ? ", logarithmic" : ""}`),
-      make("th", {scope: "col"}, "All waits"))), make("tbody", {}, ...rows)),
+  return make("div", {}, makeTable("Waits", columns, waits.map((w) => [
+    String(w.retry), rangeOf(w.wait_min_ms, w.wait_max_ms), makeBar(w, place),
+    w.past_deadline ? "not made: past the deadline" : rangeOf(w.total_min_ms, w.total_max_ms)])),
     waits_truncated ? make("p", {class: "quiet"}, "The table is cut: more retries follow.") : null);
 }
 

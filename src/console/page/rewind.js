@@ -1,7 +1,7 @@
 /* Messages of the log that a target gets again: a rewind, with its progress; and
  * one message. */
-import {get, post, remove} from "./api.js";
-import {count, instantOf, isMessageId, make, makeTable, time, TIMES} from "./dom.js";
+import {get, getTargets, post, remove} from "./api.js";
+import {count, instantOf, isMessageId, make, makeTable, redraw, time, TIMES} from "./dom.js";
 import {isIll, trouble} from "./state.js";
 
 const COLUMNS = [["Began"], ["State"], ["Passed", "number"], ["Sent again", "number"], ["Ended"]];
@@ -58,16 +58,17 @@ export function makeRewinds(context, name) {
   let shown = null;
   let pressed = null;
 
-  async function draw() {
+  /* isKnown: the settings have the target, which says what it wants. */
+  async function draw(isKnown = true) {
     const {rewinds} = await get(path, context.signal);
     const meaning = JSON.stringify(rewinds);
-    const isRunning = rewinds.length > 0 && rewinds[0].state === "running";
+    const isRunning = isKnown ? rewinds[0]?.state === "running" : null;
 
     if (meaning !== shown)
-      list.replaceChildren(tableOf(rewinds));
+      redraw(list, tableOf(rewinds));
     shown = meaning;
     if (context.may("operate") && isRunning !== pressed)
-      buttons.replaceChildren((isRunning ? makeCancel : makeForm)(context, name, path, draw));
+      redraw(buttons, isRunning === null ? "" : (isRunning ? makeCancel : makeForm)(context, name, path, draw));
     pressed = isRunning;
   }
   return {parts: [buttons, list], draw};
@@ -75,10 +76,8 @@ export function makeRewinds(context, name) {
 
 /* A paragraph for each of the targets that does not work, to be read before
  * something is sent to it. */
-export async function warningsOf(names, signal) {
-  const all = await Promise.all(names.map((name) =>
-    get(`/v1/targets/${encodeURIComponent(name)}`, signal).catch(() => null)));
-  return all.filter((t) => t !== null && isIll(t)).map((t) => `${t.name} does not work now. ${trouble(t, new Date().toISOString())}`);
+export function warningsOf(targets) {
+  return targets.filter(isIll).map((t) => `${t.name} does not work now. ${trouble(t, new Date().toISOString())}`);
 }
 
 const RESULTS = {
@@ -93,7 +92,7 @@ export function makeResend(context, id, target) {
     return "";
   return make("button", {"aria-label": `Send again to ${target}`, click: () => context.act(async () => {
     if (!await context.confirm(`Send again to ${target}?`, [`${target} gets message ${id} once more, under the same id.`,
-                                                            ...await warningsOf([target], context.signal)], "Send again"))
+                                                            ...warningsOf(await getTargets([target], context.signal))], "Send again"))
       return;
     const {result} = await post(`/v1/messages/${encodeURIComponent(id)}/resend`, {target});
     context.say(`${target}: ${RESULTS[result]}`);

@@ -5,7 +5,7 @@ import {count, counted, make, makePairs, makeTable, rate, redraw, span, time} fr
 import {editTarget} from "./edit.js";
 import {makePlan} from "./plan.js";
 import {makeRewinds} from "./rewind.js";
-import {backlog, booksBalance, makeState, Rate, trouble} from "./state.js";
+import {backlog, booksBalance, makeState, Rate, trouble, wordOf} from "./state.js";
 
 const EVERY_MS = 2000;
 const HOUR_EVERY_MS = 10000;
@@ -70,7 +70,7 @@ function chartsOf(hour) {
 
 /* -- its last attempts ------------------------------------------------------- */
 
-const ATTEMPT_COLUMNS = [["Ended (UTC)"], ["Status", "number"], ["Cause"], ["Took", "number"], ["Attempt", "number"],
+const ATTEMPT_COLUMNS = [["Ended (UTC)"], ["Status", "number"], ["Cause", "", true], ["Took", "number"], ["Attempt", "number"],
                          ["Message"], ["Answer begins, or why there is none", "wide"]];
 
 function attemptsOf({attempts}) {
@@ -116,10 +116,12 @@ function makeButtons(t, context, again) {
 
   if (!context.may("operate"))
     return null;
+  if (t.state === "orphaned")
+    return make("div", {class: "row"}, forget);
   return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed")
                 : t.state === "paused" ? null : act("pause", "paused"),
               ["circuit-open", "shedding"].includes(t.state) ? act("probe", "the next message that is due is the probe", "Probe now") : null,
-              t.added_by === "call" ? edit : null, t.state === "orphaned" ? forget : null);
+              t.added_by === "call" ? edit : null);
 }
 
 export function showTarget(context, name) {
@@ -139,6 +141,7 @@ export function showTarget(context, name) {
   const rewinds = makeRewinds(context, name);
   const told = [];
   let drawn = null;
+  let state = null;
   let hourAt = 0;
   let planned = null;
   let attemptsShown = null;
@@ -157,9 +160,9 @@ export function showTarget(context, name) {
       return [at.slice(11, 23), level, event,
               Object.entries(more).map(([key, value]) => `${key}=${value}`).join("  ")];
     });
-    events.replaceChildren(rows.length === 0
+    redraw(events, rows.length === 0
       ? make("p", {class: "quiet"}, "None so far. Earlier ones are in the hub's own log.")
-      : makeTable("Events", [["Time (UTC)"], ["Level"], ["Event"], ["", "wide"]], rows));
+      : makeTable("Events", [["Time (UTC)"], ["Level", "", true], ["Event", "", true], ["", "wide", true]], rows));
   }
 
   drawEvents();
@@ -193,7 +196,7 @@ export function showTarget(context, name) {
     if (!chosen.isCollapsed && attempts.contains(chosen.anchorNode))
       return;
     if (meaning !== attemptsShown)
-      attempts.replaceChildren(attemptsOf(last));
+      redraw(attempts, attemptsOf(last));
     attemptsShown = meaning;
   }
 
@@ -218,14 +221,13 @@ export function showTarget(context, name) {
     redraw(details, detailsOf(t));
     /* A button under a finger stays: it is made anew only when it means another. */
     const meaning = `${t.state} ${t.is_paused_by_call} ${t.added_by}`;
-    if (meaning !== drawn) {
-      const isFocused = buttons.contains(document.activeElement);
-      buttons.replaceChildren(makeButtons(t, context, draw) ?? "");
-      if (isFocused)
-        buttons.querySelector("button")?.focus();
-    }
+    if (meaning !== drawn)
+      redraw(buttons, makeButtons(t, context, draw) ?? "");
+    if (drawn !== null && wordOf(t) !== state)
+      context.announce(`${name}: ${wordOf(t)}`);
     drawn = meaning;
-    await Promise.all([drawHour(), drawAttempts(), drawPlan(t), rewinds.draw()]);
+    state = wordOf(t);
+    await Promise.all([drawHour(), drawAttempts(), drawPlan(t), rewinds.draw(t.state !== "orphaned")]);
   };
   return every(EVERY_MS, draw);
 }
