@@ -23,11 +23,16 @@ static const list lists[] = {{"sign", "secrets"},
 
 enum { LISTS = sizeof lists / sizeof *lists };
 
-/* Number i of a list, which may be one alone; NULL: there are no more. */
+/* An array, or one secret alone; NULL: there is none. */
+static json_t *all_of(const json_t *settings, const list *l)
+{
+    return json_object_get(json_object_get(settings, l->section), l->key);
+}
+
+/* Number i of a list; NULL: there are no more. */
 static json_t *secret_at(const json_t *settings, const list *l, size_t i)
 {
-    json_t *all =
-        json_object_get(json_object_get(settings, l->section), l->key);
+    json_t *all = all_of(settings, l);
 
     return json_is_array(all) ? json_array_get(all, i) : i == 0 ? all : NULL;
 }
@@ -173,13 +178,15 @@ static void refuse(json_t *errors, const char *pointer)
 
 static void check_list(const json_t *settings, json_t *errors, const list *l)
 {
-    const json_t *value;
+    const json_t *all = all_of(settings, l), *value;
     char pointer[80];
 
     for (size_t i = 0; (value = secret_at(settings, l, i)) != NULL; i++) {
         if (!is_masked(value))
             continue;
-        snprintf(pointer, sizeof pointer, "/%s/%s/%zu", l->section, l->key, i);
+        snprintf(pointer, sizeof pointer,
+                 json_is_array(all) ? "/%s/%s/%zu" : "/%s/%s", l->section,
+                 l->key, i);
         refuse(errors, pointer);
     }
 }

@@ -194,7 +194,15 @@ static bool check_version(write_call *w)
     return true;
 }
 
-/* Whether this way may go to the target that there is, if any. */
+static void refuse_double(write_call *w)
+{
+    refuse(w, 409,
+           "there is such a target: PUT replaces its settings, and PATCH "
+           "changes some");
+}
+
+/* Whether this way may go to the target that there is, if any. A new one has no
+ * version yet. */
 static bool check_target(write_call *w)
 {
     const stg_hub *h = w->admin->hub;
@@ -206,9 +214,7 @@ static bool check_target(write_call *w)
     if (stg_target_change_may(h, t, &err) != STG_OK)
         refuse(w, 409, "%s", err.text);
     else if (w->way == ADD && is_added)
-        refuse(w, 409,
-               "there is such a target: PUT replaces its settings, and PATCH "
-               "changes some");
+        refuse_double(w);
     else if ((w->way == PATCH || w->way == REMOVE) && t == NULL)
         refuse(w, stg_admin_status_for(stg_hub_refuse_name(h, w->name, &err)),
                "%s", err.text);
@@ -217,7 +223,7 @@ static bool check_target(write_call *w)
                "there is no target of this name but in the store; forget it, "
                "or add it again");
     else
-        return check_version(w);
+        return w->way == ADD || check_version(w);
     return false;
 }
 
@@ -395,7 +401,9 @@ static void changed(void *ctx, stg_target_changed how, const char *why)
 {
     write_call *w = ctx;
 
-    if (how == STG_TARGET_OTHER)
+    if (how == STG_TARGET_OTHER && w->way == ADD)
+        refuse_double(w);
+    else if (how == STG_TARGET_OTHER)
         refuse(w, 412,
                "it has changed in this moment, perhaps by another hub; read it "
                "again");

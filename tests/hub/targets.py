@@ -71,6 +71,14 @@ class Targets(case.Case):
         finally:
             connection.close()
 
+    def sent(self, hub, method, path, body):
+        """A call that waits for its answer."""
+        c = self.kept(http.client.HTTPConnection("127.0.0.1", hub.port,
+                                                 timeout=PATIENCE))
+        c.request(method, "/v1/targets" + path, json.dumps(body),
+                  {"Content-Type": "application/json"})
+        return c
+
     def good(self, status, *arguments, **more):
         answer = self.call(*arguments, **more)
         self.assertEqual(answer.status, status, answer)
@@ -158,7 +166,22 @@ class Writing(Targets):
         self.good(412, hub, "PUT", "/b", body={"url": url}, If_None_Match="*")
         self.good(412, hub, "PUT", "/c", body={"url": url}, If_Match="*")
         self.good(409, hub, "POST", body={"name": "b", "url": url})
+        self.good(201, hub, "POST", body={"name": "d", "url": url},
+                  If_Match=old)  # what is new has no version
         self.good(200, hub, "PATCH", "/b", body={"rate": "6/s"}, If_Match="*")
+
+    def test_of_two_who_add_the_same_name_at_once_one_does(self):
+        hub = self.start({"a": self.leaf().url()})
+        db = self.kept(sqlite3.connect(self.store, isolation_level=None))
+        db.execute("BEGIN IMMEDIATE")  # the hub cannot write meanwhile
+        calls = [self.sent(hub, "POST", "", {"name": "b", "url": url})
+                 for url in (self.leaf().url(), self.leaf().url())]
+        self.names(hub)  # it has read what came before
+        db.execute("ROLLBACK")
+        answers = sorted([Answer(call.getresponse()) for call in calls],
+                         key=lambda a: a.status)
+        self.assertEqual([a.status for a in answers], [201, 409], answers)
+        self.assertIn("there is such a target", answers[1].json["detail"])
 
     def test_of_many_who_change_the_same_version_one_does(self):
         hub = self.start({"a": self.leaf().url()})
@@ -224,6 +247,12 @@ class Writing(Targets):
         found = errors(headers={"X-A": {"file": secret}})
         self.assertIn("a file of the hub's machine", found["/headers/X-A"])
         self.assertIn("/headers/X-A", errors(headers={"X-A": "***"}))
+        for secret, place in (("***", ""), (["***"], "/0")):
+            found = errors(oauth2={"client-secret": secret},
+                           sign={"secrets": secret})
+            self.assertEqual(
+                {p for p, detail in found.items() if "`***`" in detail},
+                {"/oauth2/client-secret" + place, "/sign/secrets" + place})
         self.good(400, hub, "POST", body=[])
         self.assertEqual(self.names(hub), {"a": "settings"})
 
@@ -406,14 +435,6 @@ class Files(Targets):
         again = self.good(200, hub, "GET", "/b")
         self.assertEqual((again.tag, again.json["settings"]), (got.tag, body))
         self.assertEqual(self.names(hub), {"a": "settings", "b": "call"})
-
-    def sent(self, hub, method, path, body):
-        """A call that waits for its answer."""
-        c = self.kept(http.client.HTTPConnection("127.0.0.1", hub.port,
-                                                 timeout=PATIENCE))
-        c.request(method, "/v1/targets" + path, json.dumps(body),
-                  {"Content-Type": "application/json"})
-        return c
 
     def test_a_hub_does_not_start_with_a_name_twice(self):
         a, b = self.leaf(), self.leaf()
