@@ -19,6 +19,7 @@ import case
 import endpoint
 import kafka_case
 import postgres
+import targets
 from case import wait_for
 from kafka_case import ids
 from leaf import PATIENCE, STAGGER
@@ -491,6 +492,111 @@ class Trouble(Case):
         self.assertEqual([len(hub.events("store-trouble")),
                           len(hub.events("store-trouble-over"))], [1, 1])
         self.assertEqual(set(ids(a.receipts)), {f"t.0.{i}" for i in range(40)})
+
+
+class Added(Case):
+    """Targets by API: each hub has what one was told."""
+
+    def setUp(self):
+        super().setUp()
+        self.key = self.put("secrets.key", "1f" * 32 + "\n")
+        self.broker = self.mock(t=2)
+        self.a, self.b = self.leaf(), self.leaf()
+        self.hubs = [self.shared(self.broker, {"a": self.a},
+                                 more=f"secrets: {{key: {self.key}}}")
+                     for _ in range(2)]
+        self.await_partitions(*self.hubs, count=2)
+
+    def good(self, status, *arguments, **more):
+        answer = targets.ask(*arguments, **more)
+        self.assertEqual(answer.status, status, answer)
+        return answer
+
+    def await_version(self, hub, tag):
+        """tag None: until it is gone."""
+        wait_for(lambda: targets.ask(hub, "GET", "/b").tag == tag,
+                 lambda: targets.ask(hub, "GET", "/b"))
+
+    def delivered(self, hub):
+        return self.good(200, hub, "GET", "/b").json["delivered"]
+
+    def deliver(self, key):
+        """What both partitions have, of which each hub has one."""
+        before = len(self.b.receipts)
+        counts = [self.delivered(hub) for hub in self.hubs]
+        self.broker.produce("t", {0: [b"x"] * 5, 1: [b"x"] * 5})
+        for receipt in self.b.wait(before + 10)[before:]:
+            self.assertEqual(receipt.headers["x-key"], [key])
+        for hub, count in zip(self.hubs, counts):
+            wait_for(lambda: self.delivered(hub) == count + 5, "half of them")
+
+    def test_what_one_is_told_the_other_delivers_to(self):
+        one, two = self.hubs
+        made = self.good(201, one, "POST", body={
+            "name": "b", "url": self.b.url("/in?key=hush"),
+            "headers": {"X-Key": "hush-1"}})
+        self.await_version(two, made.tag)
+        self.assertEqual(self.good(200, two, "GET", "/b").json["settings"],
+                         made.json["settings"])
+        self.deliver("hush-1")
+        self.assertEqual({r.line.split()[1] for r in self.b.receipts},
+                         {"/in?key=hush"})
+
+        changed = self.good(200, two, "PATCH", "/b", If_Match=made.tag,
+                            body={"headers": {"X-Key": "hush-2"}})
+        self.good(412, one, "PATCH", "/b", If_Match=made.tag,
+                  body={"rate": "5/s"})
+        self.await_version(one, changed.tag)
+        self.deliver("hush-2")
+        self.good(412, one, "DELETE", "/b", If_Match=made.tag)
+
+        row = self.ask("SELECT settings FROM targets WHERE name = 'b'")
+        self.assertRegex(row, "^sealed:1:")
+        self.assertNotIn("hush", json.dumps([h.lines for h in self.hubs]))
+        for more, words in (("", "the hub has none"),
+                            (self.put("other.key", "2e" * 32 + "\n"),
+                             "the hub has others")):
+            said = self.refused_hub(self.broker, self.url,
+                                    more and f"secrets: {{key: {more}}}", ["a"])
+            self.assertIn("target b, of the store: it is encrypted", said)
+            self.assertIn(words, said)
+
+        self.good(200, one, "DELETE", "/b?waiting=cancel",
+                  If_Match=changed.tag)
+        self.await_version(two, None)
+        self.good(404, two, "PATCH", "/b", body={"rate": "5/s"})
+        self.assertEqual(self.ask("SELECT count(*) FROM targets"), "0")
+        before = len(self.b.receipts)
+        self.broker.produce("t", {0: [b"last"], 1: [b"last"]})
+        wait_for(lambda: sum(r.body == b"last" for r in self.a.receipts) == 2,
+                 "the last ones")
+        self.assertEqual(len(self.b.receipts), before)
+        for hub in self.hubs:
+            self.assertEqual(hub.stop(), 0)
+            self.assertEqual(hub.events("target-refused"), [])
+
+    def test_of_hubs_that_are_told_at_once_one_does_it(self):
+        def at_once(*calls):
+            with case.futures.ThreadPoolExecutor(2) as pool:
+                found = [pool.submit(targets.ask, hub, *call, **more)
+                         for hub, (call, more) in zip(self.hubs, calls)]
+            answers = [one.result() for one in found]
+            return sorted(answers, key=lambda answer: answer.status)
+        for i in range(2):
+            path = f"/b{i}"
+            made, refused = at_once(*(
+                (("POST",), {"body": {"name": f"b{i}", "url": leaf.url()}})
+                for leaf in (self.a, self.b)))
+            self.assertEqual((made.status, refused.status), (201, 409))
+            wait_for(lambda: {targets.ask(hub, "GET", path).tag
+                              for hub in self.hubs} == {made.tag}, "on both")
+            changed, refused = at_once(*(
+                (("PATCH", path), {"body": {"rate": rate},
+                                   "If_Match": made.tag})
+                for rate in ("5/s", "6/s")))
+            self.assertEqual((changed.status, refused.status), (200, 412))
+            wait_for(lambda: {targets.ask(hub, "GET", path).tag
+                              for hub in self.hubs} == {changed.tag}, "on both")
 
 
 class Refused(Case):

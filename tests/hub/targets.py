@@ -21,13 +21,31 @@ KEY, OTHER = "1f" * 32, "2E" * 32
 class Answer:
     def __init__(self, answer):
         self.status, self.tag = answer.status, answer.headers["ETag"]
+        assert answer.reason != "Error", f"{answer.status} has no phrase"
         self.json = json.loads(answer.read())
 
     def __repr__(self):
         return f"{self.status} {self.tag} {self.json}"
 
 
+def ask(hub, method, path="", body=None, **headers):
+    """The answer of /v1/targets."""
+    connection = http.client.HTTPConnection("127.0.0.1", hub.port,
+                                            timeout=PATIENCE)
+    headers = {k.replace("_", "-"): v for k, v in headers.items()}
+    if body is not None:
+        body = json.dumps(body)
+        headers["Content-Type"] = "application/json"
+    try:
+        connection.request(method, "/v1/targets" + path, body, headers)
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
 class Targets(case.Case):
+    call = staticmethod(ask)
+
     def setUp(self):
         super().setUp()
         self.path = os.path.join(self.folder, "stagger.yaml")
@@ -55,21 +73,6 @@ class Targets(case.Case):
         if targets is not None:
             self.write(targets, **more)
         return self.hub(settings=self.path)
-
-    def call(self, hub, method, path="", body=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", hub.port,
-                                                timeout=PATIENCE)
-        headers = {k.replace("_", "-"): v for k, v in headers.items()}
-        if body is not None:
-            body = json.dumps(body)
-            headers["Content-Type"] = "application/json"
-        try:
-            connection.request(method, "/v1/targets" + path, body, headers)
-            response = connection.getresponse()
-            self.assertNotEqual(response.reason, "Error")
-            return Answer(response)
-        finally:
-            connection.close()
 
     def sent(self, hub, method, path, body):
         """A call that waits for its answer."""
@@ -190,8 +193,8 @@ class Writing(Targets):
         answers = []
 
         def change(i):
-            answers.append(self.call(hub, "PATCH", "/b",
-                                     body={"rate": f"{i}/s"}, If_Match=tag))
+            answers.append(self.call(hub, "PATCH", "/b", body={"rate": f"{i}/s"},
+                               If_Match=tag))
         threads = [threading.Thread(target=change, args=(i + 1,))
                    for i in range(8)]
         [t.start() for t in threads]
