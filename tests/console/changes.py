@@ -3,9 +3,11 @@
 
 usage: changes.py [TEST...]
 """
+import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import sys
 import unittest
 
@@ -13,6 +15,7 @@ SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 sys.path[:0] = [str(SOURCE / "tests/hub"), str(SOURCE / "tests/sim"), str(SOURCE / "tests/console")]
 
 import browser
+import case
 import console_case
 
 
@@ -102,14 +105,28 @@ class Changes(console_case.Console):
         self.press(page, "Replay", "dialog")
         self.said(page, "queued; 3 wait still. ill does not work now.")
 
+    def keeping(self, ill):
+        """A hub that keeps messages and receipts."""
+        return self.hub(settings=self.put("hub.yaml", json.dumps(
+            {"store": {"path": self.store, "keep": "1h"}, "listen": {"address": "127.0.0.1:0"},
+             "receipts": {"keep": "1h"}, "targets": [{"name": "ill", "url": ill.url()}]})))
+
+    def test_a_message_whose_receipts_are_gone_says_when_the_oldest_came(self):
+        hub = self.keeping(self.leaf())
+        ids = [hub.post(b"x") for _ in range(2)]
+        case.wait_for(lambda: len(self.rows("SELECT * FROM receipts")) == 2, "both receipts")
+        with contextlib.closing(sqlite3.connect(self.store)) as db, db:
+            db.execute("DELETE FROM receipts WHERE position = ?", (int(ids[0].split("-")[1]),))
+        page = self.open(hub, f"messages/{ids[0]}")
+        page.wait("document.querySelector('.quiet')")
+        words = " ".join(self.texts(page, ".quiet"))
+        self.assertIn("their receipts went with the oldest. The oldest receipt that is kept is of 20", words)
+        self.look(page, "message-without-receipts")
+
     def test_a_message_is_sent_again_and_shows_what_came_of_it(self):
         self.answer = 404
         ill = self.leaf(lambda r: self.answer)
-        settings = os.path.join(self.folder, "hub.yaml")
-        with open(settings, "w") as file:
-            json.dump({"store": {"path": self.store, "keep": "1h"}, "listen": {"address": "127.0.0.1:0"},
-                       "receipts": {"keep": "1h"}, "targets": [{"name": "ill", "url": ill.url()}]}, file)
-        hub = self.hub(settings=settings)
+        hub = self.keeping(ill)
         id = self.kept(hub.producer()).post(b"hello")
         self.await_settled(1)
         page = self.open(hub, f"messages/{id}")

@@ -389,5 +389,62 @@ class DeadLetters(Limited):
         self.verify()
 
 
+class Receipts(case.ByFile):
+    """Of receipts the oldest go where they fill their room."""
+    ROOM = (1 << 20) // 80  # rows
+    PART = 6000  # messages; each of two targets leaves a receipt
+
+    def publish(self, hub):
+        """The CPU time of these, and the id of the last."""
+        began, producer = hub.cpu(), self.kept(hub.producer())
+        for _ in range(self.PART // 1000):
+            ids = producer.post_lines([{"body": "x"}] * 1000)
+        self.await_settled(2)
+        return hub.cpu() - began, ids[-1]
+
+    def look(self, hub, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{hub.port}{path}",
+                                    timeout=leaf.PATIENCE) as answer:
+            return answer.read()
+
+    def receipts(self, hub, id):
+        """How many each target has, and when the oldest of all came."""
+        found = json.loads(self.look(hub, f"/v1/messages/{id}"))
+        self.assertEqual(found["receipts"]["state"], "kept")
+        return ([len(t["receipts"]) for t in found["targets"]],
+                found["receipts"]["since"])
+
+    def await_rows(self, count):
+        def rows():
+            return self.rows("SELECT count(*) AS all_ FROM receipts")[0]["all_"]
+        case.wait_for(lambda: rows() == count, lambda: f"{rows()} receipts")
+
+    def test_the_oldest_go_and_deliveries_go_on(self):
+        sink = self.sinks()
+        hub = self.start([{"name": name, "url": sink.url("/" + name)}
+                          for name in "ab"],
+                         receipts={"keep": "1h", "quota": "1MiB"})
+        first = hub.post(b"first")
+        without, _ = self.publish(hub)
+        self.await_rows(2 + 2 * self.PART)
+        counts, since = self.receipts(hub, first)
+        self.assertEqual(counts, [1, 1])
+        for _ in range(2):
+            took, last = self.publish(hub)
+            self.await_rows(self.ROOM)
+            self.assertEqual(self.receipts(hub, first)[0], [0, 0])
+            before, (counts, since) = since, self.receipts(hub, last)
+            self.assertEqual(counts, [1, 1])
+            self.assertGreater(since, before)
+            self.assertLess(took, 2 * without + 0.3)
+            case.note(self, f"{took:.2f} s of CPU, {without:.2f} with room")
+        self.assertIn(b"\nstagger_receipts_dropped_total 0\n",
+                      self.look(hub, "/metrics"))
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual({b["delivered"] for b in self.books().values()},
+                         {1 + 3 * self.PART})
+        self.assertEqual(self.rows(), [], "nothing died")
+
+
 if __name__ == "__main__":
     case.main()

@@ -48,7 +48,7 @@ const ATTEMPTS = [["Target", "", true], ["Attempt", "number"], ["Ended (UTC)"], 
 const NO_RECEIPTS = {
   "off": "No receipts are kept: with “receipts.keep” in the settings each attempt is shown here.",
   "not-sampled": "This message has no receipts: it is not among “receipts.share”.",
-  "kept": "No receipt of this message is there: its attempts have not ended, or were too long ago.",
+  "kept": "No receipt of this message is there: its attempts have not ended, or their receipts went with the oldest.",
 };
 
 function attemptsOf({state, since}, targets) {
@@ -56,10 +56,9 @@ function attemptsOf({state, since}, targets) {
     t.target, count(r.attempt), r.ended_at, r.http_status === null ? "none" : String(r.http_status),
     r.cause === null ? "delivered" : make("span", {class: "trouble"}, r.cause), span(r.took_ms)]));
 
-  if (rows.length === 0)
-    return [make("p", {class: "quiet"}, NO_RECEIPTS[state])];
-  return [makeTable("Attempts", ATTEMPTS, rows),
-          make("p", {class: "quiet"}, `The oldest receipt that is kept is of ${since}.`)];
+  return [rows.length > 0 ? makeTable("Attempts", ATTEMPTS, rows) : make("p", {class: "quiet"}, NO_RECEIPTS[state]),
+          ...(state !== "kept" || since === null ? [] :
+            [make("p", {class: "quiet"}, `The oldest receipt that is kept is of ${since}.`)])];
 }
 
 async function read(path, signal) {
