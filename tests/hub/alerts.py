@@ -511,7 +511,16 @@ class Receivers(Alerts):
                          ("hub@example.org", ["shop@example.org"]))
         self.assertIn("Subject: [stagger box] bad: ", mail["text"])
         self.assertEqual(hub.stop(), 0)
-        self.assertEqual(len(box.mails), 1)
+        # Nor is it told again by a hub that finds it disabled.
+        hub = self.hub(settings=os.path.join(self.folder, "hub.yaml"))
+        with contextlib.closing(hub.producer()) as producer:
+            producer.http.request("POST", "/v1/alerts/test")
+            self.assertEqual(producer.http.getresponse().status, 200)
+        box.wait(2)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual([mail["to"] for mail in box.mails],
+                         [["shop@example.org"],
+                          ["ops@example.org", "boss@example.org"]])
 
     def test_a_mail_server_that_is_not_who_it_says_gets_nothing(self):
         pem, key = self.certificate()

@@ -14,7 +14,7 @@ import time
 import urllib.request
 
 import case
-from leaf import PATIENCE, STAGGER
+from leaf import PATIENCE, STAGGER, told
 
 
 class Hub(case.Case):
@@ -313,6 +313,62 @@ class Hub(case.Case):
         dead = self.rows("SELECT cause FROM failed_broadcast_logs"
                          " WHERE state = 'dead'")
         self.assertEqual([row["cause"] for row in dead], ["HTTP_400"])
+
+    def test_a_letter_that_fails_again_is_not_sent_a_third_time(self):
+        """The target takes one message whenever it comes back, and is gone
+        again: its circuit closes and opens, and letters fail in their replay."""
+        def take_one(connection, request):
+            connection.send(told(200))
+            leaf.close()
+        leaf = self.leaf(lambda r: 200 if is_well else take_one)
+        is_well = False
+        hub = self.hub(settings=self.put("hub.yaml", json.dumps(
+            {"store": {"path": self.store},
+             "listen": {"address": "127.0.0.1:0"},
+             "targets": [{"name": "a", "url": leaf.url(),
+                          "policy": "none breaker=3:10ms",
+                          "replay": "on-recovery"}]})))
+        leaf.close()
+        producer = self.kept(hub.producer())
+        posted = set()
+
+        def post(count):
+            posted.update(producer.post_lines([{"body": "x"}] * count))
+        post(3)
+        for _ in range(6):
+            hub.event("breaker-opened")
+            post(1)
+            leaf.open()
+            hub.event("breaker-closed")
+            post(3)
+        hub.event("breaker-opened")
+        is_well = True
+        leaf.open()
+        post(1)
+        hub.event("breaker-closed")
+
+        def letters():
+            found = collections.defaultdict(list)
+            for row in self.rows("SELECT message_id, state, cause FROM "
+                                 "failed_broadcast_logs ORDER BY id"):
+                found[row["message_id"]].append((row["state"], row["cause"]))
+            return found
+        refused = "CONNECTION_REFUSED"
+        case.wait_for(lambda: [("dead", refused)] not in letters().values(),
+                      lambda: f"each is sent again: {letters()}")
+        self.await_settled(1)
+        self.assertEqual(hub.stop(), 0)
+        receipts = collections.Counter(r.id for r in leaf.receipts)
+        for id in posted:
+            self.assertLessEqual(receipts[id], 1)
+            states = [state for state, _ in letters()[id]]
+            self.assertIn(states, ([], ["dead"], ["replayed"],
+                                   ["replayed", "dead"]))
+            self.assertTrue(receipts[id] == 1 or states[-1] == "dead")
+        again = [id for id, all in letters().items()
+                 if all == [("replayed", refused), ("dead", refused)]]
+        self.assertGreater(len(again), 0)
+        case.note(self, f"{len(again)} of {len(posted)} failed again")
 
     def test_a_dead_letter_of_an_outage_is_the_probe_that_was_asked_for(self):
         """Where no message waits; and the others follow when it has closed the
