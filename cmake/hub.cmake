@@ -8,7 +8,7 @@
 set(hub_missing "")
 find_package(PkgConfig QUIET)
 if(PKG_CONFIG_FOUND)
-    foreach(need IN ITEMS libuv>=1.30 openssl>=1.1.1 sqlite3>=3.35
+    foreach(need IN ITEMS libuv>=1.30 openssl>=3.0 sqlite3>=3.35
             jansson>=2.11 libcurl>=7.69
             yaml-0.1>=0.2.1 libcares>=1.18)
         string(REGEX REPLACE ">=.*" "" name ${need})
@@ -187,6 +187,7 @@ add_library(stagger_hub STATIC
     http/sign.c
     http/sign_key.c
     http/sign_message.c
+    http/sign_pair.c
     http/tls.c
     http/template.c
     http/trace.c

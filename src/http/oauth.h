@@ -34,7 +34,7 @@ typedef struct stg_oauth_options {
     const char *token_url_shown; /* to people; NULL: as token_url */
     const char *client_id;
     const char *client_secret; /* this, or */
-    const char *private_key;   /* this: PEM of an RSA key of 2048 bits or more
+    const char *private_key;   /* this: PEM of an RSA key of 2048 to 8192 bits
                                   (RS256), of P-256 (ES256) or Ed25519 (EdDSA) */
     const char *key_id;        /* its `kid`, for the server */
     const char *assertion_audience; /* `aud` of the JWT; NULL: token_url */

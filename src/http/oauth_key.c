@@ -5,48 +5,25 @@
 
 #include <jansson.h>
 #include <openssl/bio.h>
-#include <openssl/bn.h>
-#include <openssl/ec.h>
 #include <openssl/err.h>
-#include <openssl/objects.h>
 #include <openssl/pem.h>
 
 #include "base/refuse.h"
 #include "http/oauth.h"
+#include "http/sign_pair.h"
 
-enum { RSA_BITS_MIN = 2048, P256_SIZE = 32, LIFETIME = 300 /* seconds */ };
+enum { LIFETIME = 300 /* seconds */ };
 
 static char no_passphrase[] = "";
-
-static bool is_p256(const EVP_PKEY *key)
-{
-#if OPENSSL_VERSION_NUMBER >= 0x30000000L
-    char curve[32] = "";
-    size_t size;
-
-    return EVP_PKEY_get_group_name(key, curve, sizeof curve, &size) == 1 &&
-           strcmp(curve, SN_X9_62_prime256v1) == 0;
-#else
-    const EC_KEY *ec = EVP_PKEY_get0_EC_KEY((EVP_PKEY *)key);
-
-    return EC_GROUP_get_curve_name(EC_KEY_get0_group(ec)) ==
-           NID_X9_62_prime256v1;
-#endif
-}
 
 /* NULL: it cannot be used. */
 static const char *algorithm_of(const EVP_PKEY *key)
 {
-    switch (EVP_PKEY_base_id(key)) {
-    case EVP_PKEY_RSA:
-        return EVP_PKEY_bits(key) >= RSA_BITS_MIN ? "RS256" : NULL;
-    case EVP_PKEY_EC:
-        return is_p256(key) ? "ES256" : NULL;
-    case EVP_PKEY_ED25519:
-        return "EdDSA";
-    default:
-        return NULL;
-    }
+    static const char *const names[] = {[STG_PAIR_ED25519] = "EdDSA",
+                                        [STG_PAIR_P256] = "ES256",
+                                        [STG_PAIR_RSA] = "RS256"};
+
+    return names[stg_pair_of(key)];
 }
 
 stg_status stg_oauth_key_read(EVP_PKEY **key, const char *text, stg_error *err)
@@ -68,55 +45,7 @@ stg_status stg_oauth_key_read(EVP_PKEY **key, const char *text, stg_error *err)
     *key = NULL;
     return stg_hub_refuse(err, STG_INVALID,
                           "private-key: another kind of key; expected RSA of "
-                          "2048 bits or more, P-256 or Ed25519");
-}
-
-/* -- a signature ----------------------------------------------------------- */
-
-/* Both numbers of ECDSA, of a fixed size: RFC 7518, section 3.4. Of DER, in
- * place. */
-static bool unpack(unsigned char *signature, size_t *size)
-{
-    const unsigned char *at = signature;
-    ECDSA_SIG *both = d2i_ECDSA_SIG(NULL, &at, (long)*size);
-    bool is_good =
-        both != NULL &&
-        BN_bn2binpad(ECDSA_SIG_get0_r(both), signature, P256_SIZE) > 0 &&
-        BN_bn2binpad(ECDSA_SIG_get0_s(both), signature + P256_SIZE, P256_SIZE) >
-            0;
-
-    ECDSA_SIG_free(both);
-    *size = 2 * P256_SIZE;
-    return is_good;
-}
-
-/* To be freed; NULL: no memory. */
-static unsigned char *sign(EVP_PKEY *key, const stg_text *text, size_t *size)
-{
-    const unsigned char *bytes = (const unsigned char *)text->at;
-    bool is_plain = EVP_PKEY_base_id(key) == EVP_PKEY_ED25519;
-    EVP_MD_CTX *work = EVP_MD_CTX_new();
-    unsigned char *signature = NULL;
-    bool is_good =
-        work != NULL &&
-        EVP_DigestSignInit(work, NULL, is_plain ? NULL : EVP_sha256(), NULL,
-                           key) == 1 &&
-        EVP_DigestSign(work, NULL, size, bytes, text->size) == 1;
-
-    if (is_good && *size < 2 * P256_SIZE)
-        *size = 2 * P256_SIZE;
-    if (is_good)
-        signature = malloc(*size);
-    is_good = signature != NULL &&
-              EVP_DigestSign(work, signature, size, bytes, text->size) == 1;
-    if (is_good && EVP_PKEY_base_id(key) == EVP_PKEY_EC)
-        is_good = unpack(signature, size);
-    EVP_MD_CTX_free(work);
-    ERR_clear_error();
-    if (is_good)
-        return signature;
-    free(signature);
-    return NULL;
+                          "2048 to 8192 bits, P-256 or Ed25519");
 }
 
 /* -- a JWT ----------------------------------------------------------------- */
@@ -152,7 +81,9 @@ char *stg_oauth_assertion(const stg_oauth_options *o, EVP_PKEY *key,
     const char *audience =
         o->assertion_audience != NULL ? o->assertion_audience : o->token_url;
     stg_text jwt = {.at = NULL};
-    unsigned char *signature = NULL;
+    unsigned char signature[STG_PAIR_SIGNATURE_MAX];
+    EVP_MD_CTX *work = EVP_MD_CTX_new();
+    bool is_made;
     size_t size;
 
     put_json(&jwt, json_pack("{s:s,s:s,s:s*}", "alg", algorithm_of(key), "typ",
@@ -162,13 +93,14 @@ char *stg_oauth_assertion(const stg_oauth_options *o, EVP_PKEY *key,
                              "sub", o->client_id, "aud", audience, "jti", id,
                              "iat", (json_int_t)seconds, "exp",
                              (json_int_t)seconds + LIFETIME));
-    if (!jwt.is_short)
-        signature = sign(key, &jwt, &size);
-    if (signature != NULL) {
+    is_made = work != NULL && !jwt.is_short &&
+              stg_pair_sign(key, stg_pair_of(key), work,
+                            (stg_span){jwt.at, jwt.size}, signature, &size);
+    EVP_MD_CTX_free(work);
+    if (is_made) {
         stg_text_put(&jwt, ".");
         put_base64url(&jwt, signature, size);
         stg_text_add(&jwt, "", 1);
-        free(signature);
         if (!jwt.is_short)
             return jwt.at;
     }

@@ -241,17 +241,22 @@ static size_t size_of(const char *text)
     return text == NULL ? 0 : strlen(text);
 }
 
-/* Of the lines without ids: names, colons and ends, times, and for each key the
- * largest of signatures, in hexadecimal. */
-static size_t room_of(const stg_sign_layout *l, size_t count)
+/* Of the lines without ids: names, colons and ends, times, and for each key a
+ * signature, in hexadecimal. */
+static size_t room_of(const stg_signer *s)
 {
-    enum { AROUND = 4, EACH = 2 * STG_SIGNATURE_MAX };
+    enum { AROUND = 4 };
+    const stg_sign_layout *l = &s->layout;
+    size_t room = size_of(l->id_header) + size_of(l->time_header) +
+                  size_of(l->header) + size_of(l->time) + 3 * AROUND +
+                  2 * STG_DIGITS_MAX;
 
-    return size_of(l->id_header) + size_of(l->time_header) +
-           size_of(l->header) + size_of(l->time) + 3 * AROUND +
-           2 * STG_DIGITS_MAX +
-           count * (EACH + size_of(l->prefix) + size_of(l->pair_prefix) + 1 +
-                    size_of(l->separator));
+    if (l->is_message)
+        return stg_sign_message_room(&s->message, &s->keys[0]);
+    for (size_t i = 0; i < s->count; i++)
+        room += 2 * s->keys[i].size + size_of(l->prefix) +
+                size_of(l->pair_prefix) + 1 + size_of(l->separator);
+    return room;
 }
 
 /* o, whose texts are from here on the signer's own: whoever holds it may do so
@@ -298,20 +303,19 @@ stg_status stg_signer_new(stg_signer **signer, const stg_sign_options *o,
     }
     s->holders = 1;
     s->layout = stg_sign_layout_of(&own);
-    s->room = room_of(&s->layout, count);
     s->message = stg_sign_message_of(&own);
-    if (s->layout.is_message)
-        s->room = stg_sign_message_room(&s->message);
     s->work = EVP_MD_CTX_new();
     if (s->work == NULL)
         status = stg_hub_refuse(err, STG_IO, "no memory for a key");
     for (; status == STG_OK && s->count < count; s->count++)
         status = stg_sign_layout_key(&s->layout, &s->keys[s->count],
                                      secrets[s->count], err);
-    if (status == STG_OK)
+    if (status == STG_OK) {
+        s->room = room_of(s);
         *signer = s;
-    else
+    } else {
         stg_signer_free(s);
+    }
     return status;
 }
 

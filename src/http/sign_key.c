@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
-#include <openssl/ec.h>
 #include <openssl/err.h>
-#include <openssl/obj_mac.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 
@@ -70,6 +68,7 @@ static stg_status take_bytes(stg_sign_key *k, stg_span bytes,
     if (is_good) {
         k->inner = begin(block, size, INNER, hash);
         k->outer = begin(block, size, OUTER, hash);
+        k->size = (size_t)EVP_MD_get_size(hash);
     }
     OPENSSL_cleanse(block, sizeof block);
     return k->inner != NULL && k->outer != NULL ? STG_OK : refuse_memory(err);
@@ -97,6 +96,13 @@ static bool hash_pieces(const stg_sign_key *k, EVP_MD_CTX *work,
 
 /* -- Ed25519 --------------------------------------------------------------- */
 
+static void take(stg_sign_key *k, EVP_PKEY *pair)
+{
+    k->pair = pair;
+    k->kind = pair == NULL ? STG_PAIR_NONE : stg_pair_of(pair);
+    k->size = pair == NULL ? 0 : (size_t)EVP_PKEY_get_size(pair);
+}
+
 /* One that has its public key behind it must have its own: whoever signs with
  * another gives the private key away. */
 static bool is_pair(const EVP_PKEY *pair, stg_span bytes)
@@ -119,10 +125,10 @@ static stg_status take_pair(stg_sign_key *k, stg_span bytes, stg_error *err)
             "a key of Ed25519 has %s bytes, and this one %zu; `stagger secret "
             "new --ed25519` makes a pair",
             k->is_public ? "32" : "32 or 64", bytes.size);
-    k->pair = k->is_public ? EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL,
-                                                         raw, ED25519_SIZE)
-                           : EVP_PKEY_new_raw_private_key(
-                                 EVP_PKEY_ED25519, NULL, raw, ED25519_SIZE);
+    take(k, k->is_public ? EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL,
+                                                       raw, ED25519_SIZE)
+                         : EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL,
+                                                        raw, ED25519_SIZE));
     if (k->pair == NULL)
         return refuse_memory(err);
     if (k->is_public || is_pair(k->pair, bytes))
@@ -148,105 +154,6 @@ static char *join(const stg_span *pieces, size_t count, size_t *size)
             at += pieces[i].size;
         }
     return whole;
-}
-
-/* A signature by ECDSA is two numbers of 32 bytes; OpenSSL has them in DER. */
-enum { NUMBER = 32, DER_MAX = 80 };
-
-static bool read_der(const unsigned char *der, size_t size,
-                     unsigned char signature[STG_SIGNATURE_MAX])
-{
-    ECDSA_SIG *s = d2i_ECDSA_SIG(NULL, &der, (long)size);
-    bool is_read =
-        s != NULL &&
-        BN_bn2binpad(ECDSA_SIG_get0_r(s), signature, NUMBER) == NUMBER &&
-        BN_bn2binpad(ECDSA_SIG_get0_s(s), signature + NUMBER, NUMBER) == NUMBER;
-
-    ECDSA_SIG_free(s);
-    return is_read;
-}
-
-/* 0: there is no memory. */
-static size_t put_der(const unsigned char *signature,
-                      unsigned char der[DER_MAX])
-{
-    ECDSA_SIG *s = ECDSA_SIG_new();
-    BIGNUM *a = BN_bin2bn(signature, NUMBER, NULL),
-           *b = BN_bin2bn(signature + NUMBER, NUMBER, NULL);
-    int size = 0;
-
-    if (s != NULL && a != NULL && b != NULL && ECDSA_SIG_set0(s, a, b) == 1) {
-        size = i2d_ECDSA_SIG(s, &der);
-    } else {
-        BN_free(a);
-        BN_free(b);
-    }
-    ECDSA_SIG_free(s);
-    return size > 0 ? (size_t)size : 0;
-}
-
-static bool sign_p256(const stg_sign_key *k, EVP_MD_CTX *work, char *whole,
-                      size_t whole_size, unsigned char *signature, size_t *size)
-{
-    unsigned char der[DER_MAX];
-    size_t der_size = sizeof der;
-
-    (void)EVP_MD_CTX_reset(work);
-    *size = (size_t)2 * NUMBER;
-    return EVP_DigestSignInit(work, NULL, EVP_sha256(), NULL, k->pair) == 1 &&
-           EVP_DigestSign(work, der, &der_size, (const unsigned char *)whole,
-                          whole_size) == 1 &&
-           read_der(der, der_size, signature);
-}
-
-static bool verify_p256(const stg_sign_key *k, EVP_MD_CTX *work,
-                        const char *whole, size_t whole_size,
-                        stg_span signature)
-{
-    unsigned char der[DER_MAX];
-    size_t size = signature.size == (size_t)2 * NUMBER
-                      ? put_der((const unsigned char *)signature.at, der)
-                      : 0;
-    bool is_right;
-
-    (void)EVP_MD_CTX_reset(work);
-    is_right =
-        size > 0 &&
-        EVP_DigestVerifyInit(work, NULL, EVP_sha256(), NULL, k->pair) == 1 &&
-        EVP_DigestVerify(work, der, size, (const unsigned char *)whole,
-                         whole_size) == 1;
-    ERR_clear_error();
-    return is_right;
-}
-
-static bool sign_joined(const stg_sign_key *k, EVP_MD_CTX *work, char *whole,
-                        size_t whole_size, unsigned char *signature,
-                        size_t *size)
-{
-    if (k->is_p256)
-        return sign_p256(k, work, whole, whole_size, signature, size);
-    *size = STG_SIGNATURE_MAX;
-    (void)EVP_MD_CTX_reset(work);
-    return EVP_DigestSignInit(work, NULL, NULL, NULL, k->pair) == 1 &&
-           EVP_DigestSign(work, signature, size, (const unsigned char *)whole,
-                          whole_size) == 1;
-}
-
-static bool verify_joined(const stg_sign_key *k, EVP_MD_CTX *work,
-                          const char *whole, size_t whole_size,
-                          stg_span signature)
-{
-    bool is_right;
-
-    if (k->is_p256)
-        return verify_p256(k, work, whole, whole_size, signature);
-    (void)EVP_MD_CTX_reset(work);
-    is_right = EVP_DigestVerifyInit(work, NULL, NULL, NULL, k->pair) == 1 &&
-               EVP_DigestVerify(work, (const unsigned char *)signature.at,
-                                signature.size, (const unsigned char *)whole,
-                                whole_size) == 1;
-    ERR_clear_error();
-    return is_right;
 }
 
 /* -- texts ----------------------------------------------------------------- */
@@ -301,16 +208,6 @@ stg_status stg_sign_key_read(stg_sign_key *k, const char *text, stg_error *err)
     return status;
 }
 
-/* The curve is asked for by its name, for a key of another is no P-256. */
-static bool is_p256(const EVP_PKEY *pair)
-{
-    char group[32] = "";
-
-    return EVP_PKEY_get_base_id(pair) == EVP_PKEY_EC &&
-           EVP_PKEY_get_group_name(pair, group, sizeof group, NULL) == 1 &&
-           strcmp(group, SN_X9_62_prime256v1) == 0;
-}
-
 /* Nobody is asked for a passphrase. */
 // NOLINTNEXTLINE(readability-non-const-parameter): it is a pem_password_cb
 static int refuse_passphrase(char *text, int size, int is_writing, void *ctx)
@@ -325,15 +222,13 @@ static stg_status read_pem(stg_sign_key *k, const char *text, stg_error *err)
 
     k->is_public = strstr(text, "PRIVATE KEY") == NULL;
     if (bio != NULL)
-        k->pair =
-            k->is_public
-                ? PEM_read_bio_PUBKEY(bio, NULL, refuse_passphrase, NULL)
-                : PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, NULL);
+        take(k,
+             k->is_public
+                 ? PEM_read_bio_PUBKEY(bio, NULL, refuse_passphrase, NULL)
+                 : PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, NULL));
     BIO_free(bio);
     ERR_clear_error();
-    k->is_p256 = k->pair != NULL && is_p256(k->pair);
-    if (k->is_p256 ||
-        (k->pair != NULL && EVP_PKEY_get_base_id(k->pair) == EVP_PKEY_ED25519))
+    if (k->kind == STG_PAIR_ED25519 || k->kind == STG_PAIR_P256)
         return STG_OK;
     return stg_hub_refuse(err, STG_INVALID,
                           "expected a key of Ed25519 or of ECDSA on P-256, in "
@@ -385,7 +280,8 @@ bool stg_sign_key_sign(const stg_sign_key *k, EVP_MD_CTX *work,
         return hash_pieces(k, work, pieces, count, signature, size);
     whole = k->is_public ? NULL : join(pieces, count, &whole_size);
     is_made = whole != NULL &&
-              sign_joined(k, work, whole, whole_size, signature, size);
+              stg_pair_sign(k->pair, k->kind, work,
+                            (stg_span){whole, whole_size}, signature, size);
     free(whole);
     return is_made;
 }
@@ -404,7 +300,9 @@ bool stg_sign_key_verify(const stg_sign_key *k, EVP_MD_CTX *work,
                signature.size == size &&
                CRYPTO_memcmp(signature.at, hash, size) == 0;
     whole = join(pieces, count, &size);
-    is_right = whole != NULL && verify_joined(k, work, whole, size, signature);
+    is_right =
+        whole != NULL && stg_pair_verify(k->pair, k->kind, work,
+                                         (stg_span){whole, size}, signature);
     free(whole);
     return is_right;
 }

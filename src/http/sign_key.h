@@ -16,17 +16,19 @@
 #include <stagger/status.h>
 
 #include "base/span.h"
+#include "http/sign_pair.h"
 
 enum {
     STG_SIGN_KEY_LEAST = 24, /* bytes, as Standard Webhooks has it */
-    STG_SIGNATURE_MAX = 64   /* bytes: SHA-512's, Ed25519's, P-256's */
+    STG_SIGNATURE_MAX = STG_PAIR_SIGNATURE_MAX /* bytes */
 };
 
 typedef struct stg_sign_key {
     EVP_MD_CTX *inner, *outer; /* of an HMAC; else NULL */
-    EVP_PKEY *pair;            /* of Ed25519, or of P-256; else NULL */
+    EVP_PKEY *pair;            /* else NULL */
+    stg_pair kind;             /* of it */
     bool is_public;            /* of a pair: it verifies, and cannot sign */
-    bool is_p256;
+    size_t size;               /* of a signature, at most, in bytes */
 } stg_sign_key;
 
 /* A text of Standard Webhooks: whsec_ and Base64 of an HMAC's key, or that

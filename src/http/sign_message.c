@@ -181,19 +181,18 @@ bool stg_sign_message_derive(stg_text *base, stg_span name,
 
 const char *stg_sign_message_algorithm(const stg_sign_key *k)
 {
-    return k->pair == NULL ? "hmac-sha256"
-           : k->is_p256    ? "ecdsa-p256-sha256"
-                           : "ed25519";
+    return k->pair == NULL            ? "hmac-sha256"
+           : k->kind == STG_PAIR_P256 ? "ecdsa-p256-sha256"
+                                      : "ed25519";
 }
 
 enum { AROUND = 192, EACH = 24 };
 
-size_t stg_sign_message_room(const stg_sign_message *m)
+size_t stg_sign_message_room(const stg_sign_message *m, const stg_sign_key *k)
 {
     return AROUND + STG_DIGITS_MAX + m->count * EACH +
            (m->key_id != NULL ? strlen(m->key_id) : 0) +
-           stg_base64_size(STG_DIGEST_SIZE) +
-           stg_base64_size(STG_SIGNATURE_MAX);
+           stg_base64_size(STG_DIGEST_SIZE) + stg_base64_size(k->size);
 }
 
 /* authority is the room for it. */
@@ -301,10 +300,10 @@ static char *put_line(char *to, const char *start, stg_span value,
 }
 
 static bool sign(const stg_sign_message *m, const stg_sign_key *k,
-                 EVP_MD_CTX *work, const stg_sign_request *r, stg_text text[3],
-                 char signature[128])
+                 EVP_MD_CTX *work, const stg_sign_request *r, stg_text text[4])
 {
-    stg_text *digest = &text[0], *params = &text[1], *base = &text[2];
+    stg_text *digest = &text[0], *params = &text[1], *signature = &text[2],
+             *base = &text[3];
     unsigned char bytes[STG_SIGNATURE_MAX];
     char authority[300];
     stg_sign_target t;
@@ -320,18 +319,17 @@ static bool sign(const stg_sign_message *m, const stg_sign_key *k,
     if (digest->is_short || params->is_short || base->is_short ||
         !stg_sign_key_sign(k, work, &whole, 1, bytes, &size))
         return false;
-    *stg_base64_put(signature, (stg_span){(const char *)bytes, size}) = '\0';
-    return true;
+    stg_text_put_base64(signature, (stg_span){(const char *)bytes, size});
+    return !signature->is_short;
 }
 
 char *stg_sign_message_put(const stg_sign_message *m, const stg_sign_key *k,
                            EVP_MD_CTX *work, char *to,
                            const stg_sign_request *r)
 {
-    stg_text text[3] = {{.at = NULL}, {.at = NULL}, {.at = NULL}};
-    char signature[128];
+    stg_text text[4] = {{.at = NULL}};
 
-    if (!sign(m, k, work, r, text, signature)) {
+    if (!sign(m, k, work, r, text)) {
         to = NULL;
     } else {
         to = put_line(to,
@@ -339,9 +337,11 @@ char *stg_sign_message_put(const stg_sign_message *m, const stg_sign_key *k,
                       "\r\n");
         to = put_line(to, "Signature-Input: sig=",
                       (stg_span){text[1].at, text[1].size}, "\r\n");
-        to = put_line(to, "Signature: sig=:", stg_span_of(signature), ":\r\n");
+        to = put_line(to,
+                      "Signature: sig=:", (stg_span){text[2].at, text[2].size},
+                      ":\r\n");
     }
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         stg_text_free(&text[i]);
     return to;
 }

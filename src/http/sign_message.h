@@ -24,7 +24,7 @@ stg_status stg_sign_message_check(const stg_sign_options *o, bool is_ours,
                                   stg_error *err);
 
 /* How many bytes its three lines have at most. */
-size_t stg_sign_message_room(const stg_sign_message *m);
+size_t stg_sign_message_room(const stg_sign_message *m, const stg_sign_key *k);
 
 /* See stg_signer_put(). */
 char *stg_sign_message_put(const stg_sign_message *m, const stg_sign_key *k,

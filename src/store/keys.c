@@ -174,12 +174,8 @@ static int read_all(stg_keys *k)
 bool stg_keys_begin(stg_keys *k)
 {
     k->context = EVP_MD_CTX_new();
-#if OPENSSL_VERSION_NUMBER >= 0x30000000L
     k->digest = EVP_MD_fetch(NULL, "SHA256", NULL);
-    if (k->digest == NULL)
-        return false;
-#endif
-    return k->context != NULL;
+    return k->context != NULL && k->digest != NULL;
 }
 
 int stg_keys_load(stg_keys *k, stg_db *db)
@@ -195,18 +191,14 @@ int stg_keys_load(stg_keys *k, stg_db *db)
 void stg_keys_free(stg_keys *k)
 {
     EVP_MD_CTX_free(k->context);
-#if OPENSSL_VERSION_NUMBER >= 0x30000000L
     EVP_MD_free(k->digest);
-#endif
     free(k->slots);
 }
 
 static bool begin_hash(stg_keys *k)
 {
-    // Asked for by name it is looked up each time.
-    const EVP_MD *md = k->digest != NULL ? k->digest : EVP_sha256();
-
-    return EVP_DigestInit_ex(k->context, md, NULL) == 1;
+    // EVP_sha256() would be looked up by its name each time.
+    return EVP_DigestInit_ex(k->context, k->digest, NULL) == 1;
 }
 
 static bool end_hash(stg_keys *k, unsigned char half[STG_KEY_SIZE])

@@ -1,0 +1,120 @@
+/* Signatures by pairs of keys. ECDSA's are two numbers, which OpenSSL has in DER,
+ * and everybody else behind each other. */
+#include "http/sign_pair.h"
+
+#include <string.h>
+
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/obj_mac.h>
+
+enum { NUMBER = 32, P256_SIZE = 2 * NUMBER, DER_MAX = 80 };
+
+/* -- kinds ----------------------------------------------------------------- */
+
+/* The curve is asked for by its name, for a key of another is no P-256. */
+static bool is_p256(const EVP_PKEY *key)
+{
+    char group[32] = "";
+
+    return EVP_PKEY_get_group_name(key, group, sizeof group, NULL) == 1 &&
+           strcmp(group, SN_X9_62_prime256v1) == 0;
+}
+
+stg_pair stg_pair_of(const EVP_PKEY *key)
+{
+    int bits = EVP_PKEY_get_bits(key);
+
+    switch (EVP_PKEY_get_base_id(key)) {
+    case EVP_PKEY_ED25519:
+        return STG_PAIR_ED25519;
+    case EVP_PKEY_EC:
+        return is_p256(key) ? STG_PAIR_P256 : STG_PAIR_NONE;
+    case EVP_PKEY_RSA:
+        return STG_PAIR_RSA_BITS_MIN <= bits && bits <= STG_PAIR_RSA_BITS_MAX
+                   ? STG_PAIR_RSA
+                   : STG_PAIR_NONE;
+    default:
+        return STG_PAIR_NONE;
+    }
+}
+
+static const EVP_MD *hash_of(stg_pair kind)
+{
+    return kind == STG_PAIR_ED25519 ? NULL : EVP_sha256();
+}
+
+/* -- both numbers of ECDSA ------------------------------------------------- */
+
+/* Of DER, in place. */
+static bool unpack(unsigned char *signature, size_t *size)
+{
+    const unsigned char *at = signature;
+    ECDSA_SIG *s = d2i_ECDSA_SIG(NULL, &at, (long)*size);
+    bool is_read =
+        s != NULL &&
+        BN_bn2binpad(ECDSA_SIG_get0_r(s), signature, NUMBER) == NUMBER &&
+        BN_bn2binpad(ECDSA_SIG_get0_s(s), signature + NUMBER, NUMBER) == NUMBER;
+
+    ECDSA_SIG_free(s);
+    *size = P256_SIZE;
+    return is_read;
+}
+
+/* The size of the DER; 0: there is no memory, or it is no signature. */
+static size_t pack(stg_span signature, unsigned char der[DER_MAX])
+{
+    const unsigned char *at = (const unsigned char *)signature.at;
+    bool is_whole = signature.size == P256_SIZE;
+    ECDSA_SIG *s = is_whole ? ECDSA_SIG_new() : NULL;
+    BIGNUM *a = is_whole ? BN_bin2bn(at, NUMBER, NULL) : NULL,
+           *b = is_whole ? BN_bin2bn(at + NUMBER, NUMBER, NULL) : NULL;
+    int size = 0;
+
+    if (s != NULL && a != NULL && b != NULL && ECDSA_SIG_set0(s, a, b) == 1) {
+        size = i2d_ECDSA_SIG(s, &der);
+    } else {
+        BN_free(a);
+        BN_free(b);
+    }
+    ECDSA_SIG_free(s);
+    return size > 0 ? (size_t)size : 0;
+}
+
+/* -- signatures ------------------------------------------------------------ */
+
+bool stg_pair_sign(EVP_PKEY *key, stg_pair kind, EVP_MD_CTX *work,
+                   stg_span text,
+                   unsigned char signature[STG_PAIR_SIGNATURE_MAX],
+                   size_t *size)
+{
+    bool is_made;
+
+    *size = STG_PAIR_SIGNATURE_MAX;
+    (void)EVP_MD_CTX_reset(work);
+    is_made = EVP_DigestSignInit(work, NULL, hash_of(kind), NULL, key) == 1 &&
+              EVP_DigestSign(work, signature, size,
+                             (const unsigned char *)text.at, text.size) == 1 &&
+              (kind != STG_PAIR_P256 || unpack(signature, size));
+    ERR_clear_error();
+    return is_made;
+}
+
+bool stg_pair_verify(EVP_PKEY *key, stg_pair kind, EVP_MD_CTX *work,
+                     stg_span text, stg_span signature)
+{
+    unsigned char der[DER_MAX];
+    bool is_right;
+
+    if (kind == STG_PAIR_P256)
+        signature = (stg_span){(const char *)der, pack(signature, der)};
+    (void)EVP_MD_CTX_reset(work);
+    is_right =
+        signature.size > 0 &&
+        EVP_DigestVerifyInit(work, NULL, hash_of(kind), NULL, key) == 1 &&
+        EVP_DigestVerify(work, (const unsigned char *)signature.at,
+                         signature.size, (const unsigned char *)text.at,
+                         text.size) == 1;
+    ERR_clear_error();
+    return is_right;
+}
