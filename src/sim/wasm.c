@@ -47,8 +47,9 @@ static void close_side(stg_wasm *w, stg_wasm_side *side)
     release(w, side->runs);
 }
 
-static void forget(stg_wasm *w)
+void stg_wasm_forget(stg_wasm *w)
 {
+    stg_wasm_storms_forget(w);
     while (w->count > 0)
         close_side(w, &w->sides[--w->count]);
 }
@@ -57,7 +58,7 @@ void stg_wasm_free(stg_wasm *w)
 {
     stg_memory memory = w->memory;
 
-    forget(w);
+    stg_wasm_forget(w);
     stg_text_buffer_free(&w->buffer);
     memory.release(memory.ctx, w);
 }
@@ -96,7 +97,7 @@ const char *stg_wasm_begin(stg_wasm *w, uint32_t clients, uint32_t repetitions,
 {
     stg_error err = {0};
 
-    forget(w);
+    stg_wasm_forget(w);
     w->repetitions = 0;
     if (read_options(w, clients, repetitions, resource, network, &err) !=
         STG_OK)

@@ -28,6 +28,7 @@ enum {
     STG_WASM_POLICIES_MAX = 8,
     STG_WASM_CLIENTS_MAX = 100000,
     STG_WASM_REPETITIONS_MAX = 1000,
+    STG_WASM_STORMS_MAX = 2,
 };
 
 typedef struct stg_wasm stg_wasm;
@@ -54,7 +55,7 @@ const char *stg_wasm_policy(stg_wasm *w, const char *text);
 const char *stg_wasm_resource(stg_wasm *w, const char *text);
 const char *stg_wasm_distribution(stg_wasm *w, const char *text);
 
-/* -- a run */
+/* -- a run of contention */
 
 /* Forgets the last run and its policies, and says what the next is about.
  * Answers "", or an error. */
@@ -95,12 +96,55 @@ typedef enum stg_wasm_sum {
     STG_WASM_SUMS,
 } stg_wasm_sum;
 
-/* -- charts */
+/* -- a run of overloads */
+
+/* Forgets the last run, and says how many runs the next storms have. Answers "",
+ * or an error. */
+const char *stg_wasm_storm_begin(stg_wasm *w, uint32_t runs, uint64_t seed);
+
+/* One more, with the settings that are not as the command has them, "name=value"
+ * in each line. Answers "", or an error. */
+const char *stg_wasm_storm_add(stg_wasm *w, const char *name,
+                               const char *policy, const char *settings);
+
+/* The next run of storm number i from 0. Returns false if there was no memory
+ * for it, or no run is left. */
+bool stg_wasm_storm_run(stg_wasm *w, uint32_t i);
+
+/* The first run of storm i, bin by bin: so many rows of STG_WASM_BIN_FIELDS
+ * numbers, in the order of stg_wasm_bin_field. NULL: there is none yet. */
+uint32_t stg_wasm_storm_bins(const stg_wasm *w, uint32_t i);
+const double *stg_wasm_storm_series(const stg_wasm *w, uint32_t i);
+
+typedef enum stg_wasm_bin_field {
+    STG_WASM_BIN_BEGUN, /* operations */
+    STG_WASM_BIN_SENT,  /* requests */
+    STG_WASM_BIN_RETRIED,
+    STG_WASM_BIN_SUCCEEDED, /* operations */
+    STG_WASM_BIN_GIVEN_UP,
+    STG_WASM_BIN_REFUSED, /* requests, for want of a place */
+    STG_WASM_BIN_TIMEOUTS,
+    STG_WASM_BIN_FOR_NOBODY, /* served when their clients had gone */
+    STG_WASM_BIN_QUEUE,      /* mean length */
+    STG_WASM_BIN_BUSY,       /* mean of workers at work */
+    STG_WASM_BIN_FIELDS,
+} stg_wasm_bin_field;
+
+/* What the runs of storm i have come to: runs, those that recovered, those that
+ * were well before, whether one was cut, the width of a bin (ms); and means, -1
+ * where there is none: recovery (ms), goodput before, in and after the trouble,
+ * requests for each operation, share of operations that succeed, most requests a
+ * second. NULL before the first run. */
+enum { STG_WASM_STORM_SUMS = 12 };
+const double *stg_wasm_storm_sums(stg_wasm *w, uint32_t i);
+
+/* -- charts, of either */
 
 /* What there is so far, in charts, 280 to 2000 pixels wide. Each is a line of
  * title, a line that says how to read it, the <svg> element, and a form feed.
- * "" for no chart, or no memory. */
-const char *stg_wasm_charts(stg_wasm *w, int width);
+ * "" for no chart, or no memory. is_alone: the elements are files of their own,
+ * with title, note and style. */
+const char *stg_wasm_charts(stg_wasm *w, int width, bool is_alone);
 
 /* The same numbers as the command writes to a file: CSV. */
 const char *stg_wasm_csv(stg_wasm *w);

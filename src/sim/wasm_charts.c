@@ -22,7 +22,7 @@ static const char *put_note(const stg_wasm *w, char *text, size_t size)
     return text;
 }
 
-static bool draw(stg_wasm *w, stg_chart_set *a)
+static bool draw_contention(stg_wasm *w, stg_chart_set *a)
 {
     char note[ROOM];
     stg_contention_case cases[STG_WASM_POLICIES_MAX];
@@ -54,12 +54,28 @@ static bool draw(stg_wasm *w, stg_chart_set *a)
            stg_contention_chart_waits(a, &found);
 }
 
+/* The order of a storm's charts is how they are read: what happens, and why. */
+static bool draw(stg_wasm *w, stg_chart_set *a)
+{
+    stg_overload_case cases[STG_WASM_STORMS_MAX];
+    uint32_t count = stg_wasm_storm_cases(w, cases);
+
+    if (w->count > 0)
+        return draw_contention(w, a);
+    if (count == 0)
+        return false;
+    stg_overload_chart_rates(a, cases, count, NULL);
+    stg_overload_chart_latency(a, cases, count);
+    stg_overload_chart_amplification(a, cases, count);
+    return true;
+}
+
 /* A title and a note in a line each, and the chart; a form feed ends it. Title
  * and note are not escaped: a page sets them as text, not as HTML. */
 static void put_chart(stg_text_buffer *buffer, const stg_chart *chart,
-                      int width)
+                      int width, bool is_alone)
 {
-    stg_svg_options options = {.width = width};
+    stg_svg_options options = {.width = width, .is_alone = is_alone};
     const char *note = chart->note == NULL ? "" : chart->note;
 
     stg_text_buffer_form(buffer, "%s\n%s\n", chart->title, note);
@@ -72,14 +88,14 @@ static const char *answer_of(const stg_wasm *w)
     return w->buffer.text == NULL || w->buffer.is_short ? "" : w->buffer.text;
 }
 
-const char *stg_wasm_charts(stg_wasm *w, int width)
+const char *stg_wasm_charts(stg_wasm *w, int width, bool is_alone)
 {
     stg_chart_set charts = stg_chart_set_on(&w->memory);
 
     stg_text_buffer_clear(&w->buffer);
-    if (w->count > 0 && draw(w, &charts) && !charts.is_short)
+    if (draw(w, &charts) && !charts.is_short)
         for (size_t i = 0; i < charts.count; i++)
-            put_chart(&w->buffer, charts.charts[i], width);
+            put_chart(&w->buffer, charts.charts[i], width, is_alone);
     stg_chart_set_free(&charts);
     return answer_of(w);
 }
@@ -125,15 +141,31 @@ static bool make_rows(stg_wasm *w, stg_chart_set *a, stg_contention_row *rows)
     return true;
 }
 
+static void put_storms(stg_wasm *w, const stg_overload_case *cases,
+                       uint32_t count)
+{
+    stg_overload_table table;
+
+    if (stg_overload_table_make(&table, cases, count, w->options.seed,
+                                &w->memory) != STG_OK)
+        return;
+    stg_table_csv(&table.table, &w->buffer);
+    stg_overload_table_free(&table);
+}
+
 const char *stg_wasm_csv(stg_wasm *w)
 {
     stg_chart_set charts = stg_chart_set_on(&w->memory);
     stg_contention_row rows[STG_WASM_POLICIES_MAX];
+    stg_overload_case storms[STG_WASM_STORMS_MAX];
+    uint32_t count = stg_wasm_storm_cases(w, storms);
     stg_table table;
 
     stg_text_buffer_clear(&w->buffer);
-    if (make_rows(w, &charts, rows) &&
-        stg_contention_table(&charts, rows, w->count, &table))
+    if (count > 0)
+        put_storms(w, storms, count);
+    else if (make_rows(w, &charts, rows) &&
+             stg_contention_table(&charts, rows, w->count, &table))
         stg_table_csv(&table, &w->buffer);
     stg_chart_set_free(&charts);
     return answer_of(w);

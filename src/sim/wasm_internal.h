@@ -7,6 +7,7 @@
 #include "chart/text_buffer.h"
 #include "core/writer.h"
 #include "sim/contention.h"
+#include "sim/overload_report.h"
 #include "sim/wasm.h"
 
 enum {
@@ -24,6 +25,15 @@ typedef struct stg_wasm_side {
     uint32_t count;
 } stg_wasm_side;
 
+/* An overload of the run. */
+typedef struct stg_wasm_storm {
+    char name[STG_WASM_NAME_MAX];
+    stg_overload_options options;
+    stg_overload_summary summary;
+    double *series; /* of the first run: bins times STG_WASM_BIN_FIELDS */
+    uint32_t bins;
+} stg_wasm_storm;
+
 struct stg_wasm {
     stg_memory memory;
     stg_contention_options options; /* but for the policy */
@@ -31,9 +41,20 @@ struct stg_wasm {
     stg_wasm_side sides[STG_WASM_POLICIES_MAX];
     uint32_t count;
     double sums[STG_WASM_SUMS];
+    stg_wasm_storm storms[STG_WASM_STORMS_MAX];
+    uint32_t storm_count, storm_runs;
+    double storm_sums[STG_WASM_STORM_SUMS];
     stg_text_buffer buffer; /* of the last chart */
     char answer[STG_WASM_ANSWER];
 };
+
+/* Forgets the last run: its policies, or its storms. */
+void stg_wasm_forget(stg_wasm *w);
+void stg_wasm_storms_forget(stg_wasm *w);
+
+/* The storms for a report; 0 while one of them has no run. */
+uint32_t stg_wasm_storm_cases(const stg_wasm *w,
+                              stg_overload_case cases[STG_WASM_STORMS_MAX]);
 
 /* A writer on the answer, which is empty then. */
 stg_writer stg_wasm_answer(stg_wasm *w);

@@ -1,10 +1,12 @@
 #include "sim/wasm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <stagger/text.h>
 
 #include "sim/contention.h"
+#include "sim/overload.h"
 #include "sim/statistics.h"
 #include "tests/harness.h"
 #include "tests/sim/memory.h"
@@ -229,10 +231,140 @@ TEST(wasm, forgets_the_last_run)
         begin(&p, 50);
         CHECK_STR(stg_wasm_add(p.w, "full", full), "");
         run(&p, 1);
-        CHECK(stg_wasm_charts(p.w, 600)[0] != '\0');
+        CHECK(stg_wasm_charts(p.w, 600, false)[0] != '\0');
         CHECK(held == 0 || held == p.counts.held);
         held = p.counts.held;
     }
+    close_page(&p);
+}
+
+/* -- storms */
+
+static const char storm[] =
+    "exponential base=500ms cap=5s jitter=full attempts=6";
+static const char settings[] = "from=8s\nto=13s\nduration=30s\n";
+
+enum { RUNS = 2 };
+
+static void begin_storms(page *p, const char *const *budgets, uint32_t count)
+{
+    char text[128];
+
+    CHECK_STR(stg_wasm_storm_begin(p->w, RUNS, 1), "");
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%s budget=%s", storm, budgets[i]);
+        CHECK_STR(stg_wasm_storm_add(p->w, budgets[i], text, settings), "");
+    }
+    for (int run = 0; run < RUNS; run++)
+        for (uint32_t i = 0; i < count; i++)
+            CHECK(stg_wasm_storm_run(p->w, i));
+    CHECK(!stg_wasm_storm_run(p->w, 0));
+}
+
+/* What the page tells its readers first. */
+TEST(wasm, has_a_storm_that_a_budget_ends)
+{
+    static const char *const budgets[] = {"none", "ratio:0.1"};
+    const double *sums;
+    page p;
+
+    open_page(&p);
+    begin_storms(&p, budgets, 2);
+    sums = stg_wasm_storm_sums(p.w, 0);
+    CHECK(sums[0] == RUNS && sums[1] == 0 && sums[2] == RUNS && sums[3] == 0);
+    CHECK(sums[5] == -1 && sums[8] < 100);
+    sums = stg_wasm_storm_sums(p.w, 1);
+    CHECK(sums[1] == RUNS && sums[5] >= 0 && sums[8] > 600);
+    CHECK(stg_wasm_storm_sums(p.w, 2) == NULL);
+    close_page(&p);
+}
+
+/* The series of the page is that of the model's first run. */
+TEST(wasm, shows_the_first_run_bin_by_bin)
+{
+    static const char *const budgets[] = {"none"};
+    stg_overload_options o = stg_overload_default();
+    stg_overload_result r;
+    const double *row;
+    page p;
+
+    open_page(&p);
+    CHECK_INT(stg_policy_parse(&o.policy, storm, NULL), STG_OK);
+    o.trigger.from_at = 8 * STG_S;
+    o.trigger.until_at = 13 * STG_S;
+    o.end_at = 30 * STG_S;
+    o.warmup = STG_NEVER;
+    o.bin = 0;
+    stg_overload_settle(&o);
+    CHECK_INT(stg_overload_run(&o, 1, 0, NULL, &p.memory, &r), STG_OK);
+    begin_storms(&p, budgets, 1);
+    CHECK_INT(stg_wasm_storm_bins(p.w, 0), r.bin_count);
+    CHECK_INT(stg_wasm_storm_bins(p.w, 1), 0);
+    CHECK(stg_wasm_storm_series(p.w, 1) == NULL);
+    CHECK(stg_wasm_storm_sums(p.w, 0)[4] * (double)STG_MS == (double)o.bin);
+    row = stg_wasm_storm_series(p.w, 0);
+    for (uint32_t i = 0; i < r.bin_count; i++, row += STG_WASM_BIN_FIELDS) {
+        CHECK(row[STG_WASM_BIN_SENT] == r.bins[i].sent);
+        CHECK(row[STG_WASM_BIN_RETRIED] == r.bins[i].retried);
+        CHECK(row[STG_WASM_BIN_SUCCEEDED] == r.bins[i].succeeded);
+        CHECK(row[STG_WASM_BIN_FOR_NOBODY] == r.bins[i].for_nobody);
+        CHECK(row[STG_WASM_BIN_QUEUE] == r.bins[i].queue);
+    }
+    stg_overload_free(&r, &p.memory);
+    close_page(&p);
+}
+
+TEST(wasm, says_what_is_wrong_with_a_storm)
+{
+    static const struct {
+        const char *policy, *settings, *answer;
+    } wrong[] = {
+        {"bas=1", "", "error 1 policy"},
+        {storm, "rate=0", "error rate=0: expected "},
+        {storm, "rates=1", "error there is no such setting"},
+        {storm, "rate", "error a setting has no value"},
+        {storm, "to=1s", "error "},
+        {storm,
+         "network=a-text-that-is-longer-than-any-setting-of-a-page-may-be-at-"
+         "all",
+         "error a setting is too long"},
+    };
+    page p;
+
+    open_page(&p);
+    CHECK_INT(strncmp(stg_wasm_storm_add(p.w, "x", storm, ""), "error ", 6), 0);
+    CHECK_INT(strncmp(stg_wasm_storm_begin(p.w, 0, 1), "error reps=0", 12), 0);
+    CHECK_STR(stg_wasm_storm_begin(p.w, 1, 1), "");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_INT(strncmp(stg_wasm_storm_add(p.w, "x", wrong[i].policy,
+                                             wrong[i].settings),
+                          wrong[i].answer, strlen(wrong[i].answer)),
+                  0);
+    for (int i = 0; i < STG_WASM_STORMS_MAX; i++)
+        CHECK_STR(stg_wasm_storm_add(p.w, "x", storm, settings), "");
+    CHECK_INT(strncmp(stg_wasm_storm_add(p.w, "x", storm, ""), "error ", 6), 0);
+    CHECK_STR(stg_wasm_charts(p.w, 600, false), ""); // none has run
+    CHECK(stg_wasm_storm_sums(p.w, 0) == NULL);
+    close_page(&p);
+}
+
+TEST(wasm, draws_storms_for_a_page_and_as_files)
+{
+    static const char *const budgets[] = {"none", "ratio:0.1"};
+    page p;
+
+    open_page(&p);
+    begin_storms(&p, budgets, 2);
+    CHECK(strstr(stg_wasm_charts(p.w, 600, false),
+                 "ratio:0.1 recovers, none "
+                 "does not"));
+    CHECK(strstr(stg_wasm_charts(p.w, 600, false), "<style>") == NULL);
+    CHECK(strstr(stg_wasm_charts(p.w, 600, true), "<style>") != NULL);
+    CHECK_INT(strncmp(stg_wasm_csv(p.w), "policy,text,reps,seed,", 22), 0);
+    begin(&p, 2); // and contention is drawn again
+    CHECK_STR(stg_wasm_add(p.w, "full", full), "");
+    run(&p, 1);
+    CHECK(strstr(stg_wasm_charts(p.w, 600, false), "recovers") == NULL);
     close_page(&p);
 }
 
@@ -245,12 +377,13 @@ TEST(wasm, draws_with_titles_and_notes)
     int charts = 0;
 
     open_page(&p);
-    CHECK_STR(stg_wasm_charts(p.w, 600), "");
+    CHECK_STR(stg_wasm_charts(p.w, 600, false), "");
     begin(&p, 50);
     CHECK_STR(stg_wasm_add(p.w, "<full>", full), "");
     CHECK_STR(stg_wasm_add(p.w, "none", "none"), "");
     run(&p, 2);
-    for (at = stg_wasm_charts(p.w, 600); *at != '\0'; at = end + 1, charts++) {
+    for (at = stg_wasm_charts(p.w, 600, false); *at != '\0';
+         at = end + 1, charts++) {
         const char *note = strchr(at, '\n'), *svg, *tag;
 
         end = strchr(at, '\f');
@@ -324,7 +457,30 @@ TEST(wasm, says_when_there_is_no_memory)
             stg_wasm_repeat(p.w, 0))
             is_done = stg_wasm_sums(p.w, 0) != NULL &&
                       stg_wasm_csv(p.w)[0] != '\0' &&
-                      stg_wasm_charts(p.w, 600)[0] != '\0';
+                      stg_wasm_charts(p.w, 600, false)[0] != '\0';
+        close_page(&p);
+    }
+}
+
+TEST(wasm, says_when_there_is_no_memory_for_a_storm)
+{
+    page p;
+    bool is_done = false;
+
+    for (size_t left = 0; !is_done; left++) {
+        CHECK(left < 10000);
+        p.memory = test_memory_of(&p.counts);
+        p.counts.left = left;
+        p.w = stg_wasm_new(&p.memory);
+        if (p.w == NULL)
+            continue;
+        if (stg_wasm_storm_begin(p.w, 2, 1)[0] == '\0' &&
+            stg_wasm_storm_add(p.w, "x", storm,
+                               "rate=10\nfrom=1s\nto=2s\nduration=5s")[0] ==
+                '\0' &&
+            stg_wasm_storm_run(p.w, 0))
+            is_done = stg_wasm_csv(p.w)[0] != '\0' &&
+                      stg_wasm_charts(p.w, 600, false)[0] != '\0';
         close_page(&p);
     }
 }
