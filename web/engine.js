@@ -8,6 +8,13 @@ const SUMS = [
   "givenUpSe", "p50", "p95", "most",
 ];
 
+const STORM_SUMS = [
+  "runs", "recovered", "healthy", "isCut", "bin", "recovery", "before",
+  "during", "after", "amplification", "success", "peak",
+];
+
+const BIN_FIELDS = 10; // stg_wasm_bin_field
+
 class Engine {
   // module: a WebAssembly.Module; it imports nothing.
   constructor(module) {
@@ -73,14 +80,16 @@ class Engine {
   // A run of {clients, reps, seed, resource, network, policies: [{name,
   // text}]}. Returns "" or what is wrong with it.
   begin(run) {
-    const answers = [
-      () => this.lines("begin", run.clients, run.reps, BigInt(run.seed),
-        run.resource, run.network),
-      ...run.policies.map((each) => () =>
-        this.lines("add", each.name, each.text)),
-    ];
-    for (const ask of answers) {
-      const { error } = ask();
+    return this.ask(
+      ["begin", run.clients, run.reps, BigInt(run.seed), run.resource,
+        run.network],
+      ...run.policies.map((each) => ["add", each.name, each.text]));
+  }
+
+  // The first error of several calls, or "".
+  ask(...calls) {
+    for (const call of calls) {
+      const { error } = this.lines(...call);
       if (error !== undefined) return error;
     }
     return "";
@@ -88,9 +97,28 @@ class Engine {
 
   repeat(i) { return this.call("repeat", i) !== 0; }
 
-  // The pictures of what there is so far: [{title, note, svg}, ...].
-  charts(width) {
-    return this.text("charts", width).split("\f").slice(0, -1).map((chart) => {
+  // Overloads beside one another: {reps, seed, storms: [{name, policy,
+  // settings}]}. Returns "" or what is wrong with it.
+  beginStorms(run) {
+    return this.ask(["storm_begin", run.reps, BigInt(run.seed)],
+      ...run.storms.map((each) =>
+        ["storm_add", each.name, each.policy, each.settings]));
+  }
+
+  stormRun(i) { return this.call("storm_run", i) !== 0; }
+
+  // The first run of storm number i: rows of BIN_FIELDS numbers.
+  stormSeries(i) {
+    return new Float64Array(this.c.memory.buffer, this.call("storm_series", i),
+      this.call("storm_bins", i) * BIN_FIELDS).slice();
+  }
+
+  stormSums(i) { return this.numbers("storm_sums", i, STORM_SUMS); }
+
+  // The pictures of what there is so far: [{title, note, svg}, ...]; alone:
+  // each svg is a file of its own.
+  charts(width, alone = false) {
+    return this.text("charts", width, Number(alone)).split("\f").slice(0, -1).map((chart) => {
       const [title, note] = chart.split("\n", 2);
       return { title, note, svg: chart.slice(title.length + note.length + 2) };
     });
@@ -101,11 +129,13 @@ class Engine {
   marker(colour) { return this.text("marker", colour); }
 
   // What policy number i has come to: numbers by the names above.
-  sums(i) {
-    const at = this.call("sums", i);
+  sums(i) { return this.numbers("sums", i, SUMS); }
+
+  numbers(name, i, names) {
+    const at = this.call(name, i);
     if (at === 0) throw new Error("no memory for the totals");
-    const numbers = new Float64Array(this.c.memory.buffer, at, SUMS.length);
-    return Object.fromEntries(SUMS.map((name, k) => [name, numbers[k]]));
+    const numbers = new Float64Array(this.c.memory.buffer, at, names.length);
+    return Object.fromEntries(names.map((name, k) => [name, numbers[k]]));
   }
 }
 

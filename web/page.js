@@ -1,464 +1,73 @@
 "use strict";
-// The page: what is asked for, who computes it, and what came of it.
+// The page: its tabs, its scenarios, and the link to it as it is.
 
-const POLICIES_MAX = 8;
-const UNLIMITED = "attempts=unlimited deadline=none";
+// What one can begin with: the tab, and what is not as usual there.
+const SCENARIOS = [
+  ["Retry storm", "storm", {}],
+  ["30 s outage", "storm", { length: 30 }],
+  ["Cron at midnight", "storm", { trouble: "spike", load: 50 }],
+  ["AWS 2015", "contention", {}],
+  ["Rate limit", "contention", {
+    clients: 300, resource: { kind: "rate", rate: 50, says: true },
+    policies: ["full", "equal", "exponential"].map((name) =>
+      ({ name, text: TEXTS[name].replace("10ms", "100ms") })),
+  }],
+];
 
-// The experiment that made jitter known.
-const TEXTS = {
-  none: `fixed base=0 jitter=none ${UNLIMITED}`,
-  exponential: `exponential base=10ms cap=2s jitter=none ${UNLIMITED}`,
-  equal: `exponential base=10ms cap=2s jitter=equal ${UNLIMITED}`,
-  full: `exponential base=10ms cap=2s jitter=full ${UNLIMITED}`,
-  decorrelated: `exponential base=5ms cap=2s jitter=decorrelated ${UNLIMITED}`,
-};
-
-const RESOURCES = {
-  optimistic: {
-    words: "optimistic concurrency",
-    about: "A version number. A client reads it, and writes with what it read; " +
-      "the write is refused if another was first.",
-    text: () => "optimistic",
-  },
-  lock: {
-    words: "a lock",
-    about: "Held by one client for a time; a call is refused while it is held.",
-    text: (r) => `lock hold=${timeText(r.hold)}`,
-    fields: ["hold"],
-  },
-  rate: {
-    words: "a rate limit",
-    about: "So many calls in each window of time; the others are refused.",
-    text: (r) => `rate=${r.rate}/${timeText(r.window)}` +
-      (r.says ? " retry-after=yes" : ""),
-    fields: ["rate", "window", "says"],
-  },
-  workers: {
-    words: "workers with a queue",
-    about: "They serve in the order of arrival; a call is refused when the " +
-      "queue is full.",
-    text: (r) => `workers=${r.workers} service=exponential:` +
-      `${timeText(r.service)} queue=${r.queue}`,
-    fields: ["workers", "service", "queue"],
-  },
-  round: {
-    words: "one a round",
-    about: "Time is cut into rounds: the first call of each succeeds, and all " +
-      "are told at its end.",
-    text: (r) => `round=${timeText(r.round)}`,
-    fields: ["round"],
-  },
-};
-
-function usual() {
-  return {
-    clients: 100, reps: 20, seed: 1,
-    network: { mean: 10 * MS, spread: 2 * MS },
-    resource: {
-      kind: "optimistic", hold: 10 * MS, rate: 100, window: 1000 * MS,
-      says: false, workers: 4, service: 50 * MS, queue: 20, round: 40 * MS,
-    },
-    policies: Object.entries(TEXTS).map(([name, text]) => ({ name, text })),
-  };
-}
-
-// What the engine and the command are told.
-function runOf(state) {
-  const { mean, spread } = state.network;
-  const names = new Set();
-  return {
-    clients: state.clients, reps: state.reps, seed: state.seed,
-    resource: RESOURCES[state.resource.kind].text(state.resource),
-    network: spread === 0 ? timeText(mean)
-      : `normal:${timeText(mean)}:${timeText(spread)}`,
-    policies: state.policies.map(({ name, text }, i) => {
-      let plain = plainName(name) || `policy-${i + 1}`;
-      while (names.has(plain)) plain += `-${i + 1}`;
-      names.add(plain);
-      return { name: plain, text: text.trim() };
-    }),
-  };
-}
-
-function commandOf(run) {
-  return ["stagger sim contention", `--clients ${run.clients}`,
-    `--reps ${run.reps}`, `--seed ${run.seed}`,
-    `--resource ${quoted(run.resource)}`, `--network ${run.network}`,
-    ...run.policies.map(({ name, text }) =>
-      `--policy ${quoted(`${name}=${text}`)}`)].join(" \\\n    ");
-}
-
-// -- who computes: a worker that is ended when it does not listen in time
-
-class Computer {
-  constructor(module, heard) {
-    Object.assign(this, { module, heard, id: 0 });
-    this.start();
-  }
-
-  start() {
-    const source = [...document.querySelectorAll("script.work")]
-      .map((script) => script.textContent).join("\n");
-    try {
-      const url = URL.createObjectURL(
-        new Blob([source, "\nwork();"], { type: "text/javascript" }));
-      this.worker = new Worker(url);
-      this.worker.postMessage({ module: this.module });
-      this.worker.onmessage = ({ data }) => this.hear(data);
-      this.worker.onerror = () => this.doWithout();
-    } catch {
-      this.doWithout();
-    }
-  }
-
-  // Where a page from a file may have no worker: in the page, by pauses.
-  doWithout() {
-    this.worker = null;
-    this.runner = new Runner(this.module, (message) => this.hear(message));
-    if (this.last) this.tell(this.last);
-  }
-
-  tell(message) {
-    if (this.worker) this.worker.postMessage(message);
-    else this.runner.hear(message);
-  }
-
-  // Whatever it is about now, this is what is wanted.
-  ask(run, width) {
-    this.last = { id: ++this.id, run, width };
-    this.tell(this.last);
-    clearTimeout(this.timer);
-    if (this.worker && this.isBusy) {
-      this.timer = setTimeout(() => {
-        this.worker.terminate();
-        this.start();
-        this.tell(this.last);
-      }, 250);
-    }
-    this.isBusy = true;
-  }
-
-  // Nothing is wanted: what still comes is of before.
-  forget() {
-    this.id++;
-  }
-
-  draw(width) {
-    this.tell({ width });
-  }
-
-  hear(message) {
-    if (message.id !== this.id) return;
-    clearTimeout(this.timer);
-    if (message.begun) return;
-    this.isBusy = message.error === undefined && message.ms === undefined;
-    this.heard(message);
-  }
-}
-
-// -- the page
+const TABS = ["storm", "contention"];
 
 class Page {
   constructor(engine, module) {
-    this.engine = engine;
+    Object.assign(this, { engine, module, panels: {} });
     this.find = (id) => document.getElementById(id);
     this.find("chart-style").textContent = engine.style();
-    this.computer = new Computer(module, (message) => this.show(message));
-    this.makeForm();
-    this.put(this.fromLink() || usual());
-    window.addEventListener("hashchange", () => {
-      const state = this.fromLink();
-      if (state) this.put(state);
-    });
-    new ResizeObserver(() => {
-      if (this.width !== this.widthNow()) this.computer.draw(this.widthNow());
-    }).observe(this.find("charts"));
-  }
-
-  widthNow() {
-    this.width = Math.max(280, Math.min(1100, this.find("charts").clientWidth));
-    return this.width;
-  }
-
-  // -- the form
-
-  makeForm() {
-    const set = (place, key) => (value) => {
-      (place ? this.state[place] : this.state)[key] = value;
-      this.changed();
-    };
-    const time = (place, key, label, least, most) => slider({
-      label, steps: stepsOf(TIMES, least, most), words: timeText,
-      moved: set(place, key),
-    });
-    const count = (place, key, label, most, least = 1) => sliderWithBox({
-      label, steps: least === 0 ? [0, ...stepsOf(COUNTS, 1, most)]
-        : stepsOf(COUNTS, least, most), least, most, moved: set(place, key),
-    });
-    this.clients = count(null, "clients", "clients", 10000);
-    this.reps = count(null, "reps", "repetitions", 1000);
-    this.seed = sliderWithBox({
-      label: "seed", steps: stepsOf(COUNTS, 1, 100), least: 0,
-      most: 4294967295, moved: set(null, "seed"),
-    });
-    this.network = {
-      mean: time("network", "mean", "a message takes", 0, 10e9),
-      spread: time("network", "spread", "give or take (deviation)", 0, 10e9),
-    };
-    this.resource = {
-      hold: time("resource", "hold", "held for", 0, 60e9),
-      rate: count("resource", "rate", "calls in a window", 10000),
-      window: time("resource", "window", "the window", 1e6, 600e9),
-      says: checkbox({
-        label: "says when it ends (Retry-After)", moved: set("resource", "says"),
-      }),
-      workers: count("resource", "workers", "workers", 1000),
-      service: time("resource", "service", "a call takes, in the mean", 1e5,
-        60e9),
-      queue: count("resource", "queue", "places in the queue", 10000, 0),
-      round: time("resource", "round", "a round", 1e6, 60e9),
-    };
-    this.find("clients").append(this.clients.field);
-    this.find("chance").append(this.reps.field, this.seed.field);
-    this.find("network").append(
-      ...Object.values(this.network).map((each) => each.field));
-    this.makeChoices();
-    this.makeButtons();
-  }
-
-  makeChoices() {
-    const kind = this.find("resource-kind");
-    kind.append(...Object.entries(RESOURCES).map(([value, { words }]) =>
-      element("option", { value }, words)));
-    kind.addEventListener("change", () => {
-      this.state.resource.kind = kind.value;
-      this.showResource();
-      this.changed();
-    });
-    this.find("new-policy").append(
-      element("optgroup", { label: "the experiment's" },
-        ...Object.keys(TEXTS).map((name) => element("option", {}, name))),
-      element("optgroup", { label: "presets" },
-        ...this.engine.presets().map(({ name, use }) =>
-          element("option", { value: `preset ${name}` }, `${name}: ${use}`))));
-    this.find("new-policy").value = "full";
-  }
-
-  makeButtons() {
-    const copy = async (text, what) => {
-      let is = true;
-      try {
-        await navigator.clipboard.writeText(text);
-      } catch {
-        is = false;
-      }
-      this.find("copied").textContent = is ? `${what} is copied.`
-        : "This browser did not let the page copy.";
-    };
-    this.find("add-policy").addEventListener("click", () => this.addPolicy());
-    this.find("reset").addEventListener("click", () => {
-      history.replaceState(null, "", location.pathname + location.search);
-      this.put(usual());
-    });
-    this.find("copy-command").addEventListener("click", () =>
-      copy(this.find("command").textContent, "The command"));
-    this.find("copy-link").addEventListener("click", () => {
-      history.replaceState(null, "", this.link());
-      copy(location.href, "The link");
-    });
-    this.find("save").addEventListener("click", () => {
-      const url = URL.createObjectURL(new Blob([this.csv],
-        { type: "text/csv" }));
-      element("a", { href: url, download: "contention.csv" }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 1000);
-    });
-    this.find("controls").addEventListener("submit", (event) =>
-      event.preventDefault());
-  }
-
-  addPolicy() {
-    const chosen = this.find("new-policy").value;
-    const name = chosen.replace("preset ", "");
-    const text = TEXTS[chosen] || name;
-    const same = this.state.policies.filter((each) =>
-      each.name === name || each.name.startsWith(`${name}-`)).length;
-    this.state.policies.push({
-      name: same === 0 ? name : `${name}-${same + 1}`, text,
-    });
-    this.showPolicies();
-    this.cards.at(-1).text.focus();
-    this.changed();
-  }
-
-  removePolicy(i) {
-    this.state.policies.splice(i, 1);
-    this.showPolicies();
-    const near = this.cards[Math.min(i, this.cards.length - 1)];
-    (near ? near.name : this.find("add-policy")).focus();
-    this.changed();
-  }
-
-  // -- showing what is asked for
-
-  put(state) {
-    this.state = state;
-    this.clients.show(state.clients);
-    this.reps.show(state.reps);
-    this.seed.show(state.seed);
-    for (const [key, field] of Object.entries(this.network))
-      field.show(state.network[key]);
-    this.showResource();
-    this.showPolicies();
-    this.changed();
-  }
-
-  showResource() {
-    const { kind } = this.state.resource;
-    this.find("resource-kind").value = kind;
-    this.find("resource-about").textContent = RESOURCES[kind].about;
-    const fields = RESOURCES[kind].fields || [];
-    this.find("resource").replaceChildren(
-      ...fields.map((key) => this.resource[key].field));
-    for (const key of fields)
-      this.resource[key].show(this.state.resource[key]);
-  }
-
-  showPolicies() {
-    const { policies } = this.state;
-    this.cards = policies.map((policy, i) => {
-      const card = new Card(this.engine, i, {
-        moved: (name, text) => {
-          Object.assign(policy, { name, text });
-          this.changed();
-        },
-        removed: () => this.removePolicy(i),
+    for (const [i, tab] of TABS.entries()) {
+      const button = this.find(`tab-${tab}`);
+      button.addEventListener("click", () => this.open(tab));
+      button.addEventListener("keydown", ({ key }) => {
+        const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+        if (!step) return;
+        const next = TABS[(i + step + TABS.length) % TABS.length];
+        this.open(next);
+        this.find(`tab-${next}`).focus();
       });
-      card.show(policy.name, policy.text);
-      return card;
-    });
-    this.find("policies").replaceChildren(
-      ...this.cards.map((card) => card.field));
-    this.find("add-policy").disabled = policies.length >= POLICIES_MAX;
-  }
-
-  // -- asking for it
-
-  // Something was moved: what is shown now is of before.
-  changed() {
-    this.find("results").classList.add("stale");
-    if (this.isAsking) return;
-    this.isAsking = true;
-    // Not the next frame: a page in the background has none.
-    setTimeout(() => {
-      this.isAsking = false;
-      this.ask();
-    });
-  }
-
-  ask() {
-    const run = runOf(this.state);
-    this.run = run;
-    this.find("command").textContent = commandOf(run);
-    const wrong = run.policies.find(({ text }) =>
-      this.engine.policy(text).error !== undefined);
-    if (run.policies.length === 0 || wrong) {
-      this.refuse(wrong ? `The policy ${wrong.name} cannot be run as it is: ` +
-        "what is wrong with it is said below it." : "There is no policy to run.");
-      return;
     }
-    this.find("status").textContent = "Running …";
-    this.computer.ask(run, this.widthNow());
+    this.find("scenarios").append(...SCENARIOS.map(([words, tab, said]) =>
+      element("button", {
+        type: "button", class: "chip", onclick: () => this.open(tab, said),
+      }, words)));
+    this.follow();
+    window.addEventListener("hashchange", () => this.follow());
   }
 
-  refuse(words) {
-    this.computer.forget();
-    this.find("refused").textContent = words;
-    this.find("refused").hidden = false;
-    this.find("status").textContent = "What is shown is of before.";
+  follow() {
+    const { tab, said } = readLink(location.hash.slice(1));
+    this.open(TABS.includes(tab) ? tab : TABS[0], said);
   }
 
-  // -- showing what came of it
-
-  show(message) {
-    if (message.error !== undefined) {
-      this.refuse(message.error);
-      return;
+  // said: what is not as usual; without it the panel stays as it is.
+  open(tab, said) {
+    for (const each of TABS) {
+      const is = each === tab;
+      this.find(each).hidden = !is;
+      this.find(`tab-${each}`).setAttribute("aria-selected", is);
+      this.find(`tab-${each}`).tabIndex = is ? 0 : -1;
+      if (!is) this.panels[each]?.leave?.();
     }
-    const { done, of, ms } = message;
-    this.find("refused").hidden = true;
-    this.find("results").classList.remove("stale");
-    this.find("status").textContent = done < of
-      ? `${done} of ${of} repetitions …`
-      : `${of} repetitions, in ${timeWords(Math.round(ms))}.`;
-    this.find("results").dataset.done = done === of ? message.id : "";
-    Object.assign(this, { sums: message.sums, csv: message.csv });
-    this.showTotals(message.sums);
-    this.showCharts(message.charts);
+    this.tab = tab;
+    const isNew = !this.panels[tab];
+    const kinds = { storm: Storm, contention: Contention };
+    this.panels[tab] ||= new kinds[tab](this.engine, this.module,
+      () => this.link());
+    if (isNew || said) this.panels[tab].take(said || {});
+    window[tab] = this.panels[tab];
   }
 
-  showTotals(sums) {
-    const body = this.find("totals").tBodies[0];
-    const cell = (words, error) => element("td", {}, words,
-      ...(error === undefined ? []
-        : [element("span", { class: "se" }, ` ± ${error}`)]));
-    const counted = (each, key) =>
-      cell(numberWords(each[key]), numberWords(each[`${key}Se`]));
-    body.replaceChildren(...sums.map((each, i) => {
-      const heading = element("th", { scope: "row" });
-      heading.innerHTML = marker(this.engine, i);
-      heading.append(" ", this.run.policies[i].name);
-      return element("tr", {}, heading, counted(each, "calls"),
-        counted(each, "wasted"),
-        cell(...timeWordsWithin(each.completion, each.completionSe)),
-        ...["p50", "p95", "most"].map((key) =>
-          cell(each.successes > 0 ? timeWords(each[key]) : "–")),
-        counted(each, "peak"), each.givenUp === 0 ? cell("0")
-          : counted(each, "givenUp"));
-    }));
-  }
-
-  showCharts(charts) {
-    const place = this.find("charts");
-    charts.forEach(({ title, note, svg }, i) => {
-      let figure = place.children[i];
-      if (!figure) {
-        figure = element("figure", {}, element("figcaption", {}),
-          element("div", { class: "chart" }), element("p", { class: "note" }));
-        place.append(figure);
-      }
-      figure.children[0].textContent = title;
-      figure.children[1].innerHTML = svg;
-      figure.children[2].textContent = note;
-    });
-  }
-
-  // -- a link to the page as it is
-
+  // The link to the tab as it is, which the address then is, too.
   link() {
-    return "#" + encodeURIComponent(JSON.stringify(this.state));
-  }
-
-  // What a link says, with what it does not say as usual; null without one.
-  fromLink() {
-    try {
-      const said = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-      const state = usual();
-      const number = (value, old) => Number.isFinite(value) ? value : old;
-      for (const key of ["clients", "reps", "seed"])
-        state[key] = number(said[key], state[key]);
-      for (const part of ["network", "resource"])
-        for (const key of Object.keys(state[part]))
-          if (typeof said[part]?.[key] === typeof state[part][key])
-            state[part][key] = said[part][key];
-      if (!Object.hasOwn(RESOURCES, state.resource.kind))
-        state.resource.kind = "optimistic";
-      if (Array.isArray(said.policies))
-        state.policies = said.policies.slice(0, POLICIES_MAX).map((each) =>
-          ({ name: String(each.name), text: String(each.text) }));
-      return state;
-    } catch {
-      return null;
-    }
+    history.replaceState(null, "",
+      `#${linkText(this.tab, this.panels[this.tab].delta())}`);
+    return location.href;
   }
 }
 
@@ -470,7 +79,7 @@ async function begin() {
 }
 
 begin().catch((error) => {
-  const place = document.getElementById("refused");
+  const place = document.getElementById("failed");
   place.textContent = `This browser cannot run the simulator: ${error.message}`;
   place.hidden = false;
   console.error(error);

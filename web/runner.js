@@ -3,6 +3,7 @@
 // then. In a worker it keeps the page free; without one it does so by pauses.
 
 const TELL_MS = 80; // between two pictures of a run
+const FILE_WIDTH = 760; // of a chart that leaves the page
 
 class Runner {
   // tell: gets messages, as those of a worker.
@@ -22,9 +23,46 @@ class Runner {
   }
 
   hear(message) {
+    if (message.alone) {
+      this.tell({ files: this.engine.charts(FILE_WIDTH, true) });
+      return;
+    }
     this.width = message.width;
-    if (message.run) this.run(message.id, message.run);
+    if (message.run?.storms) this.storm(message.id, message.run);
+    else if (message.run) this.run(message.id, message.run);
     else if (this.progress) this.show();
+  }
+
+  // The first run of the first storm is told of at once: it is what moves.
+  async storm(id, run) {
+    this.latest = id;
+    this.progress = null;
+    const error = this.engine.beginStorms(run);
+    if (error) {
+      this.tell({ id, error });
+      return;
+    }
+    const began = performance.now();
+    for (let done = 0; done < run.reps; done++) {
+      for (let i = 0; i < run.storms.length; i++) {
+        if (!this.engine.stormRun(i)) {
+          this.tell({ id, error: "there is no memory for so many requests" });
+          return;
+        }
+        if (done === 0 && i === 0)
+          this.tell({
+            id, first: this.engine.stormSeries(0),
+            sums: [this.engine.stormSums(0)],
+          });
+        await this.pause();
+        if (this.latest !== id) return;
+      }
+    }
+    this.progress = {
+      id, count: run.storms.length, isStorm: true,
+      ms: performance.now() - began,
+    };
+    this.show();
   }
 
   async run(id, run) {
@@ -66,9 +104,9 @@ class Runner {
   // Tells of what there is; returns how long that took.
   show() {
     const began = performance.now();
-    const { count } = this.progress;
-    const sums = [];
-    for (let i = 0; i < count; i++) sums.push(this.engine.sums(i));
+    const { count, isStorm } = this.progress;
+    const sums = Array.from({ length: count }, (_, i) =>
+      isStorm ? this.engine.stormSums(i) : this.engine.sums(i));
     this.tell({
       ...this.progress, sums, csv: this.engine.csv(),
       charts: this.engine.charts(this.width),

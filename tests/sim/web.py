@@ -1,90 +1,50 @@
 #!/usr/bin/env python3
 """The simulator's page in headless Chromium, from a file.
 
-usage: web.py PAGE
+usage: web.py PAGE [TEST...]
 
 Numbers are those of the command; whatever is moved shows at once; what is wrong
 is said in core's own words; nothing goes out. STAGGER_SHOTS is a folder that
-keeps the screenshots.
+keeps the screenshots. This file has what is about contention and about the whole
+page; storm.py has the storm.
 """
+import base64
 import csv
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
-import tempfile
 import unittest
-from urllib import parse
 
 import browser
 
-STAGGER = os.environ["STAGGER"]
-PAGE = None
-AXE = os.path.join(os.environ.get("STAGGER_SOURCE", "."),
-                   "build/tools/node_modules/axe-core/axe.min.js")
-SHOTS = os.environ.get("STAGGER_SHOTS") or tempfile.mkdtemp()
+from page_case import (FAINT, OVERLAPS, PageCase, SHOTS, STAGGER, by_label,
+                       put)
+from storm import Storm  # whose tests run with these, in the same browser
+
+assert Storm
 
 DONE = "document.getElementById('results').dataset.done"
-# Of a slider, by its label: the element.
-FIELD = """[...document.querySelectorAll('#controls label')].find((label) =>
-    label.textContent === %s && label.htmlFor &&
-    document.getElementById(label.htmlFor))"""
 
 
-def by_label(label):
-    return f"document.getElementById(({FIELD % json.dumps(label)}).htmlFor)"
-
-
-def put(page, element, value, event="input"):
-    """As if it had been typed, or chosen, there."""
-    page.evaluate(f"""(() => {{
-        const it = {element};
-        it.value = {json.dumps(value)};
-        it.dispatchEvent(new Event("{event}", {{bubbles: true}}));
-    }})()""")
-
-
-class Web(unittest.TestCase):
+class Web(PageCase):
     maxDiff = None
-
-    @classmethod
-    def setUpClass(cls):
-        cls.chromium = browser.Browser()
-        cls.addClassCleanup(cls.chromium.close)
-
-    def open(self, link="", **options):
-        page = self.chromium.open(f"file://{PAGE}{link}", **options)
-        self.addCleanup(page.close)
-        page.wait("window.page !== undefined")
-        return page
+    TAB = "#contention"
 
     def settle(self, page):
         """Until all repetitions of what is asked for have been shown."""
-        page.wait(f"{DONE} === String(page.computer.id) && !page.isAsking")
-
-    def assert_quiet(self, page):
-        self.assertEqual(page.complaints, [])
-        self.assertEqual([each for each in page.requests
-                          if not each.startswith(("file:///", "blob:"))], [])
+        page.wait(f"{DONE} === String(contention.computer.id) && "
+                  "!contention.isAsking")
 
     def by_command(self, page):
-        """What the command that the page shows writes."""
-        text = page.evaluate("document.getElementById('command').textContent")
-        words = shlex.split(text.replace("\\\n", " "))
-        self.assertEqual(words[:3], ["stagger", "sim", "contention"])
-        with tempfile.NamedTemporaryFile(mode="r") as file:
-            subprocess.run([STAGGER, *words[1:], "--csv", file.name],
-                           stdout=subprocess.DEVNULL, check=True,
-                           timeout=browser.PATIENCE)
-            return file.read()
+        return self.csv_of(page, "command", "contention")
 
     def assert_same(self, page):
         """The page's numbers are the command's, byte by byte; and what it shows
         is made of them."""
         self.settle(page)
-        written = page.evaluate("page.csv")
+        written = page.evaluate("contention.csv")
         self.assertEqual(written, self.by_command(page))
         shown = page.evaluate("""[...document.querySelectorAll(
             '#totals tbody tr')].map((row) => [row.cells[0], row.cells[1]].map(
@@ -106,7 +66,7 @@ class Web(unittest.TestCase):
             "document.querySelectorAll('#totals tbody tr').length"), 5)
         self.assertGreaterEqual(page.evaluate(
             "document.querySelectorAll('#charts svg').length"), 4)
-        with open(PAGE, encoding="utf-8") as file:
+        with open(self.PAGE, encoding="utf-8") as file:
             text = re.sub(r"http://www\.w3\.org/2000/svg", "", file.read())
         self.assertEqual(re.findall(r"https?://\S*", text), [])
 
@@ -155,7 +115,7 @@ class Web(unittest.TestCase):
 
     def test_presets_have_the_totals_of_the_command(self):
         page = self.open()
-        while page.evaluate("page.state.policies.length"):
+        while page.evaluate("contention.state.policies.length"):
             page.evaluate("document.querySelector('.remove').click()")
         for name in "none", "backend", "aws", "webhook":
             put(page, "document.getElementById('new-policy')",
@@ -208,7 +168,7 @@ class Web(unittest.TestCase):
         # Minutes of work, which nobody waits for.
         put(page, by_label("repetitions"), "1000")
         put(page, by_label("clients"), "10000")
-        page.wait("page.computer.isBusy && !page.isAsking")
+        page.wait("contention.computer.isBusy && !contention.isAsking")
         self.assertEqual(page.evaluate(
             "new Promise((go) => requestAnimationFrame(() => go(7)))"), 7)
         self.assertIn(page.evaluate(DONE), (before, ""))
@@ -223,8 +183,8 @@ class Web(unittest.TestCase):
         put(page, by_label("clients"), "1000")
         page.wait("/^[0-9]+ of 1000 /.test("
                   "document.getElementById('status').textContent) && "
-                  "page.sums[0].repetitions < 1000 && "
-                  "page.sums[0].calls > 1000")
+                  "contention.sums[0].repetitions < 1000 && "
+                  "contention.sums[0].calls > 1000")
         self.assert_quiet(page)
 
     def test_sliders_write_the_policy(self):
@@ -259,7 +219,7 @@ class Web(unittest.TestCase):
         self.settle(page)
         self.assertEqual(page.evaluate(rows)[4:], [
             "full-2", "full-3", "full-4", "full-5"])
-        while page.evaluate("page.cards.length"):
+        while page.evaluate("contention.cards.length"):
             page.evaluate("document.querySelector('.remove').click()")
         page.wait("!document.getElementById('refused').hidden")
         self.assert_quiet(page)
@@ -293,10 +253,10 @@ class Web(unittest.TestCase):
     def test_a_number_out_of_range_changes_nothing(self):
         page = self.open()
         self.settle(page)
-        before = page.evaluate("page.state.clients")
+        before = page.evaluate("contention.state.clients")
         for wrong in "0", "10001", "1.5", "":
             put(page, by_label("clients"), wrong)
-            self.assertEqual(page.evaluate("page.state.clients"), before)
+            self.assertEqual(page.evaluate("contention.state.clients"), before)
             self.assertEqual(page.evaluate(
                 by_label("clients") + ".getAttribute('aria-invalid')"), "true")
         put(page, by_label("clients"), "99")
@@ -318,33 +278,36 @@ class Web(unittest.TestCase):
             "linear base=30ms cap=3s jitter=equal")
         put(page, "document.getElementById('resource-kind')", "rate", "change")
         link = page.evaluate("page.link()")
-        other = self.open(link)
+        self.assertLess(len(link.split("#")[1]), 200)
+        other = self.open("#" + link.split("#")[1])
         self.settle(page)
         self.settle(other)
-        self.assertEqual(other.evaluate("page.state"),
-                         page.evaluate("page.state"))
-        self.assertEqual(other.evaluate("page.csv"),
-                         page.evaluate("page.csv"))
+        self.assertEqual(other.evaluate("contention.state"),
+                         page.evaluate("contention.state"))
+        self.assertEqual(other.evaluate("contention.csv"),
+                         page.evaluate("contention.csv"))
         self.assert_quiet(other)
 
     def test_a_link_of_nonsense_is_harmless(self):
         said = {"clients": "many", "seed": 3, "resource": {"kind": "magic"},
                 "policies": [{"name": "<b>x</b>", "text": "<img src=x>"}]}
-        page = self.open("#" + parse.quote(json.dumps(said)))
+        code = base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
+        page = self.open("#contention=" + code.rstrip("="))
         page.wait("!document.getElementById('refused').hidden")
-        self.assertEqual(page.evaluate("page.state.clients"), 100)
-        self.assertEqual(page.evaluate("page.state.seed"), 3)
+        self.assertEqual(page.evaluate("contention.state.clients"), 100)
+        self.assertEqual(page.evaluate("contention.state.seed"), 3)
         self.assertIsNone(page.evaluate("document.querySelector('img')"))
         self.assert_quiet(page)
-        for link in "#%7b", "#null", "#[]":
-            self.settle(self.open(link))
+        for code in "%7b", "bnVsbA", "W10", "!":
+            self.settle(self.open(f"#contention={code}"))
+        self.open("#nothing").wait("page.tab === 'storm'")
 
     # -- for everybody
 
     def test_works_by_keys_alone(self):
         page = self.open()
         self.settle(page)
-        before = page.evaluate("page.state.clients")
+        before = page.evaluate("contention.state.clients")
         focus = "document.activeElement"
         for _ in range(10):
             page.key("Tab")
@@ -352,7 +315,7 @@ class Web(unittest.TestCase):
                              "'#clients [type=range]')"):
                 break
         page.key("ArrowRight", times=3)
-        self.assertGreater(page.evaluate("page.state.clients"), before)
+        self.assertGreater(page.evaluate("contention.state.clients"), before)
         self.assert_same(page)
         seen = set()
         for _ in range(60):
@@ -383,24 +346,15 @@ class Web(unittest.TestCase):
             ["Policy exponential", "Policy equal"])
 
     def test_has_nothing_serious_for_axe(self):
-        if not os.path.exists(AXE):
-            if os.environ.get("CI") == "true":
-                self.fail("no axe-core: scripts/deps all")
-            self.skipTest("no axe-core: scripts/deps all installs it")
-        with open(AXE, encoding="utf-8") as file:
-            axe = file.read()
         for dark, width in (False, 1300), (True, 390):
             page = self.open(dark=dark, width=width)
             # Two policies have all that five have, and axe reads every mark.
-            page.evaluate("page.put({...usual(), clients: 20, "
+            page.evaluate("contention.put({...usual(), clients: 20, "
                           "policies: usual().policies.slice(2, 4)})")
             self.settle(page)
             page.evaluate("document.querySelectorAll('details').forEach("
                           "(each) => { each.open = true; })")
-            page.evaluate(axe + "; 0")
-            self.assertEqual(page.evaluate(
-                "axe.run().then((run) => run.violations.map((it) => "
-                "[it.id, it.impact, it.nodes[0].html]))"), [])
+            self.assert_clean(page)
 
     def test_texts_stand_out(self):
         """A contrast of 4.5 for texts, as WCAG 2.2, 1.4.3 has it."""
@@ -431,11 +385,11 @@ class Web(unittest.TestCase):
         put(page, by_label("repetitions"), "2")
         self.settle(page)
         grown = page.evaluate("""(() => {
-            const engine = new Engine(page.computer.module);
+            const engine = new Engine(contention.computer.module);
             const sizes = [];
             for (let i = 0; i < 8; i++) {
-                engine.begin(page.run);
-                for (let k = 0; k < page.run.policies.length; k++)
+                engine.begin(contention.run);
+                for (let k = 0; k < contention.run.policies.length; k++)
                     while (engine.repeat(k));
                 engine.charts(900);
                 sizes.push(engine.c.memory.buffer.byteLength);
@@ -445,58 +399,11 @@ class Web(unittest.TestCase):
         self.assertEqual(grown, 0)
 
 
-# Texts whose contrast against what is behind them is below 4.5.
-FAINT = """(() => {
-  const parse = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const shine = ([r, g, b]) => {
-    const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92
-      : ((c + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
-  };
-  const ground = (node) => {
-    for (; node; node = node.parentElement) {
-      const colour = parse(getComputedStyle(node).backgroundColor);
-      if (colour.length === 3 || colour[3] === 1) return colour;
-    }
-    return [255, 255, 255];
-  };
-  return [...document.querySelectorAll("body *")].filter((node) =>
-    node.checkVisibility() && !node.closest("svg, .stale #totals, select") &&
-    !node.disabled &&
-    [...node.childNodes].some((c) => c.nodeType === 3 && c.data.trim()) ||
-    node.matches("input, textarea")).filter((node) => {
-      const [a, b] = [parse(getComputedStyle(node).color), ground(node)]
-        .map(shine).sort((x, y) => y - x);
-      return (a + 0.05) / (b + 0.05) < 4.5;
-    }).map((node) => node.outerHTML.slice(0, 120));
-})()"""
-
-# Texts of the form and of the totals that lie on one another.
-OVERLAPS = """(() => {
-  const boxes = [...document.querySelectorAll(
-    "#controls label, #controls output, #controls input, #controls select, " +
-    "#controls textarea, #controls button, #controls p, #totals td, " +
-    "#totals th, h1, h2, figcaption, .note")]
-    .filter((node) => node.checkVisibility() && !node.closest(".near"))
-    .map((node) => [node, node.getBoundingClientRect()]);
-  const bad = [];
-  boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
-    if (a.contains(b) || b.contains(a)) return;
-    const x = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-    const y = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-    if (x > 1 && y > 1)
-      bad.push(`${a.outerHTML.slice(0, 60)} on ${b.outerHTML.slice(0, 60)}`);
-  }));
-  return bad;
-})()"""
-
-
 def main(arguments):
-    global PAGE
     if len(arguments) < 2:
         sys.exit(__doc__)
     browser.skip_without()
-    PAGE = os.path.abspath(arguments.pop(1))
+    PageCase.PAGE = os.path.abspath(arguments.pop(1))
     print(f"screenshots: {SHOTS}")
     unittest.main(argv=arguments)
 

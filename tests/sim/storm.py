@@ -1,0 +1,298 @@
+"""The storm of the simulator's page: run by web.py, in the same browser."""
+import json
+import os
+
+from page_case import FAINT, OVERLAPS, PageCase, SHOTS, by_label, put
+
+BUDGET = "document.getElementById('budget-button').click()"
+VERDICT = "document.getElementById('verdict-title').textContent"
+PHASE = "document.getElementById('phase').textContent"
+NUMBERS = """[...document.querySelectorAll('#storm-table tbody tr')].map(
+    (row) => [...row.cells].map((cell) => cell.textContent))"""
+
+
+class Storm(PageCase):
+    maxDiff = None
+
+    def settle(self, page):
+        page.wait("page.tab === 'storm' && !storm.isAsking && document"
+                  ".getElementById('storm').dataset.done === "
+                  "String(storm.computer.id)")
+
+    def opened(self, *arguments, **options):
+        page = self.open(*arguments, **options)
+        self.settle(page)
+        return page
+
+    def drawn(self, page):
+        return page.evaluate("document.getElementById('scene').toDataURL()")
+
+    # -- what moves
+
+    def test_opens_on_a_storm_that_moves(self):
+        page = self.open(script="window.matchMedia = ((old) => (query) => ({"
+                         "...old(query), matches: false, "
+                         "addEventListener() {}}))(matchMedia.bind(window))")
+        page.wait("storm.isPlaying && storm.series && storm.t > 6")
+        first = self.drawn(page)
+        page.wait("storm.t > 8.2")
+        self.assertNotEqual(first, self.drawn(page))
+        self.assertIn("down for 5 s", page.evaluate(PHASE))
+        page.evaluate("document.getElementById('play').click()")
+        at = page.evaluate("storm.t")
+        page.drain(0.2)
+        self.assertEqual(page.evaluate("storm.t"), at)
+        self.assert_quiet(page)
+
+    def test_stands_still_for_who_prefers_that(self):
+        page = self.opened()
+        self.assertFalse(page.evaluate("storm.isPlaying"))
+        self.assertEqual(page.evaluate("storm.t"), 18)
+
+    def test_takes_little_of_each_frame(self):
+        page = self.opened()
+        took = page.evaluate("""(() => {
+            const took = [];
+            for (let t = 0; t < 58; t += 0.25) {
+                storm.t = t;
+                const began = performance.now();
+                storm.draw();
+                took.push(performance.now() - began);
+            }
+            return took.sort((a, b) => a - b);
+        })()""")
+        self.assertLess(took[len(took) * 9 // 10], 8)
+
+    def test_shows_the_first_run_of_the_model(self):
+        """The dots are of the series, and its totals those of the charts."""
+        page = self.opened()
+        sent, retried, bins = page.evaluate(
+            "[storm.series.total('sent', 58), storm.series.total('retried', "
+            "58), storm.series.count]")
+        self.assertEqual(bins, 290)
+        self.assertGreater(retried, sent / 2)
+        flying = page.evaluate("""(() => {
+            const times = [];
+            storm.series.every("sent", 20, 30, 31, (at) => times.push(at));
+            return times;
+        })()""")
+        rate = page.evaluate("storm.series.mean('sent', 30, 31)")
+        self.assertAlmostEqual(len(flying), rate / 20, delta=1)
+        self.assertEqual(flying, sorted(flying))
+        self.assertTrue(all(30 <= at <= 31 for at in flying))
+
+    def test_any_time_of_it_can_be_drawn(self):
+        page = self.opened()
+        put(page, "document.getElementById('scrub')", "60")
+        calm = self.drawn(page)
+        self.assertIn("All is well", page.evaluate(PHASE))
+        put(page, "document.getElementById('scrub')", "400")
+        self.assertIn("nobody waits for", page.evaluate(PHASE))
+        self.assertNotEqual(self.drawn(page), calm)
+        put(page, "document.getElementById('scrub')", "60")
+        self.assertEqual(self.drawn(page), calm)
+        self.assertRegex(page.evaluate(
+            "document.getElementById('scrub').getAttribute('aria-valuetext')"),
+            r"^6\.0 s: \d+ operations succeed a second, ")
+
+    def test_is_moved_by_keys(self):
+        page = self.opened()
+        page.evaluate("document.getElementById('scrub').focus()")
+        page.key("ArrowRight", times=3)
+        self.assertAlmostEqual(page.evaluate("storm.t"), 18.3)
+        page.key("Home")
+        self.assertEqual(page.evaluate("storm.t"), 0)
+        page.evaluate("document.getElementById('rates').querySelector("
+                      "'.chart').focus()")
+        page.key(" ")
+        self.assertTrue(page.evaluate("storm.isPlaying"))
+        page.key(" ")
+        self.assertFalse(page.evaluate("storm.isPlaying"))
+        page.key("ArrowRight", times=2)
+        self.assertRegex(page.evaluate(
+            "document.querySelector('#rates .unseen').textContent"),
+            r"(?s)^600 ms\ngoodput\n.*\noffered load\n.*\nqueue\n")
+        page.evaluate("document.getElementById('tab-storm').focus()")
+        page.key("ArrowRight")
+        self.assertEqual(page.evaluate("document.activeElement.id"),
+                         "tab-contention")
+        self.assertEqual(page.evaluate("page.tab"), "contention")
+
+    # -- what it comes to
+
+    def test_never_recovers_until_it_has_a_budget(self):
+        page = self.opened()
+        self.assertIn("It does not recover", page.evaluate(VERDICT))
+        self.assertIn("metastable failure", page.evaluate(
+            "document.getElementById('verdict-why').textContent"))
+        page.evaluate(BUDGET)
+        self.settle(page)
+        self.assertEqual(page.evaluate(VERDICT),
+                         "It recovers as soon as the outage is over.")
+        self.assertIn("10 retries in 100 operations", page.evaluate(
+            "document.getElementById('verdict-why').textContent"))
+        self.assertIn("budget-10% recovers, no-budget does not", page.evaluate(
+            "document.querySelector('#rates figcaption').textContent"))
+        with_it, without = page.evaluate(NUMBERS)
+        self.assertEqual([with_it[:2], without[:2]], [
+            ["budget-10%", "at once"], ["no-budget", "no"]])
+        page.evaluate(BUDGET)
+        self.settle(page)
+        self.assertIn("It does not recover", page.evaluate(VERDICT))
+        self.assert_quiet(page)
+
+    def test_each_knob_changes_the_outcome(self):
+        page = self.opened()
+        numbers = page.evaluate(NUMBERS)
+        for label, value, event in (
+                ("load, of what the server can do", "3", "input"),
+                ("the trouble", "stall", "change"),
+                ("for how long", "6", "input"),
+                ("attempts, the first one counted", "0", "input"),
+                ("jitter of the waits", "none", "change"),
+                ("retry budget", "3", "input"),
+                ("circuit breaker", "10:5s", "change")):
+            with self.subTest(knob=label):
+                page.evaluate("storm.take({})")
+                put(page, by_label(label), value, event)
+                self.settle(page)
+                self.assertNotEqual(page.evaluate(NUMBERS), numbers)
+        page.evaluate("storm.take({load: 120})")
+        self.settle(page)
+        self.assertIn("not well even before", page.evaluate(VERDICT))
+        self.assert_quiet(page)
+
+    def test_numbers_are_those_of_the_command(self):
+        page = self.opened()
+        for said in {}, {"trouble": "spike", "load": 50, "budget": 20}, {
+                "trouble": "errors", "breaker": "10:5s", "length": 10}:
+            with self.subTest(said=said):
+                page.evaluate(f"storm.take({json.dumps(said)})")
+                self.settle(page)
+                self.assertEqual(page.evaluate("storm.csv"), self.csv_of(
+                    page, "storm-command", "overload"))
+
+    def test_scenarios_are_a_click(self):
+        page = self.opened()
+        for i, words in ((1, "does not recover"), (2, "does not recover"),
+                         (0, "does not recover")):
+            page.evaluate(
+                f"document.querySelectorAll('#scenarios button')[{i}].click()")
+            self.settle(page)
+            self.assertIn(words, page.evaluate(VERDICT))
+        for i in 3, 4:
+            page.evaluate(
+                f"document.querySelectorAll('#scenarios button')[{i}].click()")
+            page.wait("page.tab === 'contention' && document.getElementById("
+                      "'results').dataset.done === String("
+                      "contention.computer.id)")
+        self.assertEqual(page.evaluate("contention.state.resource.kind"),
+                         "rate")
+        self.assert_quiet(page)
+
+    # -- to keep, and to pass on
+
+    def test_pins_a_run_beside_the_next(self):
+        page = self.opened()
+        page.evaluate("document.getElementById('pin').click()")
+        put(page, by_label("attempts, the first one counted"), "2")
+        self.settle(page)
+        self.assertEqual([row[0] for row in page.evaluate(NUMBERS)],
+                         ["3-attempts", "6-attempts"])
+        page.evaluate("document.getElementById('pin').click()")
+        self.settle(page)
+        self.assertEqual(len(page.evaluate(NUMBERS)), 1)
+
+    def test_a_link_has_what_is_not_as_usual(self):
+        page = self.opened()
+        self.assertTrue(page.evaluate("page.link()").endswith("#storm"))
+        put(page, by_label("retry budget"), "4")
+        page.evaluate("document.getElementById('pin').click()")
+        put(page, by_label("the trouble"), "stall", "change")
+        self.settle(page)
+        link = page.evaluate("page.link()").split("#")[1]
+        self.assertRegex(link, r"^storm=[\w-]{1,120}$")
+        other = self.opened("#" + link)
+        self.assertEqual(other.evaluate("[storm.state, storm.pinned]"),
+                         page.evaluate("[storm.state, storm.pinned]"))
+        self.assertEqual(other.evaluate("storm.csv"),
+                         page.evaluate("storm.csv"))
+        other = self.opened("#storm=eyJsb2FkIjo3MSwicGluIjpbXX0")
+        self.assertEqual(other.evaluate("storm.state.load"), 70)
+
+    def test_charts_are_copied(self):
+        page = self.opened()
+        page.command("Page.bringToFront")
+        page.evaluate("""(() => {
+            window.copied = [];
+            navigator.clipboard.writeText = async (text) => copied.push(text);
+            navigator.clipboard.write = async ([item]) =>
+                copied.push(await item.getType("image/png"));
+        })()""")
+        for i in 0, 1:
+            page.evaluate("document.querySelectorAll('#rates .under button')"
+                          f"[{i}].click()")
+            page.wait(f"copied.length === {i + 1}")
+        self.assertRegex(page.evaluate("copied[0]"),
+                         r"(?s)^<svg xmlns=.*<style>.*goodput.*</svg>\s*$")
+        size = page.evaluate("createImageBitmap(copied[1]).then((it) => "
+                             "[it.width, it.height])")
+        self.assertEqual(size[0], 2 * 760)
+        self.assertGreater(size[1], 600)
+        page.wait("document.getElementById('storm-copied').textContent === "
+                  "'The picture is copied (PNG).'")
+        self.assert_quiet(page)
+
+    def test_a_cross_hair_reads_all_panels(self):
+        page = self.opened()
+        page.evaluate("document.querySelector('#rates').scrollIntoView()")
+        x, y, width = page.evaluate("""(() => {
+            const box = document.querySelector("#rates svg")
+                .getBoundingClientRect();
+            return [box.x, box.y + box.height / 2, box.width];
+        })()""")
+        page.mouse("mouseMoved", x + width / 2, y)
+        words = page.wait("!document.querySelector('#rates .hair-words').hidden"
+                          " && document.querySelector('#rates .hair-words')"
+                          ".innerText")
+        self.assertRegex(words, r"(?s)s\ngoodput\nno-budget: .*\noffered load\n"
+                                r"no-budget: .*\nqueue\nno-budget: ")
+        page.mouse("mousePressed", x + width / 2, y, buttons=1)
+        page.mouse("mouseReleased", x + width / 2, y)
+        self.assertNotEqual(page.evaluate("storm.t"), 18)
+
+    # -- for everybody
+
+    def test_reads_well_at_any_width_light_and_dark(self):
+        for width, dark in ((375, False), (375, True), (768, False),
+                            (1280, False), (1280, True), (1920, True)):
+            page = self.opened(width=width, dark=dark, height=800)
+            page.evaluate(BUDGET)
+            self.settle(page)
+            with self.subTest(width=width, dark=dark):
+                self.assertLessEqual(page.evaluate(
+                    "document.documentElement.scrollWidth"), width)
+                self.assertEqual(page.evaluate(OVERLAPS), [])
+                self.assertEqual(page.evaluate(FAINT), [])
+                # The picture is in the first view.
+                self.assertLess(page.evaluate("document.getElementById('scene')"
+                                              ".getBoundingClientRect().bottom"),
+                                800)
+                page.screenshot(os.path.join(
+                    SHOTS, f"storm-{width}-{'dark' if dark else 'light'}.png"))
+                self.assert_quiet(page)
+
+    def test_has_nothing_for_axe(self):
+        for dark, width in (False, 1280), (True, 375):
+            page = self.opened(dark=dark, width=width)
+            self.assert_clean(page)
+
+    def test_all_that_can_be_used_has_a_name(self):
+        page = self.opened()
+        nodes = page.command("Accessibility.getFullAXTree")["nodes"]
+        used = [node for node in nodes if not node["ignored"] and
+                node.get("role", {}).get("value") in
+                {"slider", "combobox", "button", "tab", "image", "table"}]
+        self.assertGreater(len(used), 20)
+        self.assertEqual([node["role"]["value"] for node in used
+                          if not node.get("name", {}).get("value")], [])

@@ -1,0 +1,70 @@
+"use strict";
+// A storm in words: what happens, and what it comes to.
+
+const plain = (number) => Math.round(number).toLocaleString("en");
+
+// {kind, title, why} of a storm whose runs came to these sums; series: the first.
+function verdictOf(storm, sums, series) {
+  const { the } = TROUBLES[storm.trouble];
+  const { until } = series.trouble;
+  const share = sums.recovered / sums.runs;
+  if (sums.healthy === 0 || (share === 0 && storm.load >= 100))
+    return { kind: "bad", title: "It was not well even before.",
+      why: `The server is asked for ${per(storm.load)} of what it can do: no ` +
+        "policy helps a server that has too little room." };
+  if (share === 1)
+    return { kind: "good", title: sums.recovery < sums.bin
+      ? `It recovers as soon as ${the} is over.`
+      : `It recovers ${timeWords(sums.recovery)} after ${the}.`,
+    why: goodWords(storm, sums) };
+  const sent = series.mean("sent", until + 5, series.end);
+  return { kind: share > 0 ? "some" : "bad",
+    title: share > 0
+      ? `It recovers in ${sums.recovered} of ${sums.runs} runs: chance decides.`
+      : `It does not recover: ${REST} s after ${the} it is still down.`,
+    why: `${the[0].toUpperCase()}${the.slice(1)} is over, but each operation ` +
+      `that fails is tried up to ${storm.attempts} times: ${plain(sent)} ` +
+      `requests a second for a server that can do ${plain(CAPACITY)}. Its ` +
+      "queue stays full, so answers come when their clients have stopped " +
+      "waiting, and these try again. The retries keep the trouble alive: a " +
+      "metastable failure." };
+}
+
+function goodWords(storm, sums) {
+  const rate = storm.load * CAPACITY / 100;
+  const most = rate * (1 + storm.budget / 100);
+  if (storm.attempts === 1)
+    return "Nothing is retried, so there is no storm. But each operation that " +
+      `meets the trouble is lost: ${per(numberWords(100 - 100 * sums.success))}.`;
+  if (storm.budget > 0)
+    return `The budget pays for ${storm.budget} retries in 100 operations, and ` +
+      `no more. So ${plain(rate)} operations a second are ${plain(most)} ` +
+      "requests at most, but for a moment" + (most < CAPACITY
+      ? `: fewer than the ${plain(CAPACITY)} that the server can do. Its queue ` +
+        "drains, and answers are in time again." : ".");
+  if (storm.breaker !== "none")
+    return "After ten failures in a row a client stops calling for a while. So " +
+      "the server comes back to a queue that is short, and keeps it short.";
+  return `An operation becomes ${numberWords(sums.amplification)} requests: the ` +
+    "server has room for so many, and its queue drains.";
+}
+
+// What happens at a time of it: of few kinds, so that it is told once.
+function phaseOf(storm, series, t) {
+  const { the } = TROUBLES[storm.trouble];
+  const { from, until } = series.trouble;
+  const before = series.mean("succeeded", 2, from);
+  const isWell = series.mean("succeeded", t - 1, t + 0.5) > before * 0.85;
+  if (t < from)
+    return `All is well: ${storm.load * CAPACITY / 100} operations begin each ` +
+      `second, and the server can do ${plain(CAPACITY)}.`;
+  if (t < until)
+    return `${TROUBLES[storm.trouble].of} ${storm.length} s. ` +
+      (storm.attempts > 1 ? "What fails waits, and is tried again (orange)."
+        : "What fails is given up.");
+  if (isWell)
+    return `${the[0].toUpperCase()}${the.slice(1)} is over, and answers are in ` +
+      "time again (green).";
+  return `${the[0].toUpperCase()}${the.slice(1)} is over, yet the server ` +
+    "answers requests that nobody waits for any more (grey).";
+}
