@@ -31,6 +31,8 @@ set(sim_pure
     sim/resource.c
     sim/resource_text.c
     sim/service.c
+    sim/service_queue.c
+    sim/service_text.c
     sim/statistics.c
     sim/tally.c
 )

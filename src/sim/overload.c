@@ -181,6 +181,11 @@ static void on_start(void *ctx, uint32_t worker, stg_ns due_at)
     stg_overload_push(ctx, due_at, STG_EVENT_FINISH, worker);
 }
 
+static void on_shed(void *ctx, uint32_t request)
+{
+    stg_overload_refuse(ctx, request);
+}
+
 /* Zeroed bytes. */
 static void *allocate(const stg_memory *memory, size_t count, size_t size)
 {
@@ -252,6 +257,7 @@ static stg_status make(stg_overload_world *w)
         make_processes(w) != STG_OK)
         return STG_IO;
     w->service.on_start = on_start;
+    w->service.on_shed = on_shed;
     w->service.ctx = w;
     w->result->bins = allocate(w->memory, bins, sizeof *w->result->bins);
     if (w->result->bins == NULL)

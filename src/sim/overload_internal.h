@@ -140,6 +140,10 @@ stg_decision stg_overload_step_round(stg_overload_world *w, uint32_t id,
 uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation);
 
 void stg_overload_reach(stg_overload_world *w, uint32_t request);
+
+/* Answers 503: there is no place, or it was shed. */
+void stg_overload_refuse(stg_overload_world *w, uint32_t request);
+
 void stg_overload_finish(stg_overload_world *w, uint32_t worker);
 void stg_overload_answer(stg_overload_world *w, uint32_t request);
 

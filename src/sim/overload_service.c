@@ -46,6 +46,12 @@ static void reply(stg_overload_world *w, uint32_t request,
         stg_overload_push(w, cross(w), STG_EVENT_ANSWER, request);
 }
 
+void stg_overload_refuse(stg_overload_world *w, uint32_t request)
+{
+    stg_overload_count_refused(w);
+    reply(w, request, STG_ANSWER_FULL);
+}
+
 /* A service that is down answers too: the refusal takes the way back over the
  * network. A client that has gone is not noticed unless skips_gone is set. */
 void stg_overload_reach(stg_overload_world *w, uint32_t request)
@@ -62,8 +68,7 @@ void stg_overload_reach(stg_overload_world *w, uint32_t request)
     if (stg_sim_service_reach(&w->service, request, w->now) !=
         STG_RECEPTION_REFUSED)
         return;
-    stg_overload_count_refused(w);
-    reply(w, request, STG_ANSWER_FULL);
+    stg_overload_refuse(w, request);
 }
 
 static bool draws(stg_rng *rng, uint32_t millionths)

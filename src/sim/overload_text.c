@@ -5,6 +5,7 @@
 #include "base/suggest.h"
 #include "core/reader.h"
 #include "core/writer.h"
+#include "sim/service_text.h"
 
 /* The settings of an overload by name, and triggers in words.
  *
@@ -123,8 +124,17 @@ static bool set_queue(stg_overload_options *o, stg_reader *r)
 
 static bool set_order(stg_overload_options *o, stg_reader *r)
 {
-    o->service.is_lifo = stg_read_text(r, "lifo");
-    return o->service.is_lifo || stg_read_text(r, "fifo");
+    return stg_service_read_order(r, &o->service);
+}
+
+static bool set_shed(stg_overload_options *o, stg_reader *r)
+{
+    return stg_service_read_shed(r, &o->service);
+}
+
+static bool set_limit(stg_overload_options *o, stg_reader *r)
+{
+    return stg_service_read_limit(r, &o->service);
 }
 
 static bool set_skip_gone(stg_overload_options *o, stg_reader *r)
@@ -223,7 +233,9 @@ static bool set_bin(stg_overload_options *o, stg_reader *r)
 /* The words of each setting, for suggestions only: the setters have their
  * own. */
 static const char *const arrivals[] = {"poisson", "regular", NULL};
-static const char *const orders[] = {"fifo", "lifo", NULL};
+static const char *const orders[] = {"fifo", "lifo", "adaptive-lifo", NULL};
+static const char *const sheds[] = {"none", "wait:", "codel:", NULL};
+static const char *const limits[] = {"none", "aimd:", NULL};
 static const char *const answers[] = {"yes", "no", NULL};
 static const char *const none[] = {"none", NULL};
 
@@ -242,7 +254,14 @@ static const struct {
     {{"workers", "1 to 100000"}, set_workers, NULL},
     {{"service", TIMES}, set_service, stg_distribution_words},
     {{"queue", "0 to 10000000"}, set_queue, NULL},
-    {{"order", "fifo or lifo"}, set_order, orders},
+    {{"order", "fifo, lifo, adaptive-lifo or adaptive-lifo:100ms"},
+     set_order,
+     orders},
+    {{"shed",
+      "wait:1s, wait:5ms:100ms or codel:5ms:100ms (1us to 1d each), or none"},
+     set_shed,
+     sheds},
+    {{"limit", "aimd:100ms (1us to 1d), or none"}, set_limit, limits},
     {{"skip-gone", "yes or no"}, set_skip_gone, answers},
     {{"timeout", "1us to 1d, or none"}, set_timeout, none},
     {{"network", TIMES}, set_network, stg_distribution_words},

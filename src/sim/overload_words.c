@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/overload.h"
+#include "sim/service_text.h"
 
 /* What overloads came to, in sentences: titles, table cells and the setting.
  *
@@ -314,9 +315,19 @@ static void say_workers(const stg_overload_options *o, stg_text_buffer *buffer)
 
 static void say_queue(const stg_overload_options *o, stg_text_buffer *buffer)
 {
+    static const char *const orders[] = {"", ", last come first",
+                                         ", last come first where it stands"};
+    char text[STG_SERVICE_TEXT_MAX];
+
     stg_text_buffer_put(buffer, "a queue of ");
     stg_text_buffer_put_rounded(buffer, o->service.queue_max);
-    stg_text_buffer_put(buffer, o->service.is_lifo ? ", last come first" : "");
+    stg_text_buffer_put(buffer, orders[o->service.order]);
+    if (o->service.shed != STG_SIM_SHED_NONE)
+        stg_text_buffer_form(buffer, ", shed %s",
+                             stg_service_print_shed(&o->service, text));
+    if (o->service.limit != 0)
+        stg_text_buffer_form(buffer, ", limit %s",
+                             stg_service_print_limit(&o->service, text));
 }
 
 static void say_load(const stg_overload_options *o, stg_text_buffer *buffer)

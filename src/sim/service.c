@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/writer.h"
+#include "sim/service_internal.h"
 
 /* Workers and a queue, as lists through arrays: a request is in one list at
  * most (free, or queued), a worker is busy or in the list of the free.
@@ -18,6 +19,13 @@
 enum { NORMAL = 1000 }; // thousandths of the usual time
 enum { REQUESTS_FIRST = 1024 };
 
+#define SPANS "1us to 1d"
+
+static bool is_span(stg_ns span)
+{
+    return span >= STG_US && span <= STG_DAY;
+}
+
 stg_status stg_sim_service_check(const stg_sim_service_options *o,
                                  stg_error *err)
 {
@@ -25,6 +33,15 @@ stg_status stg_sim_service_check(const stg_sim_service_options *o,
         return stg_refuse_number(err, "workers", o->workers, "1 to 100000");
     if (o->queue_max > 10000000)
         return stg_refuse_number(err, "queue", o->queue_max, "0 to 10000000");
+    if (o->order == STG_SIM_ORDER_ADAPTIVE && !is_span(o->stands_after))
+        return stg_refuse_duration(err, "order", o->stands_after, SPANS);
+    if (o->shed != STG_SIM_SHED_NONE && !is_span(o->shed_target))
+        return stg_refuse_duration(err, "shed", o->shed_target, SPANS);
+    if ((o->shed == STG_SIM_SHED_CODEL || o->shed_interval != 0) &&
+        !is_span(o->shed_interval))
+        return stg_refuse_duration(err, "shed", o->shed_interval, SPANS);
+    if (o->limit != 0 && !is_span(o->limit))
+        return stg_refuse_duration(err, "limit", o->limit, SPANS);
     return STG_OK;
 }
 
@@ -49,6 +66,7 @@ stg_status stg_sim_service_init(stg_sim_service *s,
         .request_max = request_max,
         .first = STG_SIM_NONE,
         .last = STG_SIM_NONE,
+        .inside_max = o->limit != 0 ? o->workers : UINT32_MAX,
         .slowness = NORMAL,
     };
     s->workers = memory->allocate(memory->ctx, o->workers * sizeof *s->workers);
@@ -137,7 +155,8 @@ void stg_sim_service_count_from(stg_sim_service *s, stg_ns now)
 }
 
 /* The part of a request's stay that lies in the time that is counted. */
-static void count_stay(stg_sim_service *s, const stg_sim_request *q, stg_ns now)
+void stg_sim_service_count_stay(stg_sim_service *s, const stg_sim_request *q,
+                                stg_ns now)
 {
     stg_ns from_at = stg_ns_max(q->reached_at, s->counted_from_at);
 
@@ -149,42 +168,7 @@ void stg_sim_service_count_rest(stg_sim_service *s, stg_ns now)
     stg_sim_service_count(s, now);
     for (uint32_t i = 0; i < s->request_count; i++)
         if (s->requests[i].place >= STG_REQUEST_QUEUED)
-            count_stay(s, &s->requests[i], now);
-}
-
-/* -- the queue ------------------------------------------------------------- */
-
-static void append(stg_sim_service *s, uint32_t id)
-{
-    stg_sim_request *q = &s->requests[id];
-
-    q->place = STG_REQUEST_QUEUED;
-    q->prev = s->last;
-    q->next = STG_SIM_NONE;
-    if (s->last == STG_SIM_NONE)
-        s->first = id;
-    else
-        s->requests[s->last].next = id;
-    s->last = id;
-    s->queued++;
-    if (s->queued > s->counts.queued_most)
-        s->counts.queued_most = s->queued;
-}
-
-static void take_out(stg_sim_service *s, uint32_t id)
-{
-    stg_sim_request *q = &s->requests[id];
-
-    if (q->prev == STG_SIM_NONE)
-        s->first = q->next;
-    else
-        s->requests[q->prev].next = q->next;
-    if (q->next == STG_SIM_NONE)
-        s->last = q->prev;
-    else
-        s->requests[q->next].prev = q->prev;
-    q->place = STG_REQUEST_AWAY;
-    s->queued--;
+            stg_sim_service_count_stay(s, &s->requests[i], now);
 }
 
 /* -- workers --------------------------------------------------------------- */
@@ -227,10 +211,15 @@ static void set_free(stg_sim_service *s, uint32_t worker)
  * of the queue before. */
 static void start_next(stg_sim_service *s, stg_ns now)
 {
-    uint32_t id = s->options.is_lifo ? s->last : s->first;
+    const stg_sim_service_options *o = &s->options;
+    uint32_t id = s->first;
 
-    take_out(s, id);
-    start(s, id, now);
+    if (o->order == STG_SIM_ORDER_FIFO && o->shed == STG_SIM_SHED_NONE)
+        stg_sim_queue_take_out(s, id);
+    else
+        id = stg_sim_queue_next(s, now);
+    if (id != STG_SIM_NONE)
+        start(s, id, now);
 }
 
 static bool has_free_worker(const stg_sim_service *s)
@@ -244,12 +233,18 @@ stg_reception stg_sim_service_reach(stg_sim_service *s, uint32_t request,
     stg_sim_service_count(s, now);
     s->counts.reached++;
     s->requests[request].reached_at = now;
+    if (s->queued + s->busy >= s->inside_max) {
+        s->counts.refused++;
+        return STG_RECEPTION_REFUSED;
+    }
     if (has_free_worker(s)) {
+        if (s->options.shed == STG_SIM_SHED_CODEL)
+            stg_sim_queue_pass(s);
         start(s, request, now);
         return STG_RECEPTION_STARTED;
     }
     if (s->queued < s->options.queue_max) {
-        append(s, request);
+        stg_sim_queue_append(s, request, now);
         return STG_RECEPTION_QUEUED;
     }
     s->counts.refused++;
@@ -271,12 +266,29 @@ static void count_served(stg_sim_service *s, const stg_sim_worker *w,
 
     s->counts.served++;
     s->counts.served_for_nobody += q->is_gone;
-    count_stay(s, q, now);
+    stg_sim_service_count_stay(s, q, now);
     if (q->reached_at < s->counted_from_at)
         return;
     s->counts.timed++;
     s->counts.wait += (double)(w->started_at - q->reached_at);
     s->counts.stay += (double)(now - q->reached_at);
+}
+
+/* As the AIMDLimit of Netflix's concurrency-limits: one more where at least half
+ * of the limit is in use, a tenth less where a request was late. Never fewer
+ * than have a worker, nor more than have a place. */
+static void adapt(stg_sim_service *s, bool is_late)
+{
+    uint32_t most = s->options.workers + s->options.queue_max;
+
+    if (is_late)
+        s->inside_max = s->inside_max / 10 * 9 + s->inside_max % 10 * 9 / 10;
+    else if (s->queued + s->busy >= (s->inside_max + 1) / 2)
+        s->inside_max++;
+    if (s->inside_max < s->options.workers)
+        s->inside_max = s->options.workers;
+    if (s->inside_max > most)
+        s->inside_max = most;
 }
 
 uint32_t stg_sim_service_finish(stg_sim_service *s, uint32_t worker, stg_ns now)
@@ -285,6 +297,8 @@ uint32_t stg_sim_service_finish(stg_sim_service *s, uint32_t worker, stg_ns now)
 
     stg_sim_service_count(s, now);
     count_served(s, &s->workers[worker], now);
+    if (s->options.limit != 0)
+        adapt(s, now - s->requests[request].reached_at > s->options.limit);
     s->requests[request].place = STG_REQUEST_AWAY;
     set_free(s, worker);
     if (s->queued > 0)
@@ -300,8 +314,8 @@ bool stg_sim_service_leave(stg_sim_service *s, uint32_t request, stg_ns now)
     if (!s->options.skips_gone || q->place != STG_REQUEST_QUEUED)
         return false;
     stg_sim_service_count(s, now);
-    count_stay(s, q, now);
-    take_out(s, request);
+    stg_sim_service_count_stay(s, q, now);
+    stg_sim_queue_take_out(s, request);
     s->counts.lost++;
     return true;
 }
@@ -341,7 +355,7 @@ uint32_t stg_sim_service_clear(stg_sim_service *s, stg_ns now)
 
     stg_sim_service_count(s, now);
     if (id != STG_SIM_NONE) {
-        take_out(s, id);
+        stg_sim_queue_take_out(s, id);
     } else {
         uint32_t i = 0;
 
@@ -354,6 +368,6 @@ uint32_t stg_sim_service_clear(stg_sim_service *s, stg_ns now)
         set_free(s, i);
     }
     s->counts.lost++;
-    count_stay(s, &s->requests[id], now);
+    stg_sim_service_count_stay(s, &s->requests[id], now);
     return id;
 }

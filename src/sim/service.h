@@ -2,8 +2,9 @@
  *
  * A request reaches the service; a free worker takes it, or it waits in the
  * queue, or there is no place and it is refused. First come, first served, or
- * last come. Requests are slots of one array, numbered from 0, and wait in a
- * list through them.
+ * last come; and a service may shed load: what waits too long is refused when
+ * its turn comes, and so is what comes beyond a limit that adapts. Requests are
+ * slots of one array, numbered from 0, and wait in a list through them.
  *
  * When a request is started the service says when it will end, by a hook; the
  * owner calls stg_sim_service_finish() then. Pure; memory comes from the
@@ -18,11 +19,35 @@
 
 #define STG_SIM_NONE UINT32_MAX
 
+/* Who is served next. */
+typedef enum stg_sim_order {
+    STG_SIM_ORDER_FIFO,
+    STG_SIM_ORDER_LIFO,     /* the last to come */
+    STG_SIM_ORDER_ADAPTIVE, /* fifo, and lifo where the queue has not been empty for
+                           `stands_after` */
+} stg_sim_order;
+
+/* What is refused when its turn comes. */
+typedef enum stg_sim_shed {
+    STG_SIM_SHED_NONE,
+    STG_SIM_SHED_WAIT,  /* what has waited longer than `shed_target`; with an
+                       interval: than that, and than `shed_target` where the
+                       queue has not been empty for the interval */
+    STG_SIM_SHED_CODEL, /* RFC 8289: as few as keep the shortest wait of
+                       `shed_interval` below `shed_target` */
+} stg_sim_shed;
+
 typedef struct stg_sim_service_options {
     uint32_t workers;      /* 1 to 100000 */
     uint32_t queue_max;    /* places to wait in, 0 to 10000000 */
     stg_distribution time; /* what a worker takes for a request */
-    bool is_lifo;          /* the last to come is served first */
+    stg_sim_order order;
+    stg_ns stands_after; /* adaptive: 1 us to 1 d; else 0 */
+    stg_sim_shed shed;
+    stg_ns shed_target, shed_interval; /* 1 us to 1 d; what is not used 0 */
+    stg_ns limit;    /* adapts how many may be inside, by additive increase and
+                     multiplicative decrease, to stays of this: 1 us to 1 d; 0:
+                     as many as have a place */
     bool skips_gone; /* a request whose caller has given up leaves the queue;
                            else it is served for nobody */
 } stg_sim_service_options;
@@ -55,7 +80,8 @@ typedef struct stg_sim_worker {
 /* What has been counted since stg_sim_service_count_from(). */
 typedef struct stg_sim_service_counts {
     uint64_t reached; /* requests that came, refused ones included */
-    uint64_t refused; /* for want of a place */
+    uint64_t refused; /* for want of a place, or beyond the limit */
+    uint64_t shed;    /* refused when their turn came */
     uint64_t waited;  /* of those that were taken, how many had to wait; known
                          when a worker starts them */
     uint64_t started;
@@ -72,11 +98,21 @@ typedef struct stg_sim_service_counts {
     uint32_t queued_most;
 } stg_sim_service_counts;
 
+/* The variables of RFC 8289, section 5. */
+typedef struct stg_codel {
+    stg_ns first_above_at, drop_next;
+    uint32_t count, last_count;
+    bool is_dropping;
+} stg_codel;
+
 typedef struct stg_sim_service {
     stg_sim_service_options options;
     const stg_memory *memory; /* kept */
     stg_rng rng;              /* of service times: the owner seeds it */
     void (*on_start)(void *ctx, uint32_t worker, stg_ns due_at);
+    /* A request was shed, and is away again. It must not reach, finish or leave
+     * a request. */
+    void (*on_shed)(void *ctx, uint32_t request);
     void *ctx;
     stg_sim_request *requests;
     uint32_t request_count, request_free, request_max;
@@ -84,6 +120,9 @@ typedef struct stg_sim_service {
     uint32_t worker_free; /* the first of the free */
     uint32_t first, last; /* of the queue */
     uint32_t queued, busy;
+    uint32_t inside_max; /* of those: the limit */
+    stg_ns stands_from;  /* since when the queue has not been empty */
+    stg_codel codel;
     uint32_t slowness; /* thousandths: what is started takes so many times */
     bool is_stalled;
     stg_ns counted_from_at, counted_at;
@@ -91,7 +130,8 @@ typedef struct stg_sim_service {
 } stg_sim_service;
 
 /* Makes an idle service at instant 0. o has passed the check; memory is kept;
- * request_max bounds the slots. rng, on_start and ctx are the owner's to set.
+ * request_max bounds the slots. rng, on_start, on_shed and ctx are the owner's to
+ * set.
  * Returns STG_IO if there is no memory, and there is nothing to close. */
 stg_status stg_sim_service_init(stg_sim_service *s,
                                 const stg_sim_service_options *o,

@@ -82,7 +82,7 @@ TEST(overload, shows_that_a_budget_ends_the_storm)
 /* What else ends it, each on its own. */
 TEST(overload, shows_what_else_ends_the_storm)
 {
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 8; way++) {
         stg_overload_options o =
             stalled("exponential base=100ms jitter=full attempts=4");
         stg_overload_result r;
@@ -92,11 +92,20 @@ TEST(overload, shows_what_else_ends_the_storm)
                 "exponential base=100ms jitter=full "
                 "attempts=4 breaker=20:2s-10s");
         if (way == 1)
-            o.service.is_lifo = true;
+            o.service.order = STG_SIM_ORDER_LIFO;
         if (way == 2)
             o.service.queue_max = 300; // 0.3 s, less than clients wait
         if (way == 3)
             o.throttle = 2000;
+        if (way == 4)
+            CHECK(stg_overload_set(&o, "order", "adaptive-lifo", NULL) ==
+                  STG_OK);
+        if (way >= 5)
+            CHECK(stg_overload_set(&o, "shed",
+                                   way == 5   ? "wait:300ms"
+                                   : way == 6 ? "wait:5ms:100ms"
+                                              : "codel:5ms:100ms",
+                                   NULL) == STG_OK);
         r = help_run(&o, 0);
         CHECK_FROM(way, r.recovery.is_recovered);
         stg_overload_free(&r, &help_memory);
@@ -202,6 +211,10 @@ TEST(overload, balances_its_books)
         o.trigger.from_at = 5 * STG_S;
         o.trigger.until_at = 15 * STG_S;
         o.throttle = i % 7 == 0 ? 2000 : 0;
+        o.service.shed = (stg_sim_shed)(i % 4 % 3);
+        o.service.shed_target = 20 * STG_MS;
+        o.service.shed_interval = 100 * STG_MS;
+        o.service.limit = i % 5 == 0 ? 50 * STG_MS : 0;
         r = help_run(&o, i);
         for (uint32_t b = 0; b < r.bin_count; b++) {
             const stg_overload_bin *bin = &r.bins[b];
@@ -354,6 +367,15 @@ TEST(overload, refuses_what_is_out_of_range_and_says_the_range)
                   "workers=0 is out of range, expected 1 to 100000");
     CHECK_REFUSED(o.service.queue_max = 10000001,
                   "queue=10000001 is out of range, expected 0 to 10000000");
+    CHECK_REFUSED(o.service.shed = STG_SIM_SHED_WAIT,
+                  "shed=0 is out of range, expected 1us to 1d");
+    CHECK_REFUSED(
+        (o.service.shed = STG_SIM_SHED_CODEL, o.service.shed_target = STG_MS),
+        "shed=0 is out of range, expected 1us to 1d");
+    CHECK_REFUSED(o.service.limit = 1,
+                  "limit=1ns is out of range, expected 1us to 1d");
+    CHECK_REFUSED(o.service.order = STG_SIM_ORDER_ADAPTIVE,
+                  "order=0 is out of range, expected 1us to 1d");
     CHECK_REFUSED(o.load.rate = 0,
                   "rate=0 is out of range, expected 0.001 to "
                   "4000000 a second");

@@ -56,7 +56,7 @@ TEST(overload, is_an_m_m_1_queue)
         stg_overload_options o = queue_of(1, 0.7, 1000000);
         measured m;
 
-        o.service.is_lifo = is_lifo;
+        o.service.order = is_lifo ? STG_SIM_ORDER_LIFO : STG_SIM_ORDER_FIFO;
         m = measure(&o);
         CHECK_NEAR(m.stay, 1 / (100.0 - 70.0), 0.03);
         CHECK_NEAR(m.present, 0.7 / 0.3, 0.03);
@@ -82,6 +82,68 @@ TEST(overload, is_an_m_m_1_k_queue)
                                            (1 - pow(rho, places + 1));
 
         CHECK_NEAR(m.refused, expected, 0.015);
+    }
+}
+
+/* Who has waited for T is shed: of M/M/1 with fixed patience the work ahead of
+ * an arrival has the density l P0 exp(-(m - l) x) up to T, and falls as exp(-m x)
+ * beyond: Barrer, "Queuing with impatient customers and ordered service",
+ * Operations Research 5(5), 1957. */
+TEST(overload, sheds_as_many_as_impatience_would_lose)
+{
+    static const double loads[] = {0.8, 1.2, 2};
+    const double mu = 100, patience = 0.03;
+
+    for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
+        stg_overload_options o = queue_of(1, loads[i], 1000000);
+        double lambda = mu * loads[i], apart = mu - lambda;
+        double tail = exp(-apart * patience);
+        double idle =
+            1 / (1 + lambda * (1 - tail) / apart + lambda / mu * tail);
+        help_sample lost = {0}, busy = {0};
+
+        o.service.shed = STG_SIM_SHED_WAIT;
+        o.service.shed_target = 30 * STG_MS;
+        for (uint64_t n = 0; n < REPETITIONS; n++) {
+            stg_overload_result r = help_run(&o, n);
+            const stg_sim_service_counts *c = &r.service;
+
+            CHECK_U64(c->refused, 0);
+            help_add(&lost, (double)c->shed / (double)c->reached);
+            help_add(&busy, (c->present - c->queued) / (double)r.counted);
+            stg_overload_free(&r, &help_memory);
+        }
+        CHECK_NEAR(lost, idle * lambda / mu * tail, 0.02);
+        CHECK_NEAR(busy, 1 - idle, 0.01);
+    }
+}
+
+/* At twice the capacity: the workers have work, and by Little's law those inside
+ * are the throughput times the stay, so no more than the limit's target says. */
+TEST(overload, keeps_stays_below_its_limit)
+{
+    static const stg_ns limits[] = {50 * STG_MS, 100 * STG_MS, 400 * STG_MS};
+
+    for (size_t i = 0; i < 3; i++) {
+        stg_overload_options o = queue_of(10, 2, 1000000);
+        help_sample stay = {0}, present = {0}, busy = {0};
+
+        o.service.limit = limits[i];
+        for (uint64_t n = 0; n < 4; n++) {
+            stg_overload_result r = help_run(&o, n);
+            const stg_sim_service_counts *c = &r.service;
+
+            help_add(&stay, c->stay / (double)c->timed);
+            help_add(&present, c->present / (double)r.counted);
+            help_add(&busy, (c->present - c->queued) / (double)r.counted);
+            stg_overload_free(&r, &help_memory);
+        }
+        CHECK_FROM(i, help_mean(&busy) > 9.9);
+        CHECK_FROM(i, help_mean(&stay) < (double)limits[i]);
+        CHECK_FROM(i, help_mean(&stay) > 0.5 * (double)limits[i]);
+        CHECK_FROM(i, fabs(help_mean(&present) / help_mean(&stay) * 1e9 /
+                               (100 * help_mean(&busy)) -
+                           1) < 0.02);
     }
 }
 
@@ -150,8 +212,12 @@ TEST(overload, keeps_littles_law_whatever_happens)
         o.policy = help_policy(i % 2 ? "attempts=4 base=100ms" : "backend");
         o.trigger.kind = kinds[i % 6];
         o.trigger.factor = i % 6 == 5 ? 700 : i % 6 >= 3 ? 3000 : 0;
-        o.service.is_lifo = i % 4 > 1;
+        o.service.order = i % 4 > 1 ? STG_SIM_ORDER_LIFO : STG_SIM_ORDER_FIFO;
         o.service.skips_gone = i % 8 > 3;
+        o.service.shed = (stg_sim_shed)(i % 3);
+        o.service.shed_target = 20 * STG_MS;
+        o.service.shed_interval = 100 * STG_MS;
+        o.service.limit = i % 7 == 0 ? 50 * STG_MS : 0;
         o.service.queue_max = i % 3 == 0 ? 10 : 2000;
         if (i % 5 == 0)
             o.load = (stg_overload_load){

@@ -94,7 +94,7 @@ TEST(service, serves_the_last_first_where_it_is_told_to)
     stage s;
 
     set_up(&s, (stg_sim_service_options){
-                   .workers = 1, .queue_max = 9, .is_lifo = true});
+                   .workers = 1, .queue_max = 9, .order = STG_SIM_ORDER_LIFO});
     for (uint32_t i = 0; i < 3; i++)
         reach(&s, i, i);
     for (int i = 0; i < 3; i++)

@@ -65,7 +65,20 @@ static const stg_option options[] = {
      0, NULL},
     {"--queue N",
      "places to wait in; a request that finds none gets 503 (1000)", 0, NULL},
-    {"--order HOW", "fifo or lifo (fifo); lifo serves the newest request first",
+    {"--order HOW",
+     "fifo, lifo or adaptive-lifo (fifo); lifo serves the newest "
+     "request first, adaptive-lifo only while a queue stands (for 100ms, "
+     "or adaptive-lifo:TIME)",
+     0, NULL},
+    {"--shed HOW",
+     "requests that get 503 when their turn comes: wait:1s those that "
+     "have waited longer, wait:5ms:100ms longer than 5ms while a queue "
+     "stands for 100ms (and else than that), codel:5ms:100ms as RFC 8289 "
+     "says (none)",
+     0, NULL},
+    {"--limit HOW",
+     "requests inside beyond a limit that adapts get 503: aimd:TIME, so "
+     "that they stay no longer (none)",
      0, NULL},
     {"--skip-gone HOW",
      "yes or no (no); with yes, requests that have timed out leave "
