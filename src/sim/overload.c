@@ -74,6 +74,38 @@ static stg_status check_trigger(const stg_overload_options *o, stg_error *err)
     return STG_OK;
 }
 
+/* How the service comes back, and after which trouble. */
+static stg_status check_return(const stg_overload_options *o, stg_error *err)
+{
+    const stg_sim_cold *c = &o->cold;
+    stg_trigger_kind kind = o->trigger.kind;
+
+    if (o->return_steps != 0 && (o->return_steps < 2 || o->return_steps > 1000))
+        return stg_refuse_number(err, "return", o->return_steps,
+                                 "2 to 1000 steps");
+    if (o->return_steps != 0 &&
+        (o->return_step < STG_US || o->return_step > STG_DAY))
+        return stg_refuse_duration(err, "return", o->return_step, "1us to 1d");
+    if (o->return_steps != 0 && kind != STG_TRIGGER_OUTAGE &&
+        kind != STG_TRIGGER_STALL)
+        return stg_refuse(err,
+                          "return is of workers that an outage or a stall "
+                          "took: expected trigger=outage or stall");
+    if (c->factor == 0)
+        return STG_OK;
+    if (c->factor < 1000 || c->factor > 1000000)
+        return stg_refuse_thousandths(err, "cold", c->factor, "1 to 1000");
+    if (c->starts == 0 && (c->time < STG_US || c->time > STG_DAY))
+        return stg_refuse_duration(err, "cold", c->time, "1us to 1d");
+    if (c->starts > 1000000000)
+        return stg_refuse_number(err, "cold", c->starts, "1 to 1000000000");
+    if (kind != STG_TRIGGER_OUTAGE)
+        return stg_refuse(err,
+                          "cold is of caches that an outage has emptied: "
+                          "expected trigger=outage");
+    return STG_OK;
+}
+
 /* A bin divides the duration, so that every bin is whole. */
 static stg_status check_times(const stg_overload_options *o, stg_error *err)
 {
@@ -101,7 +133,8 @@ stg_status stg_overload_check(const stg_overload_options *o, stg_error *err)
     if (stg_policy_check(&o->policy, err) != STG_OK ||
         check_load(&o->load, err) != STG_OK ||
         stg_sim_service_check(&o->service, err) != STG_OK ||
-        check_times(o, err) != STG_OK || check_trigger(o, err) != STG_OK)
+        check_times(o, err) != STG_OK || check_trigger(o, err) != STG_OK ||
+        check_return(o, err) != STG_OK)
         return STG_INVALID;
     if (o->processes < 1 || o->processes > 1000000)
         return stg_refuse_number(err, "processes", o->processes,
@@ -301,6 +334,9 @@ static void handle(stg_overload_world *w, uint32_t id)
         break;
     case STG_EVENT_TRIGGER:
         stg_overload_change(w, index == 0);
+        break;
+    case STG_EVENT_RETURN:
+        stg_overload_return(w, index);
         break;
     }
 }

@@ -73,6 +73,11 @@ typedef struct stg_overload_options {
     stg_ns retry_after; /* what a refusal for want of a place asks for; 0:
                            nothing; up to 1 d */
     stg_trigger trigger;
+    /* After an outage or a stall the workers are back in so many steps, 2 to
+     * 1000, the first of them at once; 0: all at once. */
+    uint32_t return_steps;
+    stg_ns return_step; /* from one to the next, 1 us to 1 d; else 0 */
+    stg_sim_cold cold;  /* after an outage; factor 0: nothing */
     stg_ns warmup; /* what begins before is not counted in totals, < end_at */
     stg_ns end_at; /* 1 ms to 30 d */
     stg_ns bin;    /* width of the series: it divides end_at, 1000 at most */

@@ -22,6 +22,7 @@ typedef enum stg_overload_event {
     STG_EVENT_FINISH,    /* a worker is done; index: the worker */
     STG_EVENT_ANSWER,    /* an answer reaches its client; index: a request */
     STG_EVENT_TRIGGER,   /* it begins (index 0) or ends (1) */
+    STG_EVENT_RETURN,    /* more workers are back; index: steps that are done */
 } stg_overload_event;
 
 /* What an operation, or its client, waits for. */
@@ -151,6 +152,9 @@ void stg_overload_answer(stg_overload_world *w, uint32_t request);
 void stg_overload_leave(stg_overload_world *w, uint32_t request);
 
 void stg_overload_change(stg_overload_world *w, bool begins);
+
+/* So many steps of the workers' return are done. */
+void stg_overload_return(stg_overload_world *w, uint32_t steps);
 
 /* -- overload_tally.c ------------------------------------------------------ */
 

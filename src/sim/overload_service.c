@@ -150,9 +150,29 @@ static void lose_all(stg_overload_world *w)
         reply(w, request, STG_ANSWER_RESET);
 }
 
-/* SLOW is of what workers start from now on; what they have keeps its time. An
- * outage needs nothing at its end, and ERRORS nothing at all: is_trigger_on()
- * is asked for each request. */
+/* At least one worker is back with the first step, and all with the last. */
+void stg_overload_return(stg_overload_world *w, uint32_t steps)
+{
+    const stg_overload_options *o = w->options;
+    uint64_t back = (uint64_t)o->service.workers * steps / o->return_steps;
+
+    stg_sim_service_staff(&w->service, back > 0 ? (uint32_t)back : 1, w->now);
+    if (steps < o->return_steps)
+        stg_overload_push(w, stg_ns_add(w->now, o->return_step),
+                          STG_EVENT_RETURN, steps + 1);
+}
+
+/* What was down is back, all at once or in steps, and may be cold. */
+static void come_back(stg_overload_world *w)
+{
+    if (w->options->return_steps != 0)
+        stg_overload_return(w, 1);
+    if (w->options->cold.factor != 0)
+        stg_sim_service_chill(&w->service, &w->options->cold, w->now);
+}
+
+/* SLOW is of what workers start from now on; what they have keeps its time.
+ * ERRORS needs nothing at all: is_trigger_on() is asked for each request. */
 void stg_overload_change(stg_overload_world *w, bool begins)
 {
     const stg_trigger *t = &w->options->trigger;
@@ -162,12 +182,16 @@ void stg_overload_change(stg_overload_world *w, bool begins)
     case STG_TRIGGER_OUTAGE:
         if (begins)
             lose_all(w);
+        else
+            come_back(w);
         break;
     case STG_TRIGGER_STALL:
-        if (begins)
+        if (begins) {
             stg_sim_service_stall(&w->service, w->now);
-        else
-            stg_sim_service_resume(&w->service, w->now);
+            break;
+        }
+        come_back(w); // fewer workers first, or all would start what waits
+        stg_sim_service_resume(&w->service, w->now);
         break;
     case STG_TRIGGER_SLOW:
         w->service.slowness = begins ? t->factor : 1000;

@@ -142,6 +142,11 @@ static bool set_skip_gone(stg_overload_options *o, stg_reader *r)
     return read_yes(r, &o->service.skips_gone);
 }
 
+static bool set_drag(stg_overload_options *o, stg_reader *r)
+{
+    return read_percent(r, 1000000, &o->service.drag);
+}
+
 static bool set_timeout(stg_overload_options *o, stg_reader *r)
 {
     bool is_none;
@@ -204,6 +209,43 @@ static bool set_trigger(stg_overload_options *o, stg_reader *r)
     return true;
 }
 
+static bool set_return(stg_overload_options *o, stg_reader *r)
+{
+    bool is_none;
+
+    o->return_steps = 0;
+    o->return_step = 0;
+    if (read_or_none(r, &is_none))
+        return true;
+    return stg_read_int(r, &o->return_steps) && o->return_steps >= 2 &&
+           o->return_steps <= 1000 && stg_read_text(r, ":") &&
+           stg_read_duration(r, &o->return_step) && o->return_step >= STG_US &&
+           o->return_step <= STG_DAY;
+}
+
+/* A number of requests, or a time: only that has a unit. */
+static bool set_cold(stg_overload_options *o, stg_reader *r)
+{
+    stg_sim_cold *c = &o->cold;
+    stg_reader time;
+    bool is_none;
+
+    *c = (stg_sim_cold){0};
+    if (read_or_none(r, &is_none))
+        return true;
+    if (!stg_read_decimal(r, &c->factor) || c->factor < 1000 ||
+        c->factor > 1000000 || !stg_read_text(r, ":"))
+        return false;
+    time = *r;
+    if (stg_read_duration(&time, &c->time) && stg_reader_is_empty(&time)) {
+        *r = time;
+        return c->time >= STG_US && c->time <= STG_DAY;
+    }
+    c->time = 0;
+    return stg_read_int(r, &c->starts) && c->starts >= 1 &&
+           c->starts <= 1000000000;
+}
+
 static bool set_from(stg_overload_options *o, stg_reader *r)
 {
     return stg_read_duration(r, &o->trigger.from_at);
@@ -263,6 +305,7 @@ static const struct {
      sheds},
     {{"limit", "aimd:100ms (1us to 1d), or none"}, set_limit, limits},
     {{"skip-gone", "yes or no"}, set_skip_gone, answers},
+    {{"drag", "0% to 100%, to 0.0001%"}, set_drag, NULL},
     {{"timeout", "1us to 1d, or none"}, set_timeout, none},
     {{"network", TIMES}, set_network, stg_distribution_words},
     {{"errors", "0% to 100%, to 0.0001%"}, set_errors, NULL},
@@ -273,6 +316,14 @@ static const struct {
       "errors:PERCENT (0.1% to 100%) or none"},
      set_trigger,
      triggers},
+    {{"return", "STEPS:TIME as 4:10s (2 to 1000 steps, 1us to 1d), or none"},
+     set_return,
+     none},
+    {{"cold",
+      "FACTOR:REQUESTS or FACTOR:TIME as 10:5000 or 10:30s (1 to 1000; 1 to "
+      "1000000000, or 1us to 1d), or none"},
+     set_cold,
+     none},
     {{"from", "a time up to 365d"}, set_from, NULL},
     {{"to", "a time up to 365d"}, set_to, NULL},
     {{"duration", "1ms to 30d"}, set_duration, NULL},

@@ -366,6 +366,39 @@ static void say_trigger(const stg_overload_options *o, stg_text_buffer *buffer)
     stg_text_buffer_put_time(buffer, (double)o->trigger.until_at / 1e6);
 }
 
+static void say_drag(const stg_overload_options *o, stg_text_buffer *buffer)
+{
+    if (o->service.drag == 0)
+        return;
+    stg_text_buffer_put_rounded(buffer, o->service.drag / 1e4);
+    stg_text_buffer_put(buffer, "\u00a0% longer for each other one inside");
+}
+
+static void say_return(const stg_overload_options *o, stg_text_buffer *buffer)
+{
+    if (o->return_steps == 0)
+        return;
+    stg_text_buffer_form(buffer, "back in %d steps of ", (int)o->return_steps);
+    stg_text_buffer_put_time(buffer, (double)o->return_step / 1e6);
+}
+
+static void say_cold(const stg_overload_options *o, stg_text_buffer *buffer)
+{
+    const stg_sim_cold *c = &o->cold;
+
+    if (c->factor == 0)
+        return;
+    stg_text_buffer_put(buffer, "cold: ");
+    stg_text_buffer_put_rounded(buffer, c->factor / 1000.0);
+    stg_text_buffer_put(buffer, " times as long, for some ");
+    if (c->starts == 0) {
+        stg_text_buffer_put_time(buffer, (double)c->time / 1e6);
+        return;
+    }
+    stg_text_buffer_put_rounded(buffer, c->starts);
+    stg_text_buffer_put(buffer, " requests");
+}
+
 typedef void say(const stg_overload_options *o, stg_text_buffer *buffer);
 
 /* Whether a part says something, and the same of all cases. The texts are
@@ -392,8 +425,8 @@ static bool is_common(const stg_overload_case *cases, size_t count, say *part,
 void stg_overload_say_setting(const stg_overload_case *cases, size_t count,
                               stg_text_buffer *buffer)
 {
-    say *const parts[] = {say_workers, say_queue, say_load, say_timeout,
-                          say_trigger};
+    say *const parts[] = {say_workers, say_drag,    say_queue,  say_load,
+                          say_timeout, say_trigger, say_return, say_cold};
     stg_text_buffer part = stg_text_buffer_on(buffer->memory);
     bool is_first = true;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/writer.h"
+#include "sim/random.h"
 #include "sim/service_internal.h"
 
 /* Workers and a queue, as lists through arrays: a request is in one list at
@@ -33,6 +34,9 @@ stg_status stg_sim_service_check(const stg_sim_service_options *o,
         return stg_refuse_number(err, "workers", o->workers, "1 to 100000");
     if (o->queue_max > 10000000)
         return stg_refuse_number(err, "queue", o->queue_max, "0 to 10000000");
+    if (o->drag > 1000000)
+        return stg_refuse_number(err, "drag", o->drag,
+                                 "0 to 1000000 millionths");
     if (o->order == STG_SIM_ORDER_ADAPTIVE && !is_span(o->stands_after))
         return stg_refuse_duration(err, "order", o->stands_after, SPANS);
     if (o->shed != STG_SIM_SHED_NONE && !is_span(o->shed_target))
@@ -67,7 +71,9 @@ stg_status stg_sim_service_init(stg_sim_service *s,
         .first = STG_SIM_NONE,
         .last = STG_SIM_NONE,
         .inside_max = o->limit != 0 ? o->workers : UINT32_MAX,
+        .staffed = o->workers,
         .slowness = NORMAL,
+        .is_uneven = o->drag != 0,
     };
     s->workers = memory->allocate(memory->ctx, o->workers * sizeof *s->workers);
     if (s->workers == NULL)
@@ -180,6 +186,35 @@ static stg_ns scale(stg_ns ns, uint32_t factor)
     return stg_ns_add(stg_ns_mul(ns / 1000, factor), ns % 1000 * factor / 1000);
 }
 
+/* How warm caches are is no more than a rounding error where exp(-x) is less
+ * than 1e-12: they are warm then. */
+static double find_coldness(stg_sim_service *s, stg_ns now)
+{
+    const stg_sim_cold *c = &s->cold;
+    double x = c->starts != 0
+                   ? (double)s->cold_starts / c->starts
+                   : (double)stg_ns_sub(now, s->cold_from_at) / (double)c->time;
+
+    s->cold_starts++;
+    if (x < 28)
+        return (c->factor / 1000.0 - 1) * stg_random_exp(x);
+    s->is_uneven = s->options.drag != 0;
+    s->cold = (stg_sim_cold){0};
+    return 0;
+}
+
+/* By those that are inside besides the one that is started, and by the cold. */
+static stg_ns lengthen(stg_sim_service *s, stg_ns time, stg_ns now)
+{
+    double others = (double)s->queued + s->busy, factor;
+
+    factor = 1 + others * s->options.drag / 1e6;
+    if (s->cold.factor != 0)
+        factor *= 1 + find_coldness(s, now);
+    factor *= (double)time;
+    return factor < 0x1p62 ? (stg_ns)(factor + 0.5) : (stg_ns)1 << 62;
+}
+
 static void start(stg_sim_service *s, uint32_t request, stg_ns now)
 {
     stg_sim_request *q = &s->requests[request];
@@ -188,6 +223,8 @@ static void start(stg_sim_service *s, uint32_t request, stg_ns now)
     stg_ns time =
         scale(stg_distribution_draw(&s->options.time, &s->rng), s->slowness);
 
+    if (s->is_uneven)
+        time = lengthen(s, time, now);
     s->worker_free = w->next;
     *w = (stg_sim_worker){
         .request = request, .started_at = now, .due_at = stg_ns_add(now, time)};
@@ -224,7 +261,7 @@ static void start_next(stg_sim_service *s, stg_ns now)
 
 static bool has_free_worker(const stg_sim_service *s)
 {
-    return !s->is_stalled && s->worker_free != STG_SIM_NONE;
+    return !s->is_stalled && s->busy < s->staffed;
 }
 
 stg_reception stg_sim_service_reach(stg_sim_service *s, uint32_t request,
@@ -301,7 +338,7 @@ uint32_t stg_sim_service_finish(stg_sim_service *s, uint32_t worker, stg_ns now)
         adapt(s, now - s->requests[request].reached_at > s->options.limit);
     s->requests[request].place = STG_REQUEST_AWAY;
     set_free(s, worker);
-    if (s->queued > 0)
+    if (s->queued > 0 && s->busy < s->staffed)
         start_next(s, now);
     return request;
 }
@@ -343,8 +380,25 @@ void stg_sim_service_resume(stg_sim_service *s, stg_ns now)
         w->due_at = stg_ns_add(now, w->left);
         s->on_start(s->ctx, i, w->due_at);
     }
-    while (s->queued > 0 && s->worker_free != STG_SIM_NONE)
+    while (s->queued > 0 && s->busy < s->staffed)
         start_next(s, now);
+}
+
+void stg_sim_service_staff(stg_sim_service *s, uint32_t workers, stg_ns now)
+{
+    s->staffed = workers;
+    stg_sim_service_count(s, now);
+    while (s->queued > 0 && has_free_worker(s))
+        start_next(s, now);
+}
+
+void stg_sim_service_chill(stg_sim_service *s, const stg_sim_cold *cold,
+                           stg_ns now)
+{
+    s->cold = *cold;
+    s->cold_from_at = now;
+    s->cold_starts = 0;
+    s->is_uneven = true;
 }
 
 /* The queue first, then the workers; a worker that becomes free takes nothing,

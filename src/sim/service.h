@@ -48,6 +48,8 @@ typedef struct stg_sim_service_options {
     stg_ns limit;    /* adapts how many may be inside, by additive increase and
                      multiplicative decrease, to stays of this: 1 us to 1 d; 0:
                      as many as have a place */
+    uint32_t drag;   /* millionths: each other request inside makes one that is
+                      started take so much longer, 0 to 1000000 */
     bool skips_gone; /* a request whose caller has given up leaves the queue;
                            else it is served for nobody */
 } stg_sim_service_options;
@@ -98,6 +100,16 @@ typedef struct stg_sim_service_counts {
     uint32_t queued_most;
 } stg_sim_service_counts;
 
+/* Caches that are empty: what is started takes 1 + (factor - 1) exp(-x) times as
+ * long, where x is how many were started since, in `starts`, or how much time has
+ * passed, in `time`. One of them is 0. */
+typedef struct stg_sim_cold {
+    uint32_t
+        factor; /* thousandths, 1000 to 1000000; 0: there is nothing cold */
+    uint32_t starts; /* 1 to 1000000000 */
+    stg_ns time;     /* 1 us to 1 d */
+} stg_sim_cold;
+
 /* The variables of RFC 8289, section 5. */
 typedef struct stg_codel {
     stg_ns first_above_at, drop_next;
@@ -123,7 +135,12 @@ typedef struct stg_sim_service {
     uint32_t inside_max; /* of those: the limit */
     stg_ns stands_from;  /* since when the queue has not been empty */
     stg_codel codel;
+    uint32_t staffed;  /* workers that take requests */
     uint32_t slowness; /* thousandths: what is started takes so many times */
+    bool is_uneven;    /* so many times and more, by drag or cold */
+    stg_sim_cold cold;
+    stg_ns cold_from_at;
+    uint32_t cold_starts; /* since */
     bool is_stalled;
     stg_ns counted_from_at, counted_at;
     stg_sim_service_counts counts;
@@ -175,6 +192,14 @@ bool stg_sim_service_leave(stg_sim_service *s, uint32_t request, stg_ns now);
 /* No worker moves, and nothing is started, until the stall ends. */
 void stg_sim_service_stall(stg_sim_service *s, stg_ns now);
 void stg_sim_service_resume(stg_sim_service *s, stg_ns now);
+
+/* So many of the workers take requests from now on, 1 to all; the others end what
+ * they have. */
+void stg_sim_service_staff(stg_sim_service *s, uint32_t workers, stg_ns now);
+
+/* Its caches are empty now. */
+void stg_sim_service_chill(stg_sim_service *s, const stg_sim_cold *cold,
+                           stg_ns now);
 
 /* A request of those that are inside, thrown away: it is away again, and its
  * worker free. STG_SIM_NONE when none is left. Starts nothing. */

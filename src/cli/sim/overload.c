@@ -84,6 +84,10 @@ static const stg_option options[] = {
      "yes or no (no); with yes, requests that have timed out leave "
      "the queue",
      0, NULL},
+    {"--drag PERCENT",
+     "each other request inside makes one that begins take so much longer "
+     "(0%)",
+     0, NULL},
     {"--retry-after TIME", "that a 503 asks for (0: nothing)", 0, NULL},
     {"--errors PERCENT", "of its answers are a 500, whatever the load (0%)", 0,
      NULL},
@@ -95,6 +99,15 @@ static const stg_option options[] = {
      0, NULL},
     {"--from TIME", "when it begins (20s)", 0, NULL},
     {"--to TIME", "when it ends (30s)", 0, NULL},
+    {"--return STEPS:TIME",
+     "after an outage or a stall the workers are back in steps: 4:10s a "
+     "quarter at once, and another every 10s (none: all at once)",
+     0, NULL},
+    {"--cold FACTOR:AMOUNT",
+     "after an outage caches are cold: requests take FACTOR times as long, "
+     "and ever less with each that is served, as 10:5000, or with time, as "
+     "10:30s (none)",
+     0, NULL},
     {"--duration TIME", "of the simulation (90s)", 0, NULL},
     {"--warmup TIME", "nothing before it is counted (half of --from)", 0, NULL},
     {"--bin TIME", "width of the series (1/400 of the duration or more)", 0,
