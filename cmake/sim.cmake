@@ -18,6 +18,7 @@ set(sim_pure
     sim/engine.c
     sim/overload.c
     sim/overload_clients.c
+    sim/overload_load.c
     sim/overload_recovery.c
     sim/overload_rounds.c
     sim/overload_service.c

@@ -1,7 +1,7 @@
 /* Any settings, a line each: what is refused leaves all as it was, and is told;
  * what is accepted is printed as it reads, and a short run of it ends in order
  * with counts that agree. "resource" is one of contention, "policy" is that of
- * both; all other names are settings of an overload. */
+ * both, "rates" a file of rates; all other names are settings of an overload. */
 #include <stagger/text.h>
 
 #include <string.h>
@@ -50,12 +50,35 @@ static void check_texts(const scene *s)
           r.width == s->resource.width && r.queue == s->resource.queue);
 }
 
-static void set(scene *s, const char *name, const char *value)
+/* A file of rates, with blanks for the ends of lines. */
+static void set_rates(scene *s, char *value)
+{
+    static stg_load_point points[STG_LOAD_POINTS_MAX];
+    stg_error err = {.text = ""};
+    uint32_t count;
+
+    for (char *at = value; *at != '\0'; at++)
+        if (*at == ' ')
+            *at = '\n';
+    if (stg_load_parse(value, strlen(value), points, &count, &err) != STG_OK) {
+        check_words(&err);
+        return;
+    }
+    s->o.load.is_closed = false;
+    s->o.load.points = points;
+    s->o.load.point_count = count;
+}
+
+static void set(scene *s, const char *name, char *value)
 {
     scene before = *s;
     stg_error err = {.text = ""};
     stg_status status;
 
+    if (strcmp(name, "rates") == 0) {
+        set_rates(s, value);
+        return;
+    }
     if (strcmp(name, "policy") == 0)
         status = stg_policy_parse(&s->o.policy, value, &err);
     else if (strcmp(name, "resource") == 0)

@@ -46,6 +46,9 @@ static stg_status check_load(const stg_overload_load *l, stg_error *err)
     if (!l->is_closed && (l->rate < 1 || l->rate > 4000000000))
         return stg_refuse_thousandths(err, "rate", l->rate,
                                       "0.001 to 4000000 a second");
+    if (l->rate_end > 4000000000)
+        return stg_refuse_thousandths(err, "rate", l->rate_end,
+                                      "0.001 to 4000000 a second");
     if (l->is_closed && (l->clients < 1 || l->clients > 10000000))
         return stg_refuse_number(err, "clients", l->clients, "1 to 10000000");
     return STG_OK;
@@ -161,11 +164,11 @@ static double most(double a, double b)
 
 /* What an open load may have under way at once: what begins in the longest life
  * of an operation, twice over for the growth of arrays. The rate is turned from
- * thousandths a second into operations a ns. */
+ * operations a second into operations a ns. */
 static double guess_live(const stg_overload_options *o)
 {
     const stg_overload_load *l = &o->load;
-    double rate = (double)l->rate / 1e12, life, live;
+    double rate = stg_load_most(l) / 1e9, life, live;
 
     if (l->is_closed)
         return l->clients;

@@ -48,11 +48,26 @@ typedef struct stg_trigger {
     stg_ns from_at, until_at; /* from_at < until_at < end_at; kind none: 0 */
 } stg_trigger;
 
+/* Of a load that changes: a rate at an instant. */
+typedef struct stg_load_point {
+    stg_ns at;
+    uint32_t rate; /* thousandths of an operation a second, 0 to 4 * 10^9 */
+} stg_load_point;
+
+enum { STG_LOAD_POINTS_MAX = 10000 };
+
 typedef struct stg_overload_load {
     bool is_closed;
     bool is_regular;  /* open: at even distances, not as a Poisson process */
     uint64_t rate;    /* open: thousandths of an operation a second, 1 to
                          4 * 10^9; closed: 0 */
+    uint64_t rate_end; /* open: what it becomes until the end of the run, in a
+                          straight line; 0: it stays */
+    const stg_load_point *points; /* open: the rates in place of both, each in a
+                                     straight line to the next, with a later
+                                     instant or the same, one of them above 0;
+                                     NULL: none; kept */
+    uint32_t point_count;
     uint32_t clients; /* closed: 1 to 10000000, each with one operation at a
                          time; open: 0 */
     stg_distribution think; /* closed: from an operation's end to the next */
@@ -137,6 +152,18 @@ typedef struct stg_overload_result {
     bool is_cut; /* stopped, or live_max or events_max was reached, or memory
                     had an end, or time stood still: all counts are up to then */
 } stg_overload_result;
+
+/* Whether the load of itself is not the same all the time; the most of it, a
+ * second; and how many operations begin in a run. An open load. */
+bool stg_load_changes(const stg_overload_load *l);
+double stg_load_most(const stg_overload_load *l);
+double stg_load_total(const stg_overload_options *o);
+
+/* Reads points, a line each: a time and a rate, as "90s,700" or, in seconds,
+ * "90,700". Returns STG_INVALID with words in err. */
+stg_status stg_load_parse(const char *text, size_t size,
+                          stg_load_point points[STG_LOAD_POINTS_MAX],
+                          uint32_t *count, stg_error *err);
 
 /* A service of ten workers and 1000 requests a second, under 700 a second that
  * wait half a second at most; ten seconds of outage. */

@@ -287,25 +287,6 @@ void stg_overload_wake(stg_overload_world *w, uint32_t id)
 
 /* -- the load -------------------------------------------------------------- */
 
-/* The BEGIN event that is in the queue stays there and is ignored, as begin_at
- * is another. For a Poisson process drawing anew is exact, because it has no
- * memory; a regular load begins a new distance at the change. */
-void stg_overload_redraw_load(stg_overload_world *w)
-{
-    const stg_overload_load *load = &w->options->load;
-    const stg_trigger *t = &w->options->trigger;
-    double gap = 1e12 / (double)load->rate;
-
-    if (load->is_closed)
-        return;
-    if (w->is_in_trigger && t->kind == STG_TRIGGER_SPIKE)
-        gap = gap * 1000 / t->factor;
-    if (!load->is_regular)
-        gap *= stg_random_exponential(&w->of_load);
-    w->begin_at = stg_ns_add(w->now, (stg_ns)(gap + 0.5));
-    stg_overload_push(w, w->begin_at, STG_EVENT_BEGIN, 0);
-}
-
 /* The next arrival is drawn before this operation does anything: arrivals do
  * not depend on what becomes of operations. That is what an open load is. */
 void stg_overload_begin(stg_overload_world *w)

@@ -3,6 +3,7 @@
  *
  *   overload.c           the options, and the loop over events
  *   overload_clients.c   operations: what core decides, and how they end
+ *   overload_load.c      when they begin
  *   overload_rounds.c    their hedges
  *   overload_service.c   requests: on the way, in the service, and the trigger
  *   overload_tally.c     counts and the series
@@ -100,9 +101,6 @@ void stg_overload_begin_load(stg_overload_world *w);
 /* The open load's next operation begins. */
 void stg_overload_begin(stg_overload_world *w);
 
-/* The rate has changed: when the next one begins is drawn anew. */
-void stg_overload_redraw_load(stg_overload_world *w);
-
 /* An operation's wait is over. */
 void stg_overload_wake(stg_overload_world *w, uint32_t id);
 
@@ -120,6 +118,11 @@ void stg_overload_wait_until(stg_overload_world *w, uint32_t id,
 
 /* When an attempt that begins now is too late. */
 stg_ns stg_overload_timeout(const stg_overload_world *w, uint32_t id);
+
+/* -- overload_load.c -------------------------------------------------------- */
+
+/* When the next operation of an open load begins is drawn, or drawn anew. */
+void stg_overload_redraw_load(stg_overload_world *w);
 
 /* -- overload_rounds.c: of a policy with hedges ----------------------------- */
 

@@ -65,19 +65,31 @@ static bool read_or_none(stg_reader *r, bool *is_none)
 
 /* -- settings -------------------------------------------------------------- */
 
+/* "/s" is for the reader and may be left out. */
+static bool read_rate(stg_reader r, uint64_t *rate)
+{
+    uint32_t number;
+
+    if (!stg_read_decimal(&r, &number))
+        return false;
+    (void)stg_read_text(&r, "/s");
+    *rate = number;
+    return stg_reader_is_empty(&r) && number >= 1 && number <= 4000000000;
+}
+
 /* rate= and clients= undo each other, so that the last one of a command line
- * holds. "/s" is for the reader and may be left out. */
+ * holds. A range is a rate that goes from one end to the other. */
 static bool set_rate(stg_overload_options *o, stg_reader *r)
 {
-    uint32_t rate;
+    const char *middle = strstr(r->at, "..");
+    stg_reader first = {r->at, middle != NULL ? middle : r->end};
+    stg_reader last = {middle != NULL ? middle + 2 : r->end, r->end};
 
-    if (!stg_read_decimal(r, &rate))
-        return false;
-    (void)stg_read_text(r, "/s");
-    o->load.is_closed = false;
-    o->load.clients = 0;
-    o->load.rate = rate;
-    return rate >= 1 && rate <= 4000000000;
+    o->load = (stg_overload_load){.is_regular = o->load.is_regular,
+                                  .think = o->load.think};
+    r->at = r->end;
+    return read_rate(first, &o->load.rate) &&
+           (middle == NULL || read_rate(last, &o->load.rate_end));
 }
 
 static bool set_arrivals(stg_overload_options *o, stg_reader *r)
@@ -89,7 +101,9 @@ static bool set_arrivals(stg_overload_options *o, stg_reader *r)
 static bool set_clients(stg_overload_options *o, stg_reader *r)
 {
     o->load.is_closed = true;
-    o->load.rate = 0;
+    o->load.rate = o->load.rate_end = 0;
+    o->load.points = NULL;
+    o->load.point_count = 0;
     return stg_read_int(r, &o->load.clients) && o->load.clients >= 1 &&
            o->load.clients <= 10000000;
 }
@@ -288,7 +302,9 @@ static const struct {
     bool (*set)(stg_overload_options *o, stg_reader *r);
     const char *const *words; /* those that it knows, or NULL */
 } settings[] = {
-    {{"rate", "operations a second, 0.001 to 4000000"}, set_rate, NULL},
+    {{"rate", "operations a second, 0.001 to 4000000, or as 200..900"},
+     set_rate,
+     NULL},
     {{"arrivals", "poisson or regular"}, set_arrivals, arrivals},
     {{"clients", "1 to 10000000"}, set_clients, NULL},
     {{"think", TIMES}, set_think, stg_distribution_words},

@@ -341,7 +341,16 @@ static void say_load(const stg_overload_options *o, stg_text_buffer *buffer)
                              stg_distribution_print(&l->think, text));
         return;
     }
-    stg_text_buffer_put_rounded(buffer, (double)l->rate / 1000);
+    if (l->points != NULL)
+        stg_text_buffer_put(buffer, "up to ");
+    else if (l->rate_end != 0) {
+        stg_text_buffer_put_rounded(buffer, (double)l->rate / 1000);
+        stg_text_buffer_put(buffer, " to ");
+    }
+    stg_text_buffer_put_rounded(buffer, l->points != NULL ? stg_load_most(l)
+                                        : l->rate_end != 0
+                                            ? (double)l->rate_end / 1000
+                                            : (double)l->rate / 1000);
     stg_text_buffer_put(buffer, " operations a second");
 }
 

@@ -185,6 +185,27 @@ class Overload(unittest.TestCase):
         self.assertEqual(len(set(headings)), 4)
         self.assertNotIn("<script", page)
 
+    def test_follows_a_file_of_rates(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rates.csv"
+            path.write_text("time,rate\n0,100\n5s,100\n5s,300\n")
+            found = results(*SMALL, "-p", "attempts=1", "--trigger", "none",
+                            "--arrivals", "regular", "--warmup", "0",
+                            "--rate-file", path, "--bin", "1s")
+            begun = found["series"][0]["begun_per_s"]
+            self.assertEqual([round(each, -1) for each in begun],
+                             [100] * 5 + [300] * 5)
+            path.write_text("0,100\nlater,1\n")
+            refused = run("--rate-file", path)
+        self.assertEqual(refused.returncode, 2)
+        self.assertEqual(refused.stderr,
+                         f"stagger sim overload: --rate-file={path}: line 2: "
+                         "expected a time and a rate, as 90s,700\n")
+        refused = run("--rate-file", "/nowhere")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--rate-file: ", refused.stderr)
+        self.assertIn("/nowhere", refused.stderr)
+
     def test_takes_a_closed_load(self):
         found = results(*SMALL[2:], "--clients", "50", "--think",
                         "exponential:200ms", "-p", "attempts=2")["results"][0]

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <stagger/load.h>
+
 #include "cli/options.h"
 #include "cli/sim/sim.h"
 #include "sim/overload.h"
@@ -16,7 +18,7 @@
 
 static const char who[] = "stagger sim overload";
 
-enum { SWEEP = 256, EDGE, MAP, REPS };
+enum { SWEEP = 256, EDGE, MAP, REPS, RATE_FILE };
 
 /* Rows with a value are ours; the others are settings of the model, which are
  * named as theirs is. */
@@ -41,7 +43,14 @@ static const stg_option options[] = {
      "rate=500..950/50,to=21s..40s/1s, as a heat map of each policy",
      MAP, NULL},
     {NULL, "The load:", 0, NULL},
-    {"--rate N", "open load: operations that begin a second (700)", 0, NULL},
+    {"--rate N",
+     "open load: operations that begin a second (700); 200..900 goes from "
+     "one to the other",
+     0, NULL},
+    {"--rate-file FILE",
+     "open load that follows a file: a time and a rate in each line, such "
+     "as 90s,700, with a straight line between them",
+     RATE_FILE, NULL},
     {"--arrivals HOW", "poisson or regular (poisson)", 0, NULL},
     {"--clients N", "closed load: clients with one operation at a time", 0,
      NULL},
@@ -172,6 +181,33 @@ static int read_sweep(stg_overload_ask *s)
     return stg_sweep_read(&s->sweeps[s->sweep_count++], who, optarg);
 }
 
+/* The last one of a command line holds. */
+static int read_rates(stg_overload_ask *s, const char *path)
+{
+    stg_overload_load *load = &s->options.load;
+    stg_error err;
+    size_t size;
+    char *text;
+    stg_status status = stg_file_read(path, &text, &size, &err);
+
+    if (status != STG_OK) {
+        stg_options_complain(who, "--rate-file: %s", err.text);
+        return STG_EXIT_USAGE;
+    }
+    status = stg_load_parse(text, size, s->rates, &load->point_count, &err);
+    free(text);
+    if (status != STG_OK) {
+        stg_options_complain(who, "--rate-file=%s: %s", path, err.text);
+        return STG_EXIT_USAGE;
+    }
+    load->is_closed = false;
+    load->points = s->rates;
+    load->rate_end = 0;
+    load->rate = load->rate > 0 ? load->rate : 1; // it must be one
+    load->clients = 0;
+    return 0;
+}
+
 /* Options of the model have no value in the table and come as row numbers. */
 static int read_option(void *ctx, int option)
 {
@@ -188,6 +224,8 @@ static int read_option(void *ctx, int option)
         return stg_map_read(&s->map, who, optarg);
     case REPS:
         return stg_sim_number(who, "--reps", 1, 10000, &s->reps);
+    case RATE_FILE:
+        return read_rates(s, optarg);
     default:
         return option >= STG_OPTION_ROW
                    ? read_setting(s, (size_t)(option - STG_OPTION_ROW))

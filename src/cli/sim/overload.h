@@ -152,6 +152,7 @@ typedef struct stg_overload_ask {
     stg_edge edge;
     stg_map map;
     stg_overload_options options; /* but the policy */
+    stg_load_point rates[STG_LOAD_POINTS_MAX]; /* of a file */
     uint32_t reps;
     stg_sim_run run;
     stg_sim_output output;

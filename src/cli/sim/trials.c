@@ -34,12 +34,11 @@ static const stg_trial *trial_of(const stg_trials *t, size_t number)
  * millisecond. It is for the share on the terminal only. */
 double stg_trial_work(const stg_overload_options *o)
 {
-    double rate = (double)o->load.rate / 1000;
+    double each = (double)stg_distribution_mean(&o->load.think);
 
-    if (o->load.is_closed)
-        rate = o->load.clients * 1e9 /
-               ((double)stg_distribution_mean(&o->load.think) + (double)STG_MS);
-    return rate * ((double)o->end_at / 1e9);
+    if (!o->load.is_closed)
+        return stg_load_total(o);
+    return o->load.clients * ((double)o->end_at / (each + (double)STG_MS));
 }
 
 /* Called from several threads: each writes only to its own place of the
