@@ -15,6 +15,9 @@ set(sim_pure
     sim/contention_totals.c
     sim/curve.c
     sim/distribution.c
+    sim/drain.c
+    sim/drain_candidates.c
+    sim/drain_words.c
     sim/engine.c
     sim/overload.c
     sim/overload_clients.c
@@ -107,6 +110,8 @@ set(sim_commands
     cli/sim/contention_show.c
     cli/sim/overload.c
     cli/sim/overload_show.c
+    cli/sim/drain.c
+    cli/sim/drain_show.c
     cli/sim/edge.c
     cli/sim/map.c
     cli/sim/output.c

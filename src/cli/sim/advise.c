@@ -1,4 +1,6 @@
-/* stagger sim advise: which policy? Its options, and the command. */
+/* stagger sim advise: which policy? Its options, and the command. With --resource
+ * the question is about clients that begin together (drain.c), else about a
+ * service that fails (advise_rounds.c); each has options of its own. */
 #include "cli/sim/advise.h"
 
 #include <getopt.h>
@@ -6,6 +8,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/sim/drain.h"
 #include "cli/sim/sim.h"
 #include "core/reader.h"
 #include "sim/parallel.h"
@@ -13,19 +16,22 @@
 static const char who[] = "stagger sim advise";
 
 enum {
-    CLIENTS = 256,
-    PROCESSES,
+    PROCESSES = 256,
     CAPACITY,
     LOAD,
     OUTAGE,
     PATIENCE,
     SERVICE,
     QUEUE,
+    NETWORK,
+    TIMEOUT,
+    START,
     REPS,
 };
 
 static const stg_option options[] = {
-    {"--clients N", "that call the service, up to 10000000 (5000)", CLIENTS,
+    {"-n, --clients N",
+     "that call the service, up to 10000000 (5000; with --resource 100)", 0,
      NULL},
     {"--processes N",
      "that they live in: each has one budget and one breaker (as many "
@@ -36,14 +42,30 @@ static const stg_option options[] = {
     {"--load PERCENT", "of the capacity in normal operation, 1% to 95% (70%)",
      LOAD, NULL},
     {"--outage TIME", "to be survived, up to 1h (30s)", OUTAGE, NULL},
-    {"--patience TIME", "how long a client may wait, up to 1h (10s)", PATIENCE,
-     NULL},
+    {"--patience TIME",
+     "how long a client may wait, up to 1h (10s; with --resource any time)",
+     PATIENCE, NULL},
     {"--service TIME", "of a request that does not have to wait (20ms)",
      SERVICE, NULL},
     {"--queue N",
      "places to wait in (for twice as long as an attempt may take, so that "
      "a retry storm can persist)",
      QUEUE, NULL},
+    {NULL, "Clients that begin together, in place of a service that fails:", 0,
+     NULL},
+    {"-r, --resource TEXT",
+     "what they compete for, as of stagger sim contention: each wants one "
+     "success, and all are to be done soon",
+     0, NULL},
+    {"--network TIME", "of each message (normal:10ms:2ms)", NETWORK, NULL},
+    {"--timeout TIME",
+     "how long an attempt waits, or none (2s, or ten times what a call takes)",
+     TIMEOUT, NULL},
+    {"--start TIME",
+     "over how long the starts may be spread; 0: all at once (twice the time "
+     "that they take at best)",
+     START, NULL},
+    {NULL, "", 0, NULL},
     {"--reps N",
      "runs of each of the last ten candidates in each scenario, 2 to 100 (4)",
      REPS, NULL},
@@ -58,19 +80,30 @@ const stg_usage stg_sim_advise_usage = {
         "Which policy? Simulates some two hundred of them, where the service is down\n"
         "and where it hangs, for half to four times the outage, with 80 % to 120 % of\n"
         "the load. Prints the best as a text to paste, why it is the best, and what\n"
-        "the others cost.\n"
+        "the others cost. With --resource: how should N clients retry that begin\n"
+        "together, and over how long should their starts be spread, so that all are\n"
+        "done soon?\n"
         "\n",
     .options = options,
     .tail =
         "\n"
         "  stagger sim advise --clients 5000 --capacity 800\n"
         "  stagger sim advise --clients 200 --processes 4 --outage 5m --patience 1m\n"
+        "  stagger sim advise -n 10000 -r 'workers=50 service=100ms'\n"
         "\n"
-        "Exit code: 0; 1 if no policy survives; 2 for bad options, and for what does\n"
+        "Exit code: 0; 1 if no policy survives, or not all clients succeed; 2 for bad options, and for what does\n"
         "not fit memory; 130 when it was interrupted.\n",
 };
 
 /* -- options --------------------------------------------------------------- */
+
+/* Both questions, and which one it is. */
+typedef struct asked {
+    stg_advice advice;
+    stg_drain drain;
+    bool is_drain;
+    const char *service_only, *drain_only; /* an option of that kind; or NULL */
+} asked;
 
 static int refuse(const char *option, const char *expected)
 {
@@ -115,52 +148,144 @@ static int read_load(stg_question *q)
     return 0;
 }
 
-static int read_option(void *ctx, int option)
+static int read_service(asked *a, int option)
 {
-    stg_advice *a = ctx;
-    stg_question *q = &a->question;
+    stg_question *q = &a->advice.question;
 
     switch (option) {
-    case CLIENTS:
-        return stg_sim_number(who, "--clients", 1, 10000000, &q->clients);
     case PROCESSES:
+        a->service_only = "--processes";
         return stg_sim_number(who, "--processes", 1, 10000000, &q->processes);
     case CAPACITY:
+        a->service_only = "--capacity";
         return read_capacity(q);
     case LOAD:
+        a->service_only = "--load";
         return read_load(q);
     case OUTAGE:
+        a->service_only = "--outage";
         return read_time("--outage", &q->outage);
-    case PATIENCE:
-        return read_time("--patience", &q->patience);
     case SERVICE:
+        a->service_only = "--service";
         return read_time("--service", &q->service);
-    case QUEUE:
-        return stg_sim_number(who, "--queue", 0, 10000000, &q->queue);
-    case REPS:
-        return stg_sim_number(who, "--reps", 2, 100, &a->reps);
     default:
-        return stg_sim_option(&a->output, &a->run, who, option);
+        a->service_only = "--queue";
+        return stg_sim_number(who, "--queue", 0, 10000000, &q->queue);
     }
+}
+
+static int fail(const char *option, const stg_error *err)
+{
+    stg_options_complain(who, "%s: %s", option, err->text);
+    return STG_EXIT_USAGE;
+}
+
+/* 0 would stand for what is usual. */
+static int read_timeout(stg_drain_question *q)
+{
+    q->timeout = STG_NEVER;
+    if (strcmp(optarg, "none") == 0)
+        return 0;
+    return read_time("--timeout", &q->timeout) != 0 ? STG_EXIT_USAGE
+           : q->timeout > 0                         ? 0
+                            : refuse("--timeout", "1ms to 365d, or none");
+}
+
+static int read_drain(asked *a, int option)
+{
+    stg_drain_question *q = &a->drain.question;
+    stg_error err;
+
+    switch (option) {
+    case 'r':
+        a->is_drain = true;
+        return stg_resource_parse(&q->resource, optarg, &err) == STG_OK
+                   ? 0
+                   : fail("--resource", &err);
+    case NETWORK:
+        a->drain_only = "--network";
+        return stg_distribution_parse(&q->network, optarg, &err) == STG_OK
+                   ? 0
+                   : fail("--network", &err);
+    case TIMEOUT:
+        a->drain_only = "--timeout";
+        return read_timeout(q);
+    default:
+        a->drain_only = "--start";
+        return read_time("--start", &q->start_max);
+    }
+}
+
+static int read_option(void *ctx, int option)
+{
+    asked *a = ctx;
+    int code;
+
+    switch (option) {
+    case 'n':
+        code = stg_sim_number(who, "--clients", 1, 10000000,
+                              &a->advice.question.clients);
+        a->drain.question.clients = a->advice.question.clients;
+        return code;
+    case PATIENCE:
+        code = read_time("--patience", &a->advice.question.patience);
+        a->drain.question.patience = a->advice.question.patience;
+        return code;
+    case REPS:
+        code = stg_sim_number(who, "--reps", 2, 100, &a->advice.reps);
+        a->drain.reps = a->advice.reps;
+        return code;
+    case 'r':
+    case NETWORK:
+    case TIMEOUT:
+    case START:
+        return read_drain(a, option);
+    default:
+        return option < REPS ? read_service(a, option)
+                             : stg_sim_option(&a->advice.output, &a->advice.run,
+                                              who, option);
+    }
+}
+
+/* Whether the options are of one question. */
+static int check_question(asked *a)
+{
+    stg_question *q = &a->advice.question;
+    stg_error err;
+    stg_status status;
+
+    if (a->is_drain && a->service_only != NULL) {
+        stg_options_complain(who,
+                             "%s is of a service that fails, and not for "
+                             "--resource",
+                             a->service_only);
+        return STG_EXIT_USAGE;
+    }
+    if (!a->is_drain && a->drain_only != NULL) {
+        stg_options_complain(who, "%s needs --resource", a->drain_only);
+        return STG_EXIT_USAGE;
+    }
+    if (q->processes == 0)
+        q->processes = q->clients;
+    status = a->is_drain ? stg_drain_question_check(&a->drain.question, &err)
+                         : stg_question_check(q, &err);
+    if (status == STG_OK)
+        return 0;
+    stg_options_complain(who, "%s", err.text);
+    return STG_EXIT_USAGE;
 }
 
 /* Without --processes each client is a process of its own, with a budget and a
  * breaker of its own. */
-static int read_options(stg_advice *a, int argc, char **argv)
+static int read_options(asked *a, int argc, char **argv)
 {
     stg_arguments none;
-    stg_error err;
     int code = stg_options_read(&stg_sim_advise_usage, argc, argv, read_option,
                                 a, &none);
 
-    if (code != 0)
-        return code;
-    if (a->question.processes == 0)
-        a->question.processes = a->question.clients;
-    if (stg_question_check(&a->question, &err) == STG_OK)
-        return 0;
-    stg_options_complain(who, "%s", err.text);
-    return STG_EXIT_USAGE;
+    if (code == 0)
+        code = check_question(a);
+    return code != 0 ? code : stg_sim_output_check(&a->advice.output, who);
 }
 
 /* -- the command ----------------------------------------------------------- */
@@ -190,26 +315,34 @@ static int answer(stg_advice *a)
     return code;
 }
 
+static int answer_drain(asked *a)
+{
+    a->drain.run = a->advice.run;
+    a->drain.output = a->advice.output;
+    a->drain.argc = a->advice.argc;
+    a->drain.argv = a->advice.argv;
+    return stg_drain_answer(&a->drain, who);
+}
+
 int stg_sim_advise(int argc, char **argv)
 {
-    stg_advice *a = calloc(1, sizeof *a);
+    asked *a = calloc(1, sizeof *a);
     int code;
 
     if (a == NULL) {
         stg_options_complain(who, "out of memory");
         return STG_EXIT_USAGE;
     }
-    a->question = stg_question_default();
-    a->question.processes = 0;
-    a->reps = 4;
-    a->run = (stg_sim_run){1, stg_parallel_cores()};
-    a->argc = argc;
-    a->argv = argv;
+    a->advice.question = stg_question_default();
+    a->advice.question.processes = 0;
+    a->drain.question = stg_drain_question_default();
+    a->advice.reps = a->drain.reps = 4;
+    a->advice.run = (stg_sim_run){1, stg_parallel_cores()};
+    a->advice.argc = argc;
+    a->advice.argv = argv;
     code = read_options(a, argc, argv);
     if (code == 0)
-        code = stg_sim_output_check(&a->output, who);
-    if (code == 0)
-        code = answer(a);
+        code = a->is_drain ? answer_drain(a) : answer(&a->advice);
     free(a);
     return code;
 }
