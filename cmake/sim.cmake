@@ -47,6 +47,7 @@ set(sim_pictures
     chart/table_text.c
     sim/contention_charts.c
     sim/contention_result.c
+    sim/contention_series.c
     sim/contention_times.c
     sim/overload_charts.c
     sim/overload_table.c
@@ -108,6 +109,7 @@ set(sim_commands
     cli/sim/advise_show.c
     cli/sim/contention.c
     cli/sim/contention_show.c
+    cli/sim/contention_sweep.c
     cli/sim/overload.c
     cli/sim/overload_show.c
     cli/sim/drain.c

@@ -63,6 +63,7 @@ typedef struct stg_contention_totals {
     stg_sim_tally attempts; /* calls of a client, however it ended */
     stg_sim_tally waits[STG_TOTALS_WAITS]; /* before retry i + 1, ns */
     stg_sim_series calls;                  /* at the resource, over time */
+    stg_sim_series successes;              /* that clients heard of, likewise */
 } stg_contention_totals;
 
 /* Empty totals, which count calls in `slices` slices of width. memory is

@@ -41,6 +41,16 @@ typedef struct stg_contention_row {
 bool stg_contention_table(stg_chart_set *a, const stg_contention_row *rows,
                           size_t count, stg_table *table);
 
+/* -- series ---------------------------------------------------------------- */
+
+/* Calls at the resource and successes that clients heard of, mean of the
+ * repetitions, by time: "series" of the JSON, and rows for CSV. The same rows. */
+void stg_contention_put_series(const stg_contention_row *rows, size_t count,
+                               stg_text_buffer *p);
+bool stg_contention_series_table(stg_chart_set *a,
+                                 const stg_contention_row *rows, size_t count,
+                                 stg_table *table);
+
 /* -- charts ---------------------------------------------------------------- */
 
 /* What contention came to, in charts.

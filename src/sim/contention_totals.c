@@ -188,6 +188,7 @@ void stg_contention_totals_init(stg_contention_totals *b, stg_ns width,
     for (size_t i = 0; i < STG_TOTALS_WAITS; i++)
         stg_sim_tally_init(&b->waits[i], COARSE, memory);
     stg_sim_series_init(&b->calls, width, slices, memory);
+    stg_sim_series_init(&b->successes, width, slices, memory);
 }
 
 void stg_contention_totals_close(stg_contention_totals *b)
@@ -198,12 +199,14 @@ void stg_contention_totals_close(stg_contention_totals *b)
     for (size_t i = 0; i < STG_TOTALS_WAITS; i++)
         stg_sim_tally_close(&b->waits[i]);
     stg_sim_series_close(&b->calls);
+    stg_sim_series_close(&b->successes);
 }
 
 bool stg_contention_totals_succeed(stg_contention_totals *b, stg_ns at)
 {
     return stg_sim_tally_add(&b->done, at) &&
-           stg_sim_curve_add(&b->by_then, at);
+           stg_sim_curve_add(&b->by_then, at) &&
+           stg_sim_series_add(&b->successes, at);
 }
 
 /* A run that was stopped leaves curve and series; tallies have counted it. */
@@ -212,9 +215,11 @@ void stg_contention_totals_finish(stg_contention_totals *b, bool is_whole)
     if (is_whole) {
         stg_sim_curve_finish(&b->by_then);
         stg_sim_series_finish(&b->calls);
+        stg_sim_series_finish(&b->successes);
     } else {
         stg_sim_curve_drop(&b->by_then);
         stg_sim_series_drop(&b->calls);
+        stg_sim_series_drop(&b->successes);
     }
 }
 
@@ -224,7 +229,8 @@ bool stg_contention_totals_merge(stg_contention_totals *b,
     bool is_ok = stg_sim_tally_merge(&b->done, &other->done) &&
                  stg_sim_curve_merge(&b->by_then, &other->by_then) &&
                  stg_sim_tally_merge(&b->attempts, &other->attempts) &&
-                 stg_sim_series_merge(&b->calls, &other->calls);
+                 stg_sim_series_merge(&b->calls, &other->calls) &&
+                 stg_sim_series_merge(&b->successes, &other->successes);
 
     for (size_t i = 0; i < STG_TOTALS_WAITS; i++)
         is_ok = is_ok && stg_sim_tally_merge(&b->waits[i], &other->waits[i]);

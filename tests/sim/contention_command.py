@@ -71,6 +71,57 @@ class Contention(unittest.TestCase):
             self.assertEqual(found.returncode, 2)
             self.assertIn("--start", found.stderr)
 
+    def test_sweeps_settings_of_the_policy_and_of_the_model(self):
+        base = ["-n", "60", "--reps", "4", "-p", "client"]
+        found = results(*base, "-r", "workers=2 queue=9", "--sweep",
+                        "workers=2..6/2", "--sweep", "base=50ms,1s")
+        self.assertEqual([cell["policy"] for cell in found],
+                         [f"workers={workers} base={wait}" for workers in
+                          (2, 4, 6) for wait in ("50ms", "1s")])
+        self.assertIn("base=1s", found[1]["text"])
+        # Each is what it would be alone.
+        alone, = results("-n", "60", "--reps", "4", "-p", "client base=1s",
+                         "-r", "workers=6 queue=9")
+        self.assertEqual(found[5]["calls"], alone["calls"])
+        for sweep in ("start=0,1s", "network=1ms,uniform:5ms:9ms",
+                      "resource=lock;workers=2 queue=1", "fault=503,429"):
+            found = results(*base, "-r", "lock", "--sweep", sweep)
+            self.assertEqual(len(found), 2)
+            self.assertNotEqual(found[0]["policy"], found[1]["policy"])
+        many = results(*base, "-p", "backend", "--sweep", "start=0,1s")
+        self.assertEqual([cell["policy"] for cell in many],
+                         ["client start=0", "client start=1s",
+                          "backend start=0", "backend start=1s"])
+
+    def test_has_calls_and_successes_over_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder)
+            found = sim("contention", "-n", "20,50", "--reps", "3", "-p",
+                        "backend attempts=unlimited deadline=none", "-p",
+                        "client attempts=unlimited deadline=none",
+                        f"--json={path / 'x.json'}", "--series",
+                        path / "x.csv")
+            self.assertEqual(found.returncode, 0, found.stderr)
+            with open(path / "x.csv", encoding="ascii") as file:
+                rows = list(csv.DictReader(file))
+            both = json.loads((path / "x.json").read_text())
+        self.assertEqual(len(both["series"]), 4)
+        for cell, series in zip(both["results"], both["series"]):
+            self.assertEqual(cell["policy"], series["policy"])
+            self.assertEqual(cell["clients"], series["clients"])
+            self.assertLessEqual(len(series["calls"]), 200)
+            for name in "calls", "successes":
+                self.assertAlmostEqual(sum(series[name]),
+                                       cell[name]["mean"], delta=0.01)
+                self.assertEqual(
+                    [round(float(row[name]), 3) for row in rows
+                     if row["policy"] == cell["policy"]
+                     and int(row["clients"]) == cell["clients"]],
+                    [round(value, 3) for value in series[name]])
+            # The last success is in the last bin or before it.
+            self.assertLessEqual(cell["client_ms"]["max"],
+                                 series["bin_ms"] * len(series["calls"]))
+
     def test_gives_another_answer_with_another_seed(self):
         one, two = (results("-n", "20", "-p", "client", "--seed", seed)
                     for seed in ("1", "2"))
@@ -127,6 +178,15 @@ class Contention(unittest.TestCase):
                 (["-r", "workers=1 hold=3ms"], "hold=3ms"),
                 (["-r", "optimistic fault=200"], "300 to 599"),
                 (["--network", "normal:1ms"], "normal:10ms:2ms"),
+                (["--sweep", "basee=1s"], "did you mean base?"),
+                (["--sweep", "networkk=1s"], "did you mean network?"),
+                (["--sweep", "workers=3"], "not of the resource optimistic"),
+                (["--sweep", "zzz=3"], "no option of the model"),
+                (["--sweep", "clients=3,4"], "--clients LIST"),
+                (["--sweep", "start=x"], "expected a time"),
+                (["--sweep", "hedge=50ms"], "stagger sim overload"),
+                (["--sweep", "base=1ms..10ms/1ms"], "50 combinations"),
+                (["--series", "/none/x"], "cannot write"),
                 (["--reps", "0"], "1 to 1000000"),
                 (["--seed", "-1"], "0 to 4294967295"),
                 (["--until", "0"], "365d"),

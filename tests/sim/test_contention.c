@@ -747,6 +747,7 @@ TEST(contention, keeps_a_book_of_clients_and_waits)
     CHECK_U64(totals.waits[2].count, 0);
     CHECK_U64(totals.calls.runs, 2);
     CHECK_U64(totals.calls.sums[0], 2 * 10 + 2 * 6); // at 1 and at 8 ms
+    CHECK_U64(totals.successes.sums[0], 8);
     CHECK_U64(run.peak, 10 + 6 + 6);
     stg_contention_free(c);
     stg_contention_totals_close(&totals);

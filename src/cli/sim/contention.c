@@ -14,7 +14,7 @@
 
 static const char who[] = "stagger sim contention";
 
-enum { NETWORK = 256, START, REPS, UNTIL, CALLS_MAX };
+enum { NETWORK = 256, START, SWEEP, SERIES, REPS, UNTIL, CALLS_MAX };
 
 static const stg_option options[] = {
     {"-n, --clients LIST", "how many, as 100, 10,100,1000 or 10..190/10", 0,
@@ -38,11 +38,20 @@ static const stg_option options[] = {
      "spread the starts of the clients over so long, as jitter of scheduled jobs "
      "does (0: all at once)",
      START, NULL},
+    {"--sweep KEY=LIST",
+     "each of the values, up to 32: of a policy's setting (base, cap, jitter, ...), of "
+     "the resource's (workers, service, queue, hold, rate, round, fault), network, "
+     "start, or resource; may be repeated (then all combinations)",
+     SWEEP, NULL},
     {"--reps N", "repetitions, 1 to 1000000 (100)", REPS, NULL},
     {"--until TIME", "end a repetition that takes longer (365d)", UNTIL, NULL},
     {"--calls-max N", "end a repetition with more than N million calls (1000)",
      CALLS_MAX, NULL},
     STG_SIM_OPTIONS("a row for each policy and number of clients"),
+    {"--series FILE",
+     "calls and successes over time as CSV: a row for each policy, number of "
+     "clients and stretch of time; --json has them, too",
+     SERIES, NULL},
     {.flag = NULL},
 };
 
@@ -61,6 +70,8 @@ const stg_usage stg_sim_contention_usage = {
         "  stagger sim contention -n 1000 -p backend -p 'client attempts=9'\n"
         "  stagger sim contention -r 'workers=4 service=50ms queue=20' -p client\n"
         "  stagger sim contention -n 10000 -r 'workers=50 service=100ms' --start 60s\n"
+        "  stagger sim contention -n 200 -r 'workers=4' -p client --sweep "
+        "workers=2..8/2\n"
         "\n"
         "Exit code: 0; 2 for bad options, and for what does not fit memory; 130 when\n"
         "it was interrupted: what it printed then is a part.\n",
@@ -187,6 +198,15 @@ static int add_policy(stg_contention_settings *s, const char *word)
     return fail("--policy", &err);
 }
 
+static int add_sweep(stg_contention_settings *s)
+{
+    if (s->sweep_count == STG_SWEEPS_MAX) {
+        stg_options_complain(who, "--sweep: more than %d", STG_SWEEPS_MAX);
+        return STG_EXIT_USAGE;
+    }
+    return stg_sweep_read(&s->sweeps[s->sweep_count++], who, optarg);
+}
+
 static int read_option(void *ctx, int option)
 {
     stg_contention_settings *s = ctx;
@@ -209,6 +229,11 @@ static int read_option(void *ctx, int option)
                    : fail("--network", &err);
     case START:
         return read_start(&s->study, optarg);
+    case SWEEP:
+        return add_sweep(s);
+    case SERIES:
+        s->output.series = optarg;
+        return 0;
     case REPS:
         return stg_sim_number(who, "--reps", 1, STG_STUDY_REPS_MAX,
                               &s->study.reps);
@@ -229,7 +254,9 @@ static int complete(stg_contention_settings *s)
     if (s->study.policies.count == 0)
         for (size_t i = 0; i < sizeof usual / sizeof *usual && code == 0; i++)
             code = stg_sim_policies_add(&s->study.policies, who, usual[i]);
-    return code;
+    return code != 0 ? code
+                     : stg_contention_sweep(&s->study, s->sweeps,
+                                            s->sweep_count, who);
 }
 
 /* Slices of 10 ms for ten minutes of a chart. Time and calls are bounded, so

@@ -39,7 +39,7 @@ enum { CALLS_MAX = 200000 };
 static bool retrace(stg_chart_set *charts, const stg_study *study,
                     const stg_study_cell *cell, trace *t)
 {
-    stg_contention_options options = study->options.each;
+    stg_contention_options options = stg_study_options_of(study, cell);
     stg_contention_run run;
     stg_contention *contention;
     bool is_ok;
@@ -48,8 +48,6 @@ static bool retrace(stg_chart_set *charts, const stg_study *study,
     t->points = stg_chart_set_take(charts, t->room * sizeof *t->points);
     if (t->points == NULL)
         return false;
-    options.policy = &cell->policy->policy;
-    options.clients = cell->clients;
     options.on_call = take_call;
     options.ctx = t;
     if (stg_contention_new(&contention, &study->memory, &options, NULL) !=
@@ -154,17 +152,18 @@ static bool draw(stg_chart_set *charts, const stg_study *study,
 static const char who[] = "stagger sim contention";
 
 /* Rows of single cells, also of an interrupted study, whereas charts need whole
- * groups (collect). The memory is the charts': all goes at once. */
-static bool fill_table(stg_chart_set *charts, const stg_study *study,
-                       stg_table *t)
+ * groups (collect). The memory is the charts': all goes at once. NULL: there is
+ * none. */
+static stg_contention_row *make_rows(stg_chart_set *charts,
+                                     const stg_study *study, size_t *count)
 {
     stg_contention_row *rows =
         stg_chart_set_take(charts, study->count * sizeof *rows);
-    size_t count = 0;
 
+    *count = 0;
     for (size_t i = 0; rows != NULL && i < study->count; i++) {
         const stg_study_cell *cell = &study->cells[i];
-        stg_contention_row *row = &rows[count];
+        stg_contention_row *row = &rows[*count];
 
         if (cell->reps == 0)
             continue;
@@ -176,10 +175,44 @@ static bool fill_table(stg_chart_set *charts, const stg_study *study,
             .totals = &cell->totals,
         };
         if (!stg_study_evaluate(study, cell, &row->result))
-            return false;
-        count++;
+            return NULL;
+        ++*count;
     }
-    return rows != NULL && stg_contention_table(charts, rows, count, t);
+    return rows;
+}
+
+/* Makes all that is asked for, and writes it. */
+static int show(const stg_contention_settings *s, const stg_study *study,
+                stg_chart_set *charts, stg_text_buffer *series,
+                const char *lead)
+{
+    stg_table table, series_table;
+    size_t count;
+    stg_contention_row *rows = make_rows(charts, study, &count);
+    stg_sim_report report = {
+        .title = "Contention: what retries cost, and how long they take",
+        .lead = lead,
+        .table = &table,
+        .series_table = &series_table,
+        .charts = charts,
+        .is_partial = study->is_partial,
+    };
+
+    if (rows == NULL || !stg_contention_table(charts, rows, count, &table) ||
+        (s->output.series != NULL &&
+         !stg_contention_series_table(charts, rows, count, &series_table)) ||
+        (stg_sim_output_has_pictures(&s->output) &&
+         !draw(charts, study, lead))) {
+        stg_options_complain(who, "out of memory");
+        return STG_EXIT_USAGE;
+    }
+    if (s->output.is_json) {
+        stg_contention_put_series(rows, count, series);
+        report.series = series->text;
+    }
+    if (study->is_partial)
+        stg_chart_set_conclude_nothing(charts);
+    return stg_sim_output_write(&s->output, who, &report, s->argc, s->argv);
 }
 
 int stg_contention_show(const stg_contention_settings *s,
@@ -189,14 +222,7 @@ int stg_contention_show(const stg_contention_settings *s,
     char starts[STG_DURATION_TEXT_MAX + 20] = "", spread[STG_DURATION_TEXT_MAX];
     stg_memory memory = stg_sim_memory();
     stg_chart_set charts = stg_chart_set_on(&memory);
-    stg_table table;
-    stg_sim_report report = {
-        .title = "Contention: what retries cost, and how long they take",
-        .lead = lead,
-        .table = &table,
-        .charts = &charts,
-        .is_partial = study->is_partial,
-    };
+    stg_text_buffer series = stg_text_buffer_on(&memory);
     int code;
 
     if (study->options.each.start_spread > 0)
@@ -207,16 +233,8 @@ int stg_contention_show(const stg_contention_settings *s,
              stg_resource_print(&study->options.each.resource, resource),
              starts, study->options.reps, stg_plural(study->options.reps),
              (uintmax_t)study->options.each.seed);
-    if (fill_table(&charts, study, &table) &&
-        (!stg_sim_output_has_pictures(&s->output) ||
-         draw(&charts, study, lead))) {
-        if (study->is_partial)
-            stg_chart_set_conclude_nothing(&charts);
-        code = stg_sim_output_write(&s->output, who, &report, s->argc, s->argv);
-    } else {
-        stg_options_complain(who, "out of memory");
-        code = STG_EXIT_USAGE;
-    }
+    code = show(s, study, &charts, &series, lead);
+    stg_text_buffer_free(&series);
     stg_chart_set_free(&charts);
     return code;
 }

@@ -114,6 +114,8 @@ int stg_sim_output_check(const stg_sim_output *o, const char *who)
     if (code == 0)
         code = try_file(o->csv, who);
     if (code == 0)
+        code = try_file(o->series, who);
+    if (code == 0)
         code = try_file(o->html, who);
     if (code == 0)
         code = try_folder(o->svg, who);
@@ -270,6 +272,10 @@ int stg_sim_output_write(const stg_sim_output *o, const char *who,
     if (code == 0 && o->csv != NULL) {
         stg_table_csv(report->table, &job.buffer);
         code = deliver(&job, o->csv);
+    }
+    if (code == 0 && o->series != NULL && report->series_table != NULL) {
+        stg_table_csv(report->series_table, &job.buffer);
+        code = deliver(&job, o->series);
     }
     if (code == 0 && o->html != NULL && report->charts != NULL)
         code = write_page(&job, o->html);

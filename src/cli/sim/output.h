@@ -12,7 +12,8 @@ typedef struct stg_sim_output {
     const char *json; /* files; NULL: not wanted */
     const char *csv;
     const char *html;
-    const char *svg; /* a folder, which is made */
+    const char *svg;    /* a folder, which is made */
+    const char *series; /* of contention; CSV */
 } stg_sim_output;
 
 /* Rows of a table of options: how the runs are made, and where the results go.
@@ -66,7 +67,8 @@ typedef struct stg_sim_report {
     const char *lead;       /* what was simulated, in sentences */
     const stg_table *table; /* "results" */
     const char *series;     /* "series" of the JSON; NULL: there are none */
-    const stg_chart_set *charts; /* NULL: no pictures */
+    const stg_table *series_table; /* the same, for CSV; NULL: there is none */
+    const stg_chart_set *charts;   /* NULL: no pictures */
     bool is_partial;
 } stg_sim_report;
 

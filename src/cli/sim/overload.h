@@ -12,6 +12,7 @@
 
 #include "cli/sim/output.h"
 #include "cli/sim/sim.h"
+#include "cli/sim/sweep.h"
 #include "sim/overload_report.h"
 #include "sim/overload_summary.h"
 
@@ -73,30 +74,6 @@ void stg_trials_close(stg_trials *t);
 double stg_trial_work(const stg_overload_options *o);
 
 /* -- sweeps ----------------------------------------------------------------- */
-
-enum {
-    STG_SWEEPS_MAX = 4,
-    STG_SWEEP_VALUES_MAX = 32,
-    STG_SWEEP_TEXT_MAX = 512
-};
-
-typedef struct stg_sweep {
-    char text[STG_SWEEP_TEXT_MAX]; /* what was given, cut into pieces */
-    char made[STG_SWEEP_VALUES_MAX][STG_RANGE_TEXT_MAX]; /* of ranges */
-    const char *key;
-    const char *values[STG_SWEEP_VALUES_MAX];
-    size_t count;
-} stg_sweep;
-
-/* Reads KEY=VALUE,VALUE,... (or with ; between values that have a comma), where a
- * value may be a range with a step: 100..900/100.
- * Returns 0, or complains in the name of who and returns an exit code. */
-int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text);
-
-/* The policy's text with one setting changed. Returns STG_OK, or STG_INVALID
- * with words in err. */
-stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
-                                const char *value, stg_error *err);
 
 /* Changes a setting of the model, or one of the policy. Returns 0, or complains in
  * the name of who, of `option`, and returns an exit code. */

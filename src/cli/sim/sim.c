@@ -131,7 +131,7 @@ int stg_sim_policies_add(stg_sim_policies *p, const char *who, const char *word)
         return STG_EXIT_USAGE;
     }
     if (stg_policy_parse(&added->policy, word, &err) == STG_OK) {
-        snprintf(added->name, sizeof added->name, "%s", word);
+        snprintf(added->name, STG_SIM_NAME_MAX, "%s", word);
     } else if (text == NULL) {
         return complain(who, word, &err);
     } else if (stg_policy_parse(&added->policy, text, &err_behind) == STG_OK) {

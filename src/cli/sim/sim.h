@@ -36,10 +36,14 @@ enum {
 
 /* -- policies --------------------------------------------------------------- */
 
-enum { STG_SIM_POLICIES_MAX = 32, STG_SIM_NAME_MAX = 41 };
+enum {
+    STG_SIM_POLICIES_MAX = 32,
+    STG_SIM_NAME_MAX = 41,  /* as it is given */
+    STG_SIM_LABEL_MAX = 96, /* with what a sweep adds */
+};
 
 typedef struct stg_sim_policy {
-    char name[STG_SIM_NAME_MAX]; /* for people; cut where it is a long text */
+    char name[STG_SIM_LABEL_MAX]; /* for people; cut where it is a long text */
     char text[STG_POLICY_TEXT_MAX]; /* canonical */
     stg_policy policy;
 } stg_sim_policy;

@@ -28,25 +28,29 @@ typedef struct work {
 
 /* -- what it takes */
 
-/* The policy is borrowed from the study's options. */
-static stg_contention_options options_of(const stg_study *s,
-                                         const stg_study_cell *cell)
+stg_contention_options stg_study_options_of(const stg_study *s,
+                                            const stg_study_cell *cell)
 {
+    const stg_study_model *model =
+        &s->options.models[cell->policy - s->options.policies.at];
     stg_contention_options o = s->options.each;
 
+    o.resource = model->resource;
+    o.network = model->network;
+    o.start_spread = model->start_spread;
     o.clients = cell->clients;
     o.policy = &cell->policy->policy;
     return o;
 }
 
-/* An upper bound for one set of totals: tallies, a curve, and 20 bytes for each
+/* An upper bound for one set of totals: tallies, a curve, and 40 bytes for each
  * slice of time. It must follow stg_contention_totals. */
 static uint64_t book_size(const stg_study *s)
 {
     enum { TALLIES = 400 * 1024 };
 
     return TALLIES + stg_sim_curve_size() +
-           s->options.slices * (2 * sizeof(uint64_t) + 4);
+           2 * s->options.slices * (2 * sizeof(uint64_t) + 4);
 }
 
 static uint64_t largest_size(const stg_study *s)
@@ -54,7 +58,7 @@ static uint64_t largest_size(const stg_study *s)
     uint64_t most = 0;
 
     for (size_t i = 0; i < s->count; i++) {
-        stg_contention_options o = options_of(s, &s->cells[i]);
+        stg_contention_options o = stg_study_options_of(s, &s->cells[i]);
         uint64_t size = stg_contention_size(&o);
 
         if (size > most)
@@ -138,7 +142,7 @@ static void do_block(void *ctx, size_t number, unsigned worker)
     work *w = ctx;
     const block *b = &w->blocks[number];
     const stg_study *s = w->study;
-    stg_contention_options o = options_of(s, b->cell);
+    stg_contention_options o = stg_study_options_of(s, b->cell);
     stg_contention_totals totals;
     stg_contention *c;
 

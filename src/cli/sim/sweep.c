@@ -104,7 +104,7 @@ stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
 /* -- combinations ---------------------------------------------------------- */
 
 /* The parser knows the settings of policies, and lists them. */
-static bool is_policy_key(const char *key)
+bool stg_sweep_is_of_policy(const char *key)
 {
     const char *known;
 
@@ -115,17 +115,17 @@ static bool is_policy_key(const char *key)
 }
 
 /* A setting of the model, or of a policy. Those of a policy end in '='. */
-static int refuse_key(const char *key, const char *who, const char *option)
+int stg_sweep_refuse_key(const char *key, const char *who, const char *option,
+                         const char *(*model_at)(size_t))
 {
     char word[STG_SWEEP_TEXT_MAX + 1];
     stg_suggestion s = stg_suggestion_begin(key, strlen(key));
     stg_suggestion of_policy;
-    const stg_overload_setting *about;
     const char *known;
 
     stg_suggestion_try(&s, "backoff");
-    for (size_t i = 0; (about = stg_overload_setting_at(i)) != NULL; i++)
-        stg_suggestion_try(&s, about->name);
+    for (size_t i = 0; (known = model_at(i)) != NULL; i++)
+        stg_suggestion_try(&s, known);
     snprintf(word, sizeof word, "%s=", key);
     of_policy = stg_suggestion_begin(word, strlen(word));
     of_policy.slips_max = s.slips_max;
@@ -135,15 +135,22 @@ static int refuse_key(const char *key, const char *who, const char *option)
     if (known == NULL)
         stg_options_complain(who,
                              "%s=%s: no option of the model, and no "
-                             "setting of a policy; see stagger sim overload "
-                             "--help and stagger plan --help",
-                             option, key);
+                             "setting of a policy; see %s --help and stagger "
+                             "plan --help",
+                             option, key, who);
     else
         stg_options_complain(who,
                              "%s=%s: no option of the model, and no "
                              "setting of a policy, did you mean %.*s?",
                              option, key, (int)strcspn(known, "="), known);
     return STG_EXIT_USAGE;
+}
+
+static const char *model_at(size_t i)
+{
+    const stg_overload_setting *about = stg_overload_setting_at(i);
+
+    return about != NULL ? about->name : NULL;
 }
 
 /* The model goes first: `queue` and the like are its own, and no setting of a
@@ -154,8 +161,8 @@ int stg_sweep_set(stg_overload_options *o, const char *key, const char *value,
     stg_error err;
     stg_status status = stg_overload_set(o, key, value, &err);
 
-    if (status == STG_NOT_FOUND && !is_policy_key(key))
-        return refuse_key(key, who, option);
+    if (status == STG_NOT_FOUND && !stg_sweep_is_of_policy(key))
+        return stg_sweep_refuse_key(key, who, option, model_at);
     if (status == STG_NOT_FOUND)
         status = stg_sweep_set_policy(&o->policy, key, value, &err);
     if (status == STG_OK)
@@ -196,15 +203,6 @@ int stg_trial_settle(stg_trial *trial, const char *who, const char *option)
     return STG_EXIT_USAGE;
 }
 
-static void add_name(stg_trial *trial, const char *between, const char *key,
-                     const char *value)
-{
-    size_t length = strlen(trial->name);
-
-    snprintf(trial->name + length, sizeof trial->name - length, "%s%s=%s",
-             length > 0 ? between : "", key, value);
-}
-
 /* The combination number i: the last sweep changes fastest. */
 static int fill(stg_trial *trial, size_t i, const stg_sweep *sweeps,
                 size_t sweep_count, const char *who)
@@ -221,25 +219,27 @@ static int fill(stg_trial *trial, size_t i, const stg_sweep *sweeps,
     return 0;
 }
 
-/* A trial is named by what differs: its policy where there are several, and its
- * values. */
-static void name(stg_trial *trial, size_t i, const stg_sweep *sweeps,
-                 size_t sweep_count)
+void stg_sweep_name(const stg_sweep *sweeps, size_t count, size_t i, char *name,
+                    size_t size)
 {
     size_t each = 1;
 
-    for (size_t k = 1; k < sweep_count; k++)
+    for (size_t k = 1; k < count; k++)
         each *= sweeps[k].count;
-    for (size_t k = 0; k < sweep_count; k++) {
+    for (size_t k = 0; k < count; k++) {
         const stg_sweep *s = &sweeps[k];
+        size_t length = strlen(name);
 
-        add_name(trial, " ", s->key, s->values[i / each % s->count]);
-        if (k + 1 < sweep_count)
+        snprintf(name + length, size - length, "%s%s=%s", length > 0 ? " " : "",
+                 s->key, s->values[i / each % s->count]);
+        if (k + 1 < count)
             each /= sweeps[k + 1].count;
     }
 }
 
-/* Settled after the values are set, since what is left open depends on them. */
+/* A trial is named by what differs: its policy where there are several, and its
+ * values. Settled after the values are set, since what is left open depends on
+ * them. */
 static int make(stg_trial *trial, const stg_sim_policies *policies,
                 size_t number, size_t combinations, const stg_sweep *sweeps,
                 size_t sweep_count, const char *who)
@@ -255,7 +255,7 @@ static int make(stg_trial *trial, const stg_sim_policies *policies,
     code = fill(trial, i, sweeps, sweep_count, who);
     if (code != 0)
         return code;
-    name(trial, i, sweeps, sweep_count);
+    stg_sweep_name(sweeps, sweep_count, i, trial->name, sizeof trial->name);
     stg_overload_settle(&trial->options);
     if (stg_overload_check(&trial->options, &err) == STG_OK)
         return 0;

@@ -1,0 +1,50 @@
+/* sweep.h - --sweep KEY=VALUES, as overload and contention take it. Private to
+ * cli/sim. */
+#ifndef STAGGER_CLI_SIM_SWEEP_H
+#define STAGGER_CLI_SIM_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <stagger/policy.h>
+
+#include "cli/sim/range.h"
+
+enum {
+    STG_SWEEPS_MAX = 4,
+    STG_SWEEP_VALUES_MAX = 32,
+    STG_SWEEP_TEXT_MAX = 512
+};
+
+typedef struct stg_sweep {
+    char text[STG_SWEEP_TEXT_MAX]; /* what was given, cut into pieces */
+    char made[STG_SWEEP_VALUES_MAX][STG_RANGE_TEXT_MAX]; /* of ranges */
+    const char *key;
+    const char *values[STG_SWEEP_VALUES_MAX];
+    size_t count;
+} stg_sweep;
+
+/* Reads KEY=VALUE,VALUE,... (or with ; between values that have a comma), where a
+ * value may be a range with a step: 100..900/100.
+ * Returns 0, or complains in the name of who and returns an exit code. */
+int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text);
+
+/* The policy's text with one setting changed. Returns STG_OK, or STG_INVALID
+ * with words in err. */
+stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
+                                const char *value, stg_error *err);
+
+/* Whether a policy has such a setting, or it is `backoff`. */
+bool stg_sweep_is_of_policy(const char *key);
+
+/* Complains that neither model nor policy has the setting, and of what may be
+ * meant; model_at: the model's, ended by NULL. Returns an exit code. */
+int stg_sweep_refuse_key(const char *key, const char *who, const char *option,
+                         const char *(*model_at)(size_t));
+
+/* Adds "KEY=VALUE" of each sweep to a name of `size` bytes, for combination number
+ * i: the last sweep changes fastest. */
+void stg_sweep_name(const stg_sweep *sweeps, size_t count, size_t i, char *name,
+                    size_t size);
+
+#endif
