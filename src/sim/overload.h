@@ -58,8 +58,8 @@ enum { STG_LOAD_POINTS_MAX = 10000 };
 
 typedef struct stg_overload_load {
     bool is_closed;
-    bool is_regular;  /* open: at even distances, not as a Poisson process */
-    uint64_t rate;    /* open: thousandths of an operation a second, 1 to
+    bool is_regular;   /* open: at even distances, not as a Poisson process */
+    uint64_t rate;     /* open: thousandths of an operation a second, 1 to
                          4 * 10^9; closed: 0 */
     uint64_t rate_end; /* open: what it becomes until the end of the run, in a
                           straight line; 0: it stays */

@@ -1,5 +1,5 @@
 /* What overload.h says of ranges: cut into pieces first; they are times if all of them are. */
-#include "cli/sim/overload.h"
+#include "cli/sim/sweep.h"
 
 #include <string.h>
 
