@@ -65,7 +65,7 @@ class Access(console_case.Console):
         def write(targets):
             return self.put("hub.yaml", json.dumps({
                 "listen": {"address": "127.0.0.1:0", "tokens": os.path.join(self.folder, "tokens")},
-                "store": {"path": self.store}, "receipts": {"keep": "1h"}, "targets": targets}))
+                "store": {"path": self.store, "keep": "1h"}, "receipts": {"keep": "1h"}, "targets": targets}))
 
         hub = self.hub(settings=write([*targets, gone]))
         self.call(hub, "POST", "/resting/pause")
@@ -90,7 +90,7 @@ class Access(console_case.Console):
 
     def show(self, page, view):
         page.evaluate(f"location.hash = '#/{view.replace('MESSAGE', self.id)}'")
-        page.wait(VIEWS[view][0])
+        page.wait(VIEWS.get(view, [TARGET])[0])
 
     def names(self, page, selector):
         """As a screen reader says them."""
@@ -162,6 +162,80 @@ class Access(console_case.Console):
             self.show(page, view)
             with self.subTest(view=view):
                 self.assertEqual(self.tab_through(page), list(range(page.evaluate("stops.length"))))
+
+    def test_the_focus_stays_when_rows_change_and_move(self):
+        hub, _, _ = self.begin()
+        producer = self.kept(hub.producer())
+        page = self.open(hub, "?filter=l")
+        page.wait("document.querySelectorAll('tbody tr').length === 2")
+        page.evaluate("document.querySelector('a[href=\"#/targets/well\"]').focus()")
+        self.call(hub, "POST", "/ill/pause")
+        self.call(hub, "POST", "/well/pause")
+        self.call(hub, "POST", "/ill/resume")
+        page.wait("document.querySelector('tbody tr a').textContent === 'well'")
+        self.assertEqual(self.focused(page), "well")
+        for i in range(1, 3):
+            producer.post(b"x")
+            page.wait(f"document.querySelector('tbody a[href*=dead]')?.textContent === '{i}'")
+            if i == 1:
+                page.evaluate("document.querySelector('tbody a[href*=dead]').focus()")
+        self.assertEqual(self.focused(page), "2 dead letters of ill")
+
+    def answer_yes(self, page):
+        """The focus is on Cancel, for a key that was pressed too long."""
+        page.wait("document.querySelector('dialog[open]')")
+        self.assertEqual(self.focused(page), "Cancel")
+        page.key("Tab", modifiers=browser.SHIFT)
+        page.key("Enter")
+        page.wait("!document.querySelector('dialog')")
+
+    def test_the_focus_stays_when_what_is_shown_changes(self):
+        hub = self.ward()
+        page = self.sign_in(hub, "operate")
+        self.show(page, "targets/ill")
+        page.evaluate("document.querySelector('td a').focus()")
+        self.kept(hub.producer()).post(b"x", Authorization=f"Bearer {self.tokens['publish']}")
+        page.wait("document.querySelectorAll('td a').length === 4")
+        self.assertEqual(self.focused(page), self.id)
+        self.show(page, "messages/MESSAGE")
+        self.press_key(page, "Send again to ill")
+        self.answer_yes(page)
+        self.said(page, "ill: it is sent again")
+        page.wait("document.querySelectorAll('main tbody')[1].textContent.match(/HTTP_404/g).length === 2")
+        self.assertEqual(self.focused(page), "Send again to ill")
+        self.show(page, "dead-letters/1")
+        self.press_key(page, "Replay")
+        page.wait("document.querySelector('dialog[open]')")
+        page.key("Escape")
+        page.wait("!document.querySelector('dialog')")
+        self.assertEqual(self.focused(page), "Replay ...")
+        page.key("Enter")
+        self.answer_yes(page)
+        page.wait("document.querySelector('.pairs').textContent.includes('Statereplayed')")
+        self.assertEqual(page.evaluate("document.activeElement.id"), "view")
+        page.key("Tab")
+        self.assertEqual(self.focused(page), "ill")
+
+    def test_a_pause_by_keyboard_leaves_the_focus_on_resume(self):
+        hub, _, _ = self.begin()
+        page = self.open(hub, "targets/well")
+        self.listen(page)
+        for label, state, other in ("Pause", "paused", "Resume"), ("Resume", "live", "Pause"):
+            self.press_key(page, label)
+            page.wait(f"document.querySelector('.state').textContent === '{state}'")
+            self.assertEqual(self.focused(page), other)
+        self.assertEqual(page.evaluate("heard"), ["well: paused", "well: resumed", "well: live"])
+
+    def test_more_letters_take_the_focus(self):
+        hub, _, _ = self.begin()
+        self.kept(hub.producer()).post_lines([{"body": "x"}] * 101)
+        self.await_settled(2)
+        page = self.open(hub, "dead-letters")
+        self.listen(page)
+        self.press_key(page, "More")
+        page.wait("document.querySelectorAll('tbody tr').length === 101")
+        page.wait("document.activeElement === document.querySelectorAll('[role=region]')[1]")
+        self.assertEqual(page.evaluate("heard"), ["101 dead letters"])
 
 
 if __name__ == "__main__":

@@ -3,13 +3,16 @@
 
 usage: changes.py [TEST...]
 """
+import collections
 import contextlib
 import json
 import os
 import pathlib
 import sqlite3
 import sys
+import threading
 import unittest
+import urllib.request
 
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 sys.path[:0] = [str(SOURCE / "tests/hub"), str(SOURCE / "tests/sim"), str(SOURCE / "tests/console")]
@@ -35,6 +38,91 @@ class Changes(console_case.Console):
     def dialog(self, page):
         page.wait("document.querySelector('dialog[open]')")
         return page.evaluate("document.querySelector('dialog').textContent")
+
+    def states(self, hub):
+        with urllib.request.urlopen(f"http://127.0.0.1:{hub.port}/v1/dead-letters?limit=1000") as answer:
+            return collections.Counter(l["state"] for l in json.load(answer)["dead_letters"])
+
+    def tick(self, page, *ids):
+        for id in ids:
+            page.wait(f"document.querySelector('[aria-label=\"choose dead letter {id}\"]')")
+            page.evaluate(f"document.querySelector('[aria-label=\"choose dead letter {id}\"]').click()")
+
+    def change(self, hub, page, label, asked, said, states):
+        """It is asked about first, and nothing is changed by a no."""
+        before = self.states(hub)
+        for answer in "Cancel", label:
+            self.assertEqual(self.states(hub), before)
+            self.press(page, label)
+            self.assertIn(asked, self.dialog(page))
+            self.press(page, answer, "dialog")
+            page.wait("!document.querySelector('dialog')")
+        self.said(page, said)
+        self.assertEqual(self.states(hub), states)
+
+    def test_one_some_or_all_that_a_filter_finds_are_replayed_or_dropped(self):
+        self.answer = 404
+        url = self.leaf(lambda r: self.answer).url()
+        hub = self.hub("--to", f"ill={url}", "--to", f"sick={url}")
+        self.kept(hub.producer()).post_lines([{"body": "x"}] * 5)
+        self.await_settled(2)
+        ill, sick = ([row["id"] for row in self.rows() if row["target"] == name] for name in ("ill", "sick"))
+        self.answer = 200
+        delivered = "all that could be sent are delivered."
+        page = self.open(hub, f"dead-letters/{ill[0]}")
+        self.change(hub, page, "Drop", "Drop 1 dead letter?Chosen: this dead letter.",
+                    "Dropped: 1 dead letter, 1 message", {"dead": 9, "dropped": 1})
+        page = self.open(hub, f"dead-letters/{ill[1]}")
+        self.change(hub, page, "Replay", "Replay 1 dead letter?Chosen: this dead letter.",
+                    f"Replay 1: 1 dead letter, 1 message; {delivered}", {"dead": 8, "dropped": 1, "replayed": 1})
+        page = self.open(hub, "dead-letters")
+        self.tick(page, ill[2], sick[0])
+        self.change(hub, page, "Replay", "Replay 2 dead letters?Chosen: those that are ticked.",
+                    f"Replay 2: 2 dead letters, 2 messages; {delivered}", {"dead": 6, "dropped": 1, "replayed": 3})
+        self.tick(page, sick[1], sick[2])
+        self.change(hub, page, "Drop", "Drop 2 dead letters?Chosen: those that are ticked.",
+                    "Dropped: 2 dead letters, 2 messages", {"dead": 4, "dropped": 3, "replayed": 3})
+        page = self.open(hub, "dead-letters?target=ill&cause=404")
+        self.change(hub, page, "Replay", "Chosen: all in state dead with target ill, cause 404.",
+                    f"Replay 3: 2 dead letters, 2 messages; {delivered}", {"dead": 2, "dropped": 3, "replayed": 5})
+        page = self.open(hub, "dead-letters")
+        self.change(hub, page, "Drop", "Chosen: all in state dead, of every target.",
+                    "Dropped: 2 dead letters, 2 messages", {"dropped": 5, "replayed": 5})
+        page = self.open(hub)
+        page.wait("document.querySelector('.facts')?.textContent.includes('Backlog0')")
+        facts = self.texts(page, ".facts div")
+        for each in "Delivered in all5", "Dead in all5", "Booksbalance":
+            self.assertIn(each, facts)
+
+    def test_a_replay_says_how_far_it_is(self):
+        """Of targets that are not among the ten oldest letters, too."""
+        gate = threading.Semaphore(0)
+        self.is_well = False
+        self.addCleanup(gate.release, 100)
+        quick = self.leaf(lambda r: 200 if self.is_well else 404)
+        slow = self.leaf(lambda r: gate.acquire() and 200 if self.is_well else 404)
+        hub = self.hub("--to", f"quick={quick.url()}", "--to", f"slow={slow.url()}")
+        self.call(hub, "POST", "/slow/pause")
+        self.kept(hub.producer()).post_lines([{"body": "x"}] * 10)
+        quick.wait(10)
+        self.call(hub, "POST", "/slow/resume")
+        self.await_settled(2)
+        self.is_well = True
+        page = self.open(hub, "dead-letters")
+        self.listen(page)
+        self.press(page, "Replay")
+        self.press(page, "Replay", "dialog")
+        what = "Replay 1: 20 dead letters, 20 messages; "
+        self.said(page, f"{what}queued; 10 wait still.")
+        for _ in range(9):
+            gate.release()
+        self.said(page, f"{what}queued; 1 waits still.")
+        gate.release()
+        self.said(page, f"{what}all that could be sent are delivered.")
+        # A screen reader does not count.
+        heard = page.evaluate("heard")
+        self.assertEqual(heard[-2:], [f"{what}queued.", f"{what}all that could be sent are delivered."])
+        self.assertLessEqual(len(heard), 3, heard)
 
     def test_only_what_is_dead_is_replayed_or_dropped(self):
         hub = self.dead()

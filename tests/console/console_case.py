@@ -45,11 +45,20 @@ class Console(case.Case):
         return page.evaluate("[...document.querySelectorAll('main button')].filter("
                              f"(b) => b.textContent.startsWith({json.dumps(label)})).length")
 
+    def find(self, page, label, where):
+        """The script that finds a button or a link, when it is there."""
+        found = (f"[...document.querySelectorAll('{where} :is(button, a)')].find((each) => "
+                 f"(each.ariaLabel ?? each.textContent).startsWith({json.dumps(label)}))")
+        page.wait(found)
+        return found
+
     def press(self, page, label, where="main"):
-        page.wait(f"[...document.querySelectorAll('{where} button')].some("
-                  f"(b) => b.textContent.startsWith({json.dumps(label)}))")
-        page.evaluate(f"[...document.querySelectorAll('{where} button')].find("
-                      f"(b) => b.textContent.startsWith({json.dumps(label)})).click()")
+        page.evaluate(self.find(page, label, where) + ".click()")
+
+    def press_key(self, page, label, where="main"):
+        """As somebody does who has no mouse."""
+        page.evaluate(self.find(page, label, where) + ".focus()")
+        page.key("Enter")
 
     def look(self, page, name):
         """It is kept as a picture, has said nothing wrong, and asked only the hub."""
@@ -67,6 +76,15 @@ class Console(case.Case):
 
     def said(self, page, words):
         page.wait(f"document.getElementById('said').textContent.includes({json.dumps(words)})")
+
+    def listen(self, page):
+        """From here on it is noted what a screen reader says of its own accord."""
+        page.evaluate("window.heard = []; for (const each of document.querySelectorAll('[role=status], [role=alert], "
+                      "[aria-live]')) new MutationObserver(() => each.textContent && heard.push(each.textContent))"
+                      ".observe(each, {childList: true, characterData: true, subtree: true}); 0")
+
+    def focused(self, page):
+        return page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent")
 
     def texts(self, page, selector):
         return page.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((p) => p.textContent)")

@@ -74,9 +74,13 @@ class Looks(console_case.Console):
             hub, _, _ = self.begin()
             page = self.open(hub, view)
             page.wait("document.querySelector('.facts')")
+            self.listen(page)
             hub.stop()
             page.wait("document.querySelector('main.stale')")
             self.said(page, "the hub does not answer; what is shown is ")
+            words = page.evaluate("document.getElementById('said').textContent")
+            page.wait(f"document.getElementById('said').textContent !== {json.dumps(words)}")
+            self.assertEqual(page.evaluate("heard"), ["the hub does not answer"])
 
     def test_a_target_that_is_not_there_has_no_headings(self):
         hub, _, _ = self.begin()
@@ -172,15 +176,6 @@ class Looks(console_case.Console):
                   "document.querySelector('[aria-sort]')?.textContent === 'Target'")
         page.wait("document.querySelectorAll('tbody tr').length === 2")
         self.look(page, "sorted")
-
-    def test_the_keyboard_keeps_its_place(self):
-        hub, _, _ = self.begin()
-        page = self.open(hub, "targets/well")
-        page.wait("document.querySelector('main .row button')")
-        page.evaluate("document.querySelector('main .row button').focus();"
-                      "document.activeElement.click()")
-        page.wait("document.querySelector('.state')?.textContent === 'paused'")
-        page.wait("document.activeElement.textContent === 'Resume'")
 
     def test_what_a_replay_delivered_has_no_cause_any_more(self):
         hub, ids = self.dead()

@@ -23,6 +23,7 @@ import tempfile
 import time
 
 PATIENCE = 120  # seconds; a machine may be busy
+SHIFT = 8  # of modifiers of a key
 
 
 def find():
@@ -270,15 +271,16 @@ class Page:
             {"name": "prefers-reduced-motion",
              "value": "reduce" if still else "no-preference"}])
 
-    def key(self, key, times=1, code=None, text=None):
+    def key(self, key, times=1, code=None, text=None, modifiers=0):
         """Presses a key: "Tab", "ArrowRight"."""
-        codes = {"Tab": 9, "Enter": 13, "End": 35, "Home": 36,
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36,
                  "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39,
                  "ArrowDown": 40, " ": 32}
         for _ in range(times):
             for kind in "keyDown", "keyUp":
                 params = {"type": kind, "key": key, "code": code or key,
-                          "windowsVirtualKeyCode": codes.get(key, 0)}
+                          "windowsVirtualKeyCode": codes.get(key, 0),
+                          "modifiers": modifiers}
                 if kind == "keyDown" and (text or key in (" ", "Enter")):
                     params["text"] = text or {"Enter": "\r"}.get(key, key)
                 self.command("Input.dispatchKeyEvent", **params)

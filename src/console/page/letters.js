@@ -41,7 +41,7 @@ async function followQueued({say, signal}, replay, names) {
     const waiting = targets.reduce((sum, t) => sum + t.replays, 0);
     if (waiting <= replay.paused)
       break;
-    say(`${what}queued; ${count(waiting)} wait still. ${warningsOf(targets).join(" ")}`, false, `${what}queued.`);
+    say(`${what}queued; ${count(waiting)} ${waiting === 1 ? "waits" : "wait"} still. ${warningsOf(targets).join(" ")}`, false, `${what}queued.`);
     await wait(1000);
   }
   const {dead_letters: dead} = await get(query("/v1/dead-letters", {
