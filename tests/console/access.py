@@ -27,12 +27,12 @@ SORTS = ["Target", "Delivered", "Errors", "Backlog", "p99", "Dead"]
 TARGET = ("document.querySelectorAll('figure.chart').length === 3 && "
           "document.querySelector('main').textContent.includes('Nothing was sent again')")
 VIEWS = {
-    "": ("document.querySelectorAll('tbody tr').length === 6", SORTS, []),
+    "": ("document.querySelectorAll('tbody tr').length === 6", SORTS, ["Add a target ..."]),
     "targets/well": (TARGET, [], ["Pause", "Send again ..."]),
     "targets/down": (TARGET, [], ["Pause", "Probe now", "Send again ..."]),
     "targets/resting": (TARGET, [], ["Resume", "Send again ..."]),
     "targets/gone": (TARGET, [], ["Forget"]),
-    "targets/added": (TARGET, [], ["Pause", "Edit", "Send again ..."]),
+    "targets/added": (TARGET, [], ["Pause", "Edit", "Remove", "Send again ..."]),
     "dead-letters": ("document.querySelectorAll('tbody tr').length === 3", ["Filter"],
                      ["Replay ...", "Drop ...", "choose all of this table", "choose dead letter 1",
                       "choose dead letter 2", "choose dead letter 3"]),
@@ -131,7 +131,8 @@ class Access(console_case.Console):
                 page.prefer(dark)
                 with self.subTest(view=view, dark=dark):
                     self.fits(page, f"phone{'-dark' * dark}-{view.replace('/', '-') or 'overview'}")
-        for view, button in ("dead-letters", "Drop"), ("targets/added", "Edit"), ("targets/gone", "Forget"):
+        for view, button in (("dead-letters", "Drop"), ("targets/added", "Edit"), ("targets/gone", "Forget"),
+                             ("", "Add a target")):
             self.show(page, view)
             self.press(page, button)
             page.wait("document.querySelector('dialog[open]')")

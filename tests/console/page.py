@@ -479,6 +479,56 @@ class Page(console_case.Console):
         hub.post(b"x")
         self.assertEqual({r.headers.get("x-key", [None])[0] for r in well.wait(2)}, {None, "hush"})
 
+    def test_a_target_is_added_and_removed(self):
+        hub, well, _ = self.begin()
+        page = self.open(hub)
+        self.press(page, "Add a target")
+
+        def write(text):
+            page.wait("document.getElementById('settings')")
+            page.evaluate(f"document.getElementById('settings').value = {json.dumps(text)}")
+
+        def said(words):
+            page.wait(f"document.querySelector('dialog [role=status]').textContent.includes({json.dumps(words)})")
+
+        self.press(page, "Save", "dialog")
+        said("/name")
+        write("{name")
+        self.press(page, "Check", "dialog")
+        said("the body is no JSON object")
+        self.look_away(page, 2)
+        settings = json.dumps({"name": "new.1", "url": well.url("/new")})
+        write(settings)
+        self.press(page, "Check", "dialog")
+        said("It would be added.")
+        self.look(page, "add")
+        self.press(page, "Save", "dialog")
+        page.wait("location.hash === '#/targets/new.1' && document.querySelector('.state')")
+        hub.post(b"x")
+        self.assertIn("/new", [r.path for r in well.wait(2)])
+        page.evaluate("location.hash = '#/'")
+        self.press(page, "Add a target")
+        write(settings)
+        self.press(page, "Save", "dialog")
+        said("there is such a target")
+        self.look_away(page, 1)
+        self.press(page, "Cancel", "dialog")
+        self.call(hub, "POST", "/new.1/pause")
+        hub.post(b"y")
+        page.evaluate("location.hash = '#/targets/new.1'")
+        page.wait("document.querySelector('.facts')?.textContent.includes('Backlog1')")
+        self.press(page, "Remove")
+        page.wait("document.querySelector('dialog[open]')")
+        self.assertEqual(self.texts(page, "dialog :is(h2, p)"), ["Remove new.1?", "1 message waits for it: it is cancelled."])
+        self.press(page, "Remove", "dialog")
+        page.wait("location.hash === '#/' && document.querySelectorAll('tbody tr').length === 2")
+
+    def look_away(self, page, count):
+        """From what Chromium says itself of answers that are refusals."""
+        page.drain()
+        self.assertEqual(len(page.complaints), count)
+        page.complaints.clear()
+
     def key(self):
         path = os.path.join(self.folder, "secrets.key")
         with open(path, "w") as file:

@@ -47,16 +47,16 @@ export async function get(path, signal) {
   return (await ask(path, {headers: headers(), signal})).json();
 }
 
-/* With its version, for put(). */
+/* With its version, for write(). */
 export async function getTagged(path) {
   const answer = await ask(path, {headers: headers()});
   return {value: await answer.json(), tag: answer.headers.get("ETag")};
 }
 
-/* A text of JSON, over the version that was read. */
-export async function put(path, text, tag) {
-  return (await ask(path, {method: "PUT", body: text,
-                           headers: headers({"Content-Type": "application/json", "If-Match": tag})})).json();
+/* A text of JSON, as it is; with a tag, only over the version that was read. */
+export async function write(method, path, text, tag) {
+  return (await ask(path, {method, body: text, headers: headers(
+    {"Content-Type": "application/json", ...(tag === undefined ? {} : {"If-Match": tag})})})).json();
 }
 
 export async function remove(path) {

@@ -3,6 +3,7 @@ import {query} from "./api.js";
 import {makeSpark} from "./chart.js";
 import {bytes, count, counted, keepFocus, make, makeCell, makePairs, rate, redraw, span} from "./dom.js";
 import {Live} from "./live.js";
+import {addTarget} from "./edit.js";
 import {backlog, booksBalance, makeState, sortTargets, trouble, wordOf} from "./state.js";
 
 const PAGE = 50; /* rows */
@@ -140,7 +141,10 @@ export function showOverview(context, fields) {
               make("div", {class: "row"}, make("label", {for: "filter"}, "Name, state or tag"), filter),
               make("div", {class: "scroll cards", tabindex: "0", role: "region", "aria-label": "Targets"},
                    make("table", {}, make("thead", {}, headings), body)), none, pages,
-              make("p", {class: "quiet"}, "More targets: in the settings, or by ", make("code", {}, "stagger targets add"), "."));
+              context.may("operate") ? make("div", {class: "row"}, make("button", {click: () => addTarget(({name}) => {
+                context.say(`${name}: added`);
+                location.hash = `#/targets/${encodeURIComponent(name)}`;
+              })}, "Add a target ...")) : "");
 
   function matches(t) {
     const words = filter.value.trim().toLowerCase();

@@ -1,5 +1,5 @@
 /* One target: what it is, its books, and what happens to it. */
-import {follow, get, post, query} from "./api.js";
+import {follow, get, post, query, remove} from "./api.js";
 import {makeChart} from "./chart.js";
 import {count, counted, make, makePairs, makeTable, rate, redraw, span, time} from "./dom.js";
 import {editTarget} from "./edit.js";
@@ -96,18 +96,20 @@ function makeButtons(t, context, again) {
     context.say(`${t.name}: ${label}`);
     again();
   })}, words ?? name[0].toUpperCase() + name.slice(1));
-  const forget = make("button", {click: () => context.act(async () => {
-    const loss = await post(`${path}/forget?dry-run=true`);
+  /* ask() is a dry run, and says what is lost. */
+  const end = (label, ask, work) => make("button", {click: () => context.act(async () => {
+    const loss = await ask();
     const waiting = loss.waiting + loss.parked + loss.in_flight;
-    if (!await context.confirm(`Forget ${t.name}?`,
+    if (!await context.confirm(`${label} ${t.name}?`,
                                (waiting === 1 ? "1 message waits for it: it is cancelled." :
                                  `${count(waiting)} messages wait for it: they are cancelled.`) +
                                (loss.dead_letters === 0 ? "" :
-                                 ` Its ${counted(loss.dead_letters, "dead letter")} cannot be sent again.`), "Forget"))
+                                 ` Its ${counted(loss.dead_letters, "dead letter")} cannot be sent again.`), label, "danger"))
       return;
-    await post(`${path}/forget`);
+    await work();
     location.hash = "#/";
-  })}, "Forget");
+  })}, label);
+  const forget = end("Forget", () => post(`${path}/forget?dry-run=true`), () => post(`${path}/forget`));
 
   const edit = make("button", {click: () => context.act(() => editTarget(path, t.name, () => {
     context.say(`${t.name}: saved`);
@@ -121,7 +123,8 @@ function makeButtons(t, context, again) {
   return make("div", {class: "row"}, t.is_paused_by_call ? act("resume", "resumed")
                 : t.state === "paused" ? null : act("pause", "paused"),
               ["circuit-open", "shedding"].includes(t.state) ? act("probe", "the next message that is due is the probe", "Probe now") : null,
-              t.added_by === "call" ? edit : null);
+              ...(t.added_by !== "call" ? [] : [edit, end("Remove", () => remove(`${path}?dry-run=true`),
+                                                          () => remove(`${path}?waiting=cancel`))]));
 }
 
 export function showTarget(context, name) {
