@@ -97,7 +97,7 @@ target_link_libraries(stagger_model PUBLIC stagger_static Threads::Threads)
 
 # What a page in a browser calls: compiled for WebAssembly, and for its test.
 set(STAGGER_WASM_SOURCES sim/wasm.c sim/wasm_charts.c sim/wasm_look.c
-                         sim/wasm_storm.c)
+                         sim/wasm_plan.c sim/wasm_storm.c)
 list(TRANSFORM STAGGER_WASM_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(STAGGER_WASM_SOURCES ${STAGGER_WASM_SOURCES} PARENT_SCOPE)
 

@@ -43,7 +43,7 @@ ROOMS = {
     "admin": ("base", "core", "flow", "host", "http", "store", "ingress",
               "console", "alerts", "metrics", "config", "hub", "plan",
               "chart"),
-    "sim": ("base", "core", "flow", "chart"),
+    "sim": ("base", "core", "flow", "chart", "plan"),
     "cli": ("base", "core", "flow", "adapters", "host", "http", "store",
             "sources", "kafka", "ingress", "alerts", "metrics", "config", "hub",
             "admin", "chart", "sim", "plan", "filter"),

@@ -68,6 +68,26 @@ class Engine {
   resource(text) { return this.lines("resource", text); }
   distribution(text) { return this.lines("distribution", text); }
 
+  // What a policy will do; null where it is wrong, as policy() says.
+  plan(text, clients) {
+    const plan = { waits: [], warnings: [] };
+    for (const line of this.text("plan", text, clients).split("\n")) {
+      const [key, ...words] = line.split(" ");
+      const rest = words.join(" ");
+      const [retry, window, least, mean, most, ...total] = words.map(Number);
+      if (key === "error") return null;
+      if (key === "wait") plan.waits.push({
+        retry, window, least, mean, most,
+        total: { least: total[0], mean: total[1], most: total[2] },
+        past: total[3] === 1,
+      });
+      else if (key === "warning") plan.warnings.push(rest.split("\t"));
+      else if (key !== "")
+        plan[key] = /^\d+$/.test(rest) ? Number(rest) : rest;
+    }
+    return plan;
+  }
+
   presets() {
     const all = [];
     for (;;) {

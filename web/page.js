@@ -14,7 +14,7 @@ const SCENARIOS = [
   }],
 ];
 
-const TABS = ["storm", "contention"];
+const TABS = ["storm", "contention", "plan"];
 
 class Page {
   constructor(engine, module) {
@@ -56,7 +56,7 @@ class Page {
     }
     this.tab = tab;
     const isNew = !this.panels[tab];
-    const kinds = { storm: Storm, contention: Contention };
+    const kinds = { storm: Storm, contention: Contention, plan: Plan };
     this.panels[tab] ||= new kinds[tab](this.engine, this.module,
       () => this.link());
     if (isNew || said) this.panels[tab].take(said || {});

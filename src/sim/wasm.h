@@ -55,6 +55,19 @@ const char *stg_wasm_policy(stg_wasm *w, const char *text);
 const char *stg_wasm_resource(stg_wasm *w, const char *text);
 const char *stg_wasm_distribution(stg_wasm *w, const char *text);
 
+/* What a policy will do, as `stagger plan` says it. Lines:
+ *
+ *     wait RETRY WINDOW LEAST MEAN MOST LEAST MEAN MOST PAST
+ *     KEY NUMBER              attempts, requests, time, deadline, arrivals, more
+ *     retried NAMES, given-up NAMES            _ for a blank in a name
+ *     warning CODE \t TEXT \t FIX
+ *
+ * A wait's first three are its own, the others of all waits so far, times in ns;
+ * PAST is 1 for one that the deadline does not allow. Arrivals are thousandths of
+ * clients in 100 ms of retry 1; more is 1 where there are more waits. 0 of the
+ * others is no limit. Or an error, as above. */
+const char *stg_wasm_plan(stg_wasm *w, const char *text, uint32_t clients);
+
 /* -- a run of contention */
 
 /* Forgets the last run and its policies, and says what the next is about.

@@ -6,6 +6,7 @@
 
 #include "chart/text_buffer.h"
 #include "core/writer.h"
+#include "plan/plan.h"
 #include "sim/contention.h"
 #include "sim/overload_report.h"
 #include "sim/wasm.h"
@@ -44,7 +45,8 @@ struct stg_wasm {
     stg_wasm_storm storms[STG_WASM_STORMS_MAX];
     uint32_t storm_count, storm_runs;
     double storm_sums[STG_WASM_STORM_SUMS];
-    stg_text_buffer buffer; /* of the last chart */
+    stg_plan plan;          /* the last one: large */
+    stg_text_buffer buffer; /* of the last chart, or plan */
     char answer[STG_WASM_ANSWER];
 };
 

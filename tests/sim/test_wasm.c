@@ -105,6 +105,34 @@ TEST(wasm, reads_resources_and_laws)
     close_page(&p);
 }
 
+TEST(wasm, says_what_a_policy_will_do)
+{
+    page p;
+    const char *plan;
+
+    open_page(&p);
+    plan = stg_wasm_plan(
+        p.w, "exponential base=1s cap=3s jitter=none attempts=4 deadline=8s",
+        100);
+    CHECK_INT(strncmp(plan,
+                      "wait 1 1000000000 1000000000 1000000000 1000000000 "
+                      "1000000000 1000000000 1000000000 0\n"
+                      "wait 2 2000000000 ",
+                      88),
+              0);
+    CHECK(strstr(plan,
+                 "\nattempts 4\nrequests 4\ntime 8000000000\n"
+                 "deadline 8000000000\narrivals 100000\nmore 0\n"));
+    CHECK(strstr(plan, "\nretried refused ") != NULL);
+    CHECK(strstr(plan, "_4xx") != NULL);
+    CHECK(strstr(plan, "\nwarning no-jitter\t") != NULL);
+    plan =
+        stg_wasm_plan(p.w, "exponential attempts=unlimited deadline=none", 0);
+    CHECK(strstr(plan, "\nattempts 0\n") && strstr(plan, "\nmore 1\n"));
+    CHECK_INT(strncmp(stg_wasm_plan(p.w, "bas=1", 0), "error 1 ", 8), 0);
+    close_page(&p);
+}
+
 TEST(wasm, lists_the_presets)
 {
     page p;

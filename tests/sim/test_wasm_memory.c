@@ -1,6 +1,9 @@
-/* The memory primitives of the page, under other names, beside the system's. */
+/* The memory primitives and the formats of the page, under other names, beside
+ * the system's. */
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +36,15 @@ char *our_strstr(const char *text, const char *part);
 #define strstr our_strstr
 #include "web/wasm/memory.c"
 #include "web/wasm/wide.c"
+
+int our_snprintf(char *text, size_t size, const char *format, ...);
+int our_vsnprintf(char *text, size_t size, const char *format, va_list args);
+
+#define snprintf our_snprintf
+#define vsnprintf our_vsnprintf
+#include "web/wasm/print.c"
+#undef snprintf
+#undef vsnprintf
 #undef memchr
 #undef memcmp
 #undef memcpy
@@ -118,4 +130,23 @@ TEST(wasm_memory, multiplies_to_128_bits)
         CHECK_FROM(seed, product.low == (uint64_t)a);
         CHECK_FROM(seed, product.high == (uint64_t)(a >> 64));
     }
+}
+
+TEST(wasm_memory, prints_as_the_system_does)
+{
+    static const unsigned long long numbers[] = {0, 7, 10, 4294967296,
+                                                 UINT64_MAX};
+    static const char format[] = "%s|%u.%02u|%5u|%llu|100%%|%s";
+
+    for (size_t size = 0; size < SIZE; size++)
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            char a[SIZE] = "a", b[SIZE] = "a";
+            unsigned small = (unsigned)numbers[i];
+
+            CHECK_INT(our_snprintf(a, size, format, "", small, small, small,
+                                   numbers[i], "end"),
+                      snprintf(b, size, format, "", small, small, small,
+                               numbers[i], "end"));
+            CHECK_STR(a, b);
+        }
 }

@@ -6,7 +6,7 @@ usage: web.py PAGE [TEST...]
 Numbers are those of the command; whatever is moved shows at once; what is wrong
 is said in core's own words; nothing goes out. STAGGER_SHOTS is a folder that
 keeps the screenshots. This file has what is about contention and about the whole
-page; storm.py has the storm.
+page; web_storm.py has the storm, and web_plan.py the plan.
 """
 import base64
 import csv
@@ -19,11 +19,12 @@ import unittest
 
 import browser
 
-from page_case import (FAINT, OVERLAPS, PageCase, SHOTS, STAGGER, by_label,
-                       put)
-from storm import Storm  # whose tests run with these, in the same browser
+from web_case import (FAINT, OVERLAPS, PageCase, SHOTS, STAGGER, by_label,
+                      put)
+from web_plan import Plan  # whose tests run with these, in the same browser
+from web_storm import Storm
 
-assert Storm
+assert Plan and Storm
 
 DONE = "document.getElementById('results').dataset.done"
 

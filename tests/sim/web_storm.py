@@ -2,7 +2,7 @@
 import json
 import os
 
-from page_case import FAINT, OVERLAPS, PageCase, SHOTS, by_label, put
+from web_case import FAINT, OVERLAPS, PageCase, SHOTS, by_label, put
 
 BUDGET = "document.getElementById('budget-button').click()"
 VERDICT = "document.getElementById('verdict-title').textContent"
