@@ -200,16 +200,20 @@ class Scene {
       this.pen.fillStyle = colour;
       this.pen.fillText(words, x, y);
     };
+    const isSpike = series.trouble.kind === "spike";
     const trouble = series.isTrouble(t) ? TROUBLES[series.trouble.kind].now : "";
-    say(crowd.left, 18, "clients waiting", colours.quiet);
+    const side = (is, x, usual, words) => say(x, 18, is ? words : usual,
+      is ? colours.bad : colours.quiet, is);
+    const queue = Math.round(series.level("queue", t));
+    side(isSpike && trouble !== "", crowd.left, "clients waiting", trouble);
+    side(!isSpike && trouble !== "", server.left, "server",
+      `server: ${trouble}`);
     say(crowd.left, 38, Math.round(series.waiting(t)).toLocaleString("en"),
       colours.ink, true);
     say(lane.left, 18, `${rate("sent")}/s arrive`, colours.ink, true);
     say(lane.left, 38, `${rate("retried")} of them retries`, colours.quiet);
-    say(server.left, 18, trouble ? `server: ${trouble}` : "server",
-      trouble ? colours.bad : colours.quiet, trouble !== "");
-    say(server.left, 38, `queue ${Math.round(series.level("queue", t))
-      .toLocaleString("en")}`, colours.ink, true);
+    say(server.left, 38, `queue ${queue.toLocaleString("en")}` +
+      (queue > QUEUE * 0.98 ? ": full" : ""), colours.ink, true);
     say(lane.left, this.middle + 2, `${rate("succeeded")}/s in time`,
       colours.ink, true);
     say(lane.left, this.middle + 18, `${rate("forNobody")}/s too late`,

@@ -211,8 +211,8 @@ class Storm {
       this.names.push(before.name);
     }
     this.find("storm-title").textContent = `${TROUBLES[state.trouble].of} ` +
-      `${state.length} s. ${state.attempts > 1 ? "Its clients retry" :
-        "Its clients do not retry"}.`;
+      `${state.length} s. ${state.attempts > 1 ? "Clients retry" :
+        "Nobody retries"}.`;
     this.find("budget-button").textContent = state.budget === 0
       ? "Add a retry budget" : "Take the budget away";
     this.find("pin").textContent = pinned ? "Unpin" : "Pin this run";
