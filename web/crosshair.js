@@ -14,9 +14,6 @@ class CrossHair {
     const box = element("div", { class: "hair-place" });
     place.before(box);
     box.append(place, this.said, this.line, this.words);
-    place.tabIndex = 0;
-    place.setAttribute("role", "group");
-    place.setAttribute("aria-label", "Chart; arrow keys read its numbers");
     const at = (event) => this.at(event);
     place.addEventListener("pointermove", at);
     place.addEventListener("pointerdown", at);
@@ -35,6 +32,12 @@ class CrossHair {
         path.getAttribute("d").match(/-?[\d.]+/g).map(Number);
       return { left, top, right, bottom, title: path.textContent };
     });
+    if (this.columns.length) {
+      this.place.tabIndex = 0;
+      this.place.setAttribute("role", "group");
+      this.place.setAttribute("aria-label",
+        "Chart; arrow keys read its numbers");
+    } else this.place.removeAttribute("tabindex");
     const all = (which, key) =>
       which(...this.columns.map((each) => each[key]));
     this.left = all(Math.min, "left");

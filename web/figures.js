@@ -38,9 +38,10 @@ class Figures {
   show(charts) {
     charts.forEach(({ title, note, svg }, i) => {
       this.all[i] ||= this.make(i);
-      const { figure, chart } = this.all[i];
+      const { figure, chart, hair } = this.all[i];
       figure.querySelector("figcaption").textContent = title;
       chart.innerHTML = svg;
+      hair.look();
       figure.querySelector(".note").textContent = note;
     });
   }

@@ -97,13 +97,13 @@ function stormName(storm, other) {
 
 class Storm {
   constructor(engine, module, linked) {
-    Object.assign(this, { engine, linked, t: 0, isPlaying: false, spent: [] });
+    Object.assign(this, { engine, linked, t: 0, isPlaying: false });
     this.find = (id) => document.getElementById(id);
     this.scene = new Scene(this.find("scene"));
     this.computer = new Computer(module, (message) => this.show(message));
     this.say = (words) => { this.find("storm-copied").textContent = words; };
     this.figures = new Figures([this.find("rates"), this.find("storm-charts")],
-      this.computer, this.say, (share) => this.seek(share * this.end()));
+      this.computer, this.say, (share) => this.seek(share * this.series.end));
     this.head = element("div", { class: "playhead", hidden: true });
     this.makeKnobs();
     this.makeControls();
@@ -114,8 +114,6 @@ class Storm {
     });
     this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
   }
-
-  end() { return FROM + this.state.length + REST; }
 
   makeKnobs() {
     this.knobs = {};
@@ -221,6 +219,7 @@ class Storm {
     this.isAsking = true;
     setTimeout(() => {
       this.isAsking = false;
+      this.asked = { ...this.state };
       this.computer.ask(this.run, this.figures.widthNow());
     });
   }
@@ -243,12 +242,9 @@ class Storm {
       return;
     }
     if (message.first) {
-      const length = this.end();
-      this.series = new Series(message.first,
-        length / (message.first.length / BIN_FIELDS), {
-          kind: this.state.trouble, from: FROM,
-          until: FROM + this.state.length,
-        });
+      const { trouble, length } = this.asked;
+      this.series = new Series(message.first, message.sums[0].bin / 1000,
+        { kind: trouble, from: FROM, until: FROM + length });
       this.find("scrub").max = Math.round(this.series.end * 10);
       this.seek(Math.min(this.t, this.series.end));
       this.showVerdict(message.sums[0]);
@@ -265,7 +261,7 @@ class Storm {
   }
 
   showVerdict(sums) {
-    const verdict = verdictOf(this.state, sums, this.series);
+    const verdict = verdictOf(this.asked, sums, this.series);
     this.find("verdict").className = verdict.kind;
     this.find("verdict-title").textContent = verdict.title;
     this.find("verdict-why").textContent = verdict.why;
@@ -345,21 +341,18 @@ class Storm {
       { marginLeft: `${left - thumb}px`, width: `${width + 2 * thumb}px` });
   }
 
-  // A frame, and what it took.
+  // A frame.
   draw() {
     if (!this.series || !this.scene.width) return;
-    const began = performance.now();
     const t = Math.min(this.t, this.series.end);
     this.scene.draw(this.series, t, this.speed());
     this.find("scrub").value = Math.round(t * 10);
     this.find("time").textContent = `${t.toFixed(1)} s`;
-    const words = phaseOf(this.state, this.series, t);
+    const words = phaseOf(this.asked, this.series, t);
     if (this.find("phase").textContent !== words)
       this.find("phase").textContent = words;
     if (this.axis) this.head.style.transform =
       `translateX(${this.axis.width * t / this.series.end}px)`;
-    this.spent.push(performance.now() - began);
-    if (this.spent.length > 240) this.spent.shift();
   }
 
   // For those who do not see the picture.
