@@ -22,8 +22,8 @@ else: a load average that says otherwise is told.
              of another build in turn with this one. --callgrind adds a run of
              each shape in valgrind: instructions, and lines that a first cache
              of 32 KB and a second of 1 MB did not have, of a delivery.
-  signed     What a delivery costs the hub that is signed by HMAC, by Ed25519 or
-             not at all: of the loop, and of all threads.
+  signed     What a delivery costs the hub that is signed by HMAC, by Ed25519, by
+             RSA or not at all: of the loop, and of all threads.
   tls        The same with 3 targets over TLS (1.3): --tls-cert of the sink. Needs
              openssl. Besides, what a connection costs that is idle.
   latency    From the call that publishes until the sink has read a message, by
@@ -213,7 +213,8 @@ class Bench:
     def settings(self, targets, secret):
         """A file with targets that are signed for with this secret."""
         path = os.path.join(self.folder, "hub.yaml")
-        sign = {"scheme": "standard-webhooks", "secrets": [secret]}
+        sign = {"scheme": ("rfc9421" if secret.startswith("-----")
+                           else "standard-webhooks"), "secrets": [secret]}
         with open(path, "w", opener=lambda p, f: os.open(p, f, 0o600)) as file:
             json.dump({"defaults": {"in-flight": IN_FLIGHT, "sign": sign},
                        "targets": [{"name": f"t{i}", "url": url}
@@ -279,7 +280,9 @@ class Bench:
         messages = 5_000 if self.is_quick else 20_000
         print(f"\nsigned: {messages} messages of {BODY} bytes to one target\n"
               f"{'':16}{'a second':>10}{'loop us':>10}{'all us':>10}")
-        for name, secret in SECRETS.items():
+        rsa = subprocess.run(["openssl", "genpkey", "-algorithm", "RSA"],
+                             check=True, text=True, capture_output=True).stdout
+        for name, secret in (*SECRETS.items(), ("RSA of 2048", rsa.strip())):
             runs = [self.drain(shape, messages, secret=secret)
                     for _ in range(self.pairs)]
             rate, every, loop = (statistics.median(run[i] for run in runs)

@@ -20,6 +20,8 @@ static stg_status check_unused(const stg_alert_receiver_options *o,
                   {"sign.timestamp-header", s->time_header, STG_SIGN_CUSTOM},
                   {"sign.signs", s->signs, STG_SIGN_CUSTOM},
                   {"sign.prefix", s->prefix, STG_SIGN_CUSTOM},
+                  {"sign.algorithm", s->algorithm == STG_SIGN_SHA256 ? NULL : s,
+                   stg_sign_algorithm_scheme(s->algorithm)},
                   {"sign.covers", s->covers, STG_SIGN_MESSAGE},
                   {"sign.key-id", s->key_id, STG_SIGN_MESSAGE}};
 

@@ -457,7 +457,8 @@ static const stg_setting alert_rows[] = {
  .says = "With `custom`: what goes before the signature."},
 {RECEIVER("sign.algorithm", word, sign.algorithm),
  .words = stg_sign_algorithms, .standard = "sha256", .example = "sha512",
- .says = "With `custom`: the hash of the HMAC."},
+ .says = "With `custom`: the hash of the HMAC, sha256 or sha512. With `rfc9421` and a "
+         "key of RSA: rsa-pss-sha512, as without it, or rsa-v1_5-sha256."},
 {RECEIVER("sign.encoding", word, sign.encoding), .words = stg_sign_encodings,
  .standard = "hex", .example = "base64",
  .says = "With `custom`: how the signature is written."},

@@ -48,7 +48,8 @@ static const stg_setting rows[] = {
  .says = "With `custom`: what goes before the signature in its header."},
 {INBOUND("algorithm", word, hook.sign.algorithm), .words = stg_sign_algorithms,
  .standard = "sha256", .example = "sha512",
- .says = "With `custom`: the hash of the HMAC."},
+ .says = "With `custom`: the hash of the HMAC, sha256 or sha512. With `rfc9421` and a "
+         "key of RSA: the only algorithm that is taken; without it both of RSA are."},
 {INBOUND("encoding", word, hook.sign.encoding), .words = stg_sign_encodings,
  .standard = "hex", .example = "base64",
  .says = "With `custom`: how the signature is written."},

@@ -49,7 +49,7 @@ static const stg_setting rows[] = {
          "makes one) and `stripe` a request has a signature for each of up to 8, "
          "so that a new secret can be added before the old one goes; with the "
          "others there is one. 24 bytes or more; of `rfc9421` also a private key of "
-         "Ed25519 or ECDSA (P-256) in PEM. A reload reads the files again."},
+         "Ed25519, ECDSA (P-256) or RSA in PEM. A reload reads the files again."},
 {TARGET("sign.header", text, sign.header), RANGE(1, 256),
  .example = "X-Signature",
  .says = "With `custom`: the header of the signature."},
@@ -65,7 +65,8 @@ static const stg_setting rows[] = {
  .says = "With `custom`: what goes before the signature in its header."},
 {TARGET("sign.algorithm", word, sign.algorithm), .words = stg_sign_algorithms,
  .standard = "sha256", .example = "sha512",
- .says = "With `custom`: the hash of the HMAC."},
+ .says = "With `custom`: the hash of the HMAC, sha256 or sha512. With `rfc9421` and a "
+         "key of RSA: rsa-pss-sha512, as without it, or rsa-v1_5-sha256."},
 {TARGET("sign.encoding", word, sign.encoding), .words = stg_sign_encodings,
  .standard = "hex", .example = "base64",
  .says = "With `custom`: how the signature is written."},

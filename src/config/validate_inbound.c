@@ -98,17 +98,17 @@ static void check_custom(stg_loading *l, size_t i)
         "header", "timestamp-header", "id-header", "signs",
         "prefix", "algorithm",        "encoding",  "covers",
     };
-    static const stg_sign_scheme schemes[][2] = {
+    const stg_sign_options *o = &l->s->inbound[i].hook.sign;
+    const stg_sign_scheme schemes[][2] = {
         {STG_SIGN_CUSTOM},
         {STG_SIGN_CUSTOM},
         {STG_SIGN_CUSTOM, STG_SIGN_MESSAGE},
         {STG_SIGN_CUSTOM},
         {STG_SIGN_CUSTOM},
-        {STG_SIGN_CUSTOM},
+        {stg_sign_algorithm_scheme(o->algorithm)},
         {STG_SIGN_CUSTOM},
         {STG_SIGN_MESSAGE},
     };
-    const stg_sign_options *o = &l->s->inbound[i].hook.sign;
     char path[32];
     stg_error err;
 

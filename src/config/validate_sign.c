@@ -43,7 +43,8 @@ static void check_secrets(stg_loading *l, size_t target)
     static const char path[] = "sign.secrets";
     size_t most = stg_sign_secrets_max(t->sign.scheme);
     bool is_default = t->secrets == l->s->defaults.secrets &&
-                      t->sign.scheme == l->s->defaults.sign.scheme;
+                      t->sign.scheme == l->s->defaults.sign.scheme &&
+                      t->sign.algorithm == l->s->defaults.sign.algorithm;
 
     if (t->secret_count == 0 && !stg_load_is_written(l, target, path))
         stg_complain(l->c, stg_load_target_place(l, target, "sign.scheme"),
@@ -74,9 +75,12 @@ static const char *const custom[] = {
 
 enum { CUSTOM = sizeof custom / sizeof *custom, OF_MESSAGES = 2 };
 
-/* The scheme that a setting is of; the last ones are of messages. */
-static stg_sign_scheme scheme_of(size_t i)
+/* The scheme that a setting is of; the last ones are of messages, and algorithms of
+ * RSA. */
+static stg_sign_scheme scheme_of(const stg_sign_options *o, size_t i)
 {
+    if (strcmp(custom[i], "sign.algorithm") == 0)
+        return stg_sign_algorithm_scheme(o->algorithm);
     return i < CUSTOM - OF_MESSAGES ? STG_SIGN_CUSTOM : STG_SIGN_MESSAGE;
 }
 
@@ -109,12 +113,12 @@ static void check_unused(stg_loading *l, size_t target)
     const stg_target_settings *t = &l->s->targets[target];
 
     for (size_t i = 0; i < CUSTOM; i++)
-        if (t->sign.scheme != scheme_of(i) &&
+        if (t->sign.scheme != scheme_of(&t->sign, i) &&
             stg_load_is_own(l, target, custom[i]))
             stg_complain(l->c, stg_load_target_place(l, target, custom[i]),
                          "`%s` is for another scheme; expected it with "
                          "`sign.scheme: %s`",
-                         custom[i], stg_sign_schemes[scheme_of(i)]);
+                         custom[i], stg_sign_schemes[scheme_of(&t->sign, i)]);
     if (t->sign.scheme == STG_SIGN_NONE &&
         stg_load_is_own(l, target, "sign.secrets") &&
         !stg_load_is_own(l, target, "sign.scheme"))

@@ -17,11 +17,12 @@ enum { LIFETIME = 300 /* seconds */ };
 static char no_passphrase[] = "";
 
 /* NULL: it cannot be used. */
-static const char *algorithm_of(const EVP_PKEY *key)
+static const char *algorithm_of(EVP_PKEY *key)
 {
     static const char *const names[] = {[STG_PAIR_ED25519] = "EdDSA",
                                         [STG_PAIR_P256] = "ES256",
-                                        [STG_PAIR_RSA] = "RS256"};
+                                        [STG_PAIR_RSA] = "RS256",
+                                        [STG_PAIR_RSA_PSS] = NULL};
 
     return names[stg_pair_of(key)];
 }

@@ -26,7 +26,8 @@ struct stg_signer {
 
 const char *const stg_sign_schemes[] = {
     "none", "standard-webhooks", "github", "stripe", "rfc9421", "custom", NULL};
-const char *const stg_sign_algorithms[] = {"sha256", "sha512", NULL};
+const char *const stg_sign_algorithms[] = {"sha256", "sha512", "rsa-pss-sha512",
+                                           "rsa-v1_5-sha256", NULL};
 const char *const stg_sign_encodings[] = {"hex", "base64", NULL};
 
 /* -- layouts --------------------------------------------------------------- */
@@ -55,8 +56,14 @@ static const stg_sign_layout layouts[] = {
 
 stg_sign_layout stg_sign_layout_of(const stg_sign_options *o)
 {
-    if (o->scheme != STG_SIGN_CUSTOM)
-        return layouts[o->scheme];
+    if (o->scheme != STG_SIGN_CUSTOM) {
+        stg_sign_layout l = layouts[o->scheme];
+
+        l.rsa = o->algorithm == STG_SIGN_RSA_PSS ? STG_PAIR_RSA_PSS
+                : o->algorithm == STG_SIGN_RSA   ? STG_PAIR_RSA
+                                                 : STG_PAIR_NONE;
+        return l;
+    }
     return (stg_sign_layout){
         .id_header = o->id_header,
         .time_header = o->time_header,
@@ -72,7 +79,7 @@ stg_status stg_sign_layout_key(const stg_sign_layout *l, stg_sign_key *k,
                                const char *secret, stg_error *err)
 {
     if (l->is_message)
-        return stg_sign_key_read_any(k, secret, err);
+        return stg_sign_key_read_any(k, secret, l->rsa, err);
     if (l->pair_prefix != NULL)
         return stg_sign_key_read(k, secret, err);
     return stg_sign_key_take(

@@ -34,9 +34,13 @@ typedef enum stg_sign_scheme {
     STG_SIGN_CUSTOM,
 } stg_sign_scheme;
 
+/* Of STG_SIGN_CUSTOM the hash of an HMAC, the first two; of STG_SIGN_MESSAGE what a
+ * key of RSA is used by, the last two. */
 typedef enum stg_sign_algorithm {
     STG_SIGN_SHA256,
     STG_SIGN_SHA512,
+    STG_SIGN_RSA_PSS,
+    STG_SIGN_RSA,
 } stg_sign_algorithm;
 
 typedef enum stg_sign_encoding {
@@ -47,6 +51,12 @@ typedef enum stg_sign_encoding {
 /* Their words, in the order of the enums; ended by NULL. */
 extern const char *const stg_sign_schemes[], *const stg_sign_algorithms[],
                                                  *const stg_sign_encodings[];
+
+/* The scheme that an algorithm is of. */
+static inline stg_sign_scheme stg_sign_algorithm_scheme(stg_sign_algorithm a)
+{
+    return a <= STG_SIGN_SHA512 ? STG_SIGN_CUSTOM : STG_SIGN_MESSAGE;
+}
 
 /* All but the scheme is of STG_SIGN_CUSTOM, or of STG_SIGN_MESSAGE. A
  * verifier keeps the texts, a signer does not. */
@@ -109,7 +119,8 @@ void stg_signer_free(stg_signer *s); /* NULL is none */
 /* Whoever holds it frees it, too: the last one ends it. On one thread. */
 stg_signer *stg_signer_hold(stg_signer *s);
 
-/* Whether it has a key of a pair, which takes fifty times as long as an HMAC. */
+/* Whether it has a key of a pair, which takes fifty times as long as an HMAC, and of
+ * RSA a thousand times. */
 bool stg_signer_is_slow(const stg_signer *s);
 
 /* Whether the scheme has a header of this name. */

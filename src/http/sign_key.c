@@ -228,15 +228,32 @@ static stg_status read_pem(stg_sign_key *k, const char *text, stg_error *err)
                  : PEM_read_bio_PrivateKey(bio, NULL, refuse_passphrase, NULL));
     BIO_free(bio);
     ERR_clear_error();
-    if (k->kind == STG_PAIR_ED25519 || k->kind == STG_PAIR_P256)
+    if (k->kind != STG_PAIR_NONE)
         return STG_OK;
     return stg_hub_refuse(err, STG_INVALID,
-                          "expected a key of Ed25519 or of ECDSA on P-256, in "
-                          "PEM and without a passphrase");
+                          "expected a key of Ed25519, of ECDSA on P-256, or of "
+                          "RSA of 2048 to 8192 bits, in PEM and without a "
+                          "passphrase");
 }
 
-stg_status stg_sign_key_read_any(stg_sign_key *k, const char *text,
-                                 stg_error *err)
+/* A key that says itself that it is of PSS makes nothing else. */
+static stg_status choose_rsa(stg_sign_key *k, stg_pair rsa, stg_error *err)
+{
+    bool takes_both = k->kind == STG_PAIR_RSA;
+
+    if (rsa != STG_PAIR_NONE && !takes_both && k->kind != rsa)
+        return stg_hub_refuse(err, STG_INVALID,
+                              "the algorithm is %s; expected a key of RSA in "
+                              "PEM that may be used with it",
+                              stg_pair_name(rsa));
+    if (takes_both) {
+        k->kind = rsa != STG_PAIR_NONE ? rsa : STG_PAIR_RSA_PSS;
+        k->other = rsa != STG_PAIR_NONE ? STG_PAIR_NONE : STG_PAIR_RSA;
+    }
+    return STG_OK;
+}
+
+static stg_status read_any(stg_sign_key *k, const char *text, stg_error *err)
 {
     if (begins_with(text, symmetric) || begins_with(text, private_) ||
         begins_with(text, public_))
@@ -245,6 +262,14 @@ stg_status stg_sign_key_read_any(stg_sign_key *k, const char *text,
         return stg_sign_key_take(k, text, EVP_sha256(), err);
     *k = (stg_sign_key){.is_public = false};
     return read_pem(k, text, err);
+}
+
+stg_status stg_sign_key_read_any(stg_sign_key *k, const char *text,
+                                 stg_pair rsa, stg_error *err)
+{
+    stg_status status = read_any(k, text, err);
+
+    return status == STG_OK ? choose_rsa(k, rsa, err) : status;
 }
 
 stg_status stg_sign_key_take(stg_sign_key *k, const char *text,
@@ -286,23 +311,46 @@ bool stg_sign_key_sign(const stg_sign_key *k, EVP_MD_CTX *work,
     return is_made;
 }
 
-bool stg_sign_key_verify(const stg_sign_key *k, EVP_MD_CTX *work,
-                         const stg_span *pieces, size_t count,
-                         stg_span signature)
+const char *stg_sign_key_algorithm(const stg_sign_key *k)
+{
+    return k->pair == NULL ? "hmac-sha256" : stg_pair_name(k->kind);
+}
+
+static bool verify_hash(const stg_sign_key *k, EVP_MD_CTX *work,
+                        const stg_span *pieces, size_t count,
+                        stg_span signature)
 {
     unsigned char hash[STG_SIGNATURE_MAX];
     size_t size;
+
+    return hash_pieces(k, work, pieces, count, hash, &size) &&
+           signature.size == size &&
+           CRYPTO_memcmp(signature.at, hash, size) == 0;
+}
+
+static bool may_be(const char *name, stg_span algorithm)
+{
+    return algorithm.at == NULL || stg_span_is(algorithm, name);
+}
+
+bool stg_sign_key_verify(const stg_sign_key *k, EVP_MD_CTX *work,
+                         const stg_span *pieces, size_t count,
+                         stg_span signature, stg_span algorithm)
+{
+    const stg_pair pairs[] = {k->kind, k->other};
+    size_t size;
     char *whole;
-    bool is_right;
+    bool is_right = false;
 
     if (k->pair == NULL)
-        return hash_pieces(k, work, pieces, count, hash, &size) &&
-               signature.size == size &&
-               CRYPTO_memcmp(signature.at, hash, size) == 0;
+        return may_be(stg_sign_key_algorithm(k), algorithm) &&
+               verify_hash(k, work, pieces, count, signature);
     whole = join(pieces, count, &size);
-    is_right =
-        whole != NULL && stg_pair_verify(k->pair, k->kind, work,
-                                         (stg_span){whole, size}, signature);
+    for (size_t i = 0; whole != NULL && !is_right && i < 2; i++)
+        is_right = pairs[i] != STG_PAIR_NONE &&
+                   may_be(stg_pair_name(pairs[i]), algorithm) &&
+                   stg_pair_verify(k->pair, pairs[i], work,
+                                   (stg_span){whole, size}, signature);
     free(whole);
     return is_right;
 }

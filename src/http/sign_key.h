@@ -1,5 +1,5 @@
 /* sign_key.h - a secret that requests are signed with, or verified: of an HMAC,
- * or a key of Ed25519.
+ * or a key of a pair.
  *
  * Prepared once: of an HMAC both states behind the key's padded block are kept,
  * so that a message costs two copies of a state and its own bytes. Source:
@@ -26,7 +26,8 @@ enum {
 typedef struct stg_sign_key {
     EVP_MD_CTX *inner, *outer; /* of an HMAC; else NULL */
     EVP_PKEY *pair;            /* else NULL */
-    stg_pair kind;             /* of it */
+    stg_pair kind;             /* of it, by which it signs */
+    stg_pair other;            /* by which it may verify, too; STG_PAIR_NONE */
     bool is_public;            /* of a pair: it verifies, and cannot sign */
     size_t size;               /* of a signature, at most, in bytes */
 } stg_sign_key;
@@ -39,16 +40,20 @@ typedef struct stg_sign_key {
 stg_status stg_sign_key_read(stg_sign_key *k, const char *text, stg_error *err);
 
 /* A key of RFC 9421: as above, where the text begins with whsec_, whsk_ or whpk_; a
- * private or public key of Ed25519 or of ECDSA on P-256 in PEM; else an HMAC whose
- * key is the text's own bytes. */
+ * private or public key of Ed25519, of ECDSA on P-256 or of RSA in PEM; else an HMAC
+ * whose key is the text's own bytes. rsa: the kind that a key of RSA is to be of;
+ * STG_PAIR_NONE: it signs by STG_PAIR_RSA_PSS, and verifies by both. */
 stg_status stg_sign_key_read_any(stg_sign_key *k, const char *text,
-                                 stg_error *err);
+                                 stg_pair rsa, stg_error *err);
 
 /* An HMAC whose key is the text's own bytes. */
 stg_status stg_sign_key_take(stg_sign_key *k, const char *text,
                              const EVP_MD *hash, stg_error *err);
 
 void stg_sign_key_close(stg_sign_key *k);
+
+/* What it signs by, as RFC 9421 names it. */
+const char *stg_sign_key_algorithm(const stg_sign_key *k);
 
 /* The signature of the pieces, one behind the other. False: there is no memory,
  * or the key is public. */
@@ -58,10 +63,11 @@ bool stg_sign_key_sign(const stg_sign_key *k, EVP_MD_CTX *work,
                        size_t *size);
 
 /* Whether the signature is that of the pieces; of an HMAC in a time that does
- * not depend on where it differs. */
+ * not depend on where it differs. algorithm: its name in RFC 9421, which is to be
+ * one of the key's; at NULL: any of them. */
 bool stg_sign_key_verify(const stg_sign_key *k, EVP_MD_CTX *work,
                          const stg_span *pieces, size_t count,
-                         stg_span signature);
+                         stg_span signature, stg_span algorithm);
 
 /* -- new ones ---------------------------------------------------------------- */
 

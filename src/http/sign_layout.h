@@ -17,6 +17,7 @@ typedef struct stg_sign_layout {
     const char *separator;   /* between two; NULL: there is one alone */
     stg_sign_algorithm algorithm;
     stg_sign_encoding encoding;
+    stg_pair rsa;    /* of messages: what a key of RSA is to sign by */
     bool is_message; /* it is in sign_message.c: the rest is of no meaning */
 } stg_sign_layout;
 

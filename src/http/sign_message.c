@@ -179,13 +179,6 @@ bool stg_sign_message_derive(stg_text *base, stg_span name,
 
 /* -- a signature ----------------------------------------------------------- */
 
-const char *stg_sign_message_algorithm(const stg_sign_key *k)
-{
-    return k->pair == NULL            ? "hmac-sha256"
-           : k->kind == STG_PAIR_P256 ? "ecdsa-p256-sha256"
-                                      : "ed25519";
-}
-
 enum { AROUND = 192, EACH = 24 };
 
 size_t stg_sign_message_room(const stg_sign_message *m, const stg_sign_key *k)
@@ -219,26 +212,23 @@ static bool read_target(const stg_sign_request *r, char authority[300],
 }
 
 /* What is left of a signature by a pair would be taken for this one's. */
-bool stg_sign_message_hash(EVP_MD_CTX *work, stg_span body,
-                           unsigned char hash[STG_DIGEST_SIZE])
+bool stg_sign_message_hash(EVP_MD_CTX *work, const EVP_MD *by, stg_span body,
+                           unsigned char hash[STG_DIGEST_MAX])
 {
     (void)EVP_MD_CTX_reset(work);
-    return EVP_DigestInit_ex(work, EVP_sha256(), NULL) == 1 &&
+    return EVP_DigestInit_ex(work, by, NULL) == 1 &&
            EVP_DigestUpdate(work, body.at, body.size) == 1 &&
            EVP_DigestFinal_ex(work, hash, NULL) == 1;
 }
 
 static bool put_digest(stg_text *value, EVP_MD_CTX *work, stg_span body)
 {
-    unsigned char hash[STG_DIGEST_SIZE];
-    char encoded[64];
-    char *end;
+    unsigned char hash[STG_DIGEST_MAX];
 
-    if (!stg_sign_message_hash(work, body, hash))
+    if (!stg_sign_message_hash(work, EVP_sha256(), body, hash))
         return false;
-    end = stg_base64_put(encoded, (stg_span){(const char *)hash, sizeof hash});
     stg_text_put(value, "sha-256=:");
-    stg_text_add(value, encoded, (size_t)(end - encoded));
+    stg_text_put_base64(value, (stg_span){(const char *)hash, STG_DIGEST_SIZE});
     stg_text_put(value, ":");
     return true;
 }
@@ -282,7 +272,7 @@ static void cover(const stg_sign_message *m, const stg_sign_key *k,
         stg_text_put(params, "\"");
     }
     stg_text_put(params, ";alg=\"");
-    stg_text_put(params, stg_sign_message_algorithm(k));
+    stg_text_put(params, stg_sign_key_algorithm(k));
     stg_text_put(params, "\"");
 }
 

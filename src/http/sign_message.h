@@ -8,7 +8,11 @@
 #include "http/sign.h"
 #include "http/sign_key.h"
 
-enum { STG_COVERS_MAX = 16, STG_DIGEST_SIZE = 32 };
+enum {
+    STG_COVERS_MAX = 16,
+    STG_DIGEST_SIZE = 32, /* of SHA-256 */
+    STG_DIGEST_MAX = 64   /* of SHA-512 */
+};
 
 /* Options, with what stands for none. */
 typedef struct stg_sign_message {
@@ -31,12 +35,9 @@ char *stg_sign_message_put(const stg_sign_message *m, const stg_sign_key *k,
                            EVP_MD_CTX *work, char *to,
                            const stg_sign_request *r);
 
-/* "hmac-sha256", "ed25519", "ecdsa-p256-sha256" */
-const char *stg_sign_message_algorithm(const stg_sign_key *k);
-
-/* SHA-256. False: there is no memory. */
-bool stg_sign_message_hash(EVP_MD_CTX *work, stg_span body,
-                           unsigned char hash[STG_DIGEST_SIZE]);
+/* False: there is no memory. */
+bool stg_sign_message_hash(EVP_MD_CTX *work, const EVP_MD *by, stg_span body,
+                           unsigned char hash[STG_DIGEST_MAX]);
 
 /* Where a request goes, for the components that begin with '@'. Path and query are
  * as in the request line; query.at NULL: there is no '?'. */

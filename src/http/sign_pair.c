@@ -7,6 +7,7 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/obj_mac.h>
+#include <openssl/rsa.h>
 
 enum { NUMBER = 32, P256_SIZE = 2 * NUMBER, DER_MAX = 80 };
 
@@ -21,27 +22,74 @@ static bool is_p256(const EVP_PKEY *key)
            strcmp(group, SN_X9_62_prime256v1) == 0;
 }
 
-stg_pair stg_pair_of(const EVP_PKEY *key)
+static bool is_of_size(const EVP_PKEY *key)
 {
     int bits = EVP_PKEY_get_bits(key);
 
+    return STG_PAIR_RSA_BITS_MIN <= bits && bits <= STG_PAIR_RSA_BITS_MAX;
+}
+
+static const struct {
+    const char *name;
+    const EVP_MD *(*hash)(void); /* NULL: its own */
+    int padding;                 /* of RSA; else 0 */
+} kinds[] = {
+    [STG_PAIR_ED25519] = {"ed25519", NULL, 0},
+    [STG_PAIR_P256] = {"ecdsa-p256-sha256", EVP_sha256, 0},
+    [STG_PAIR_RSA] = {"rsa-v1_5-sha256", EVP_sha256, RSA_PKCS1_PADDING},
+    [STG_PAIR_RSA_PSS] = {"rsa-pss-sha512", EVP_sha512, RSA_PKCS1_PSS_PADDING},
+};
+
+const char *stg_pair_name(stg_pair kind)
+{
+    return kinds[kind].name;
+}
+
+typedef int init_fn(EVP_MD_CTX *work, EVP_PKEY_CTX **options,
+                    const EVP_MD *hash, ENGINE *engine, EVP_PKEY *key);
+
+static bool begin(init_fn *init, EVP_MD_CTX *work, EVP_PKEY *key, stg_pair kind)
+{
+    const EVP_MD *hash = kinds[kind].hash == NULL ? NULL : kinds[kind].hash();
+    int padding = kinds[kind].padding;
+    EVP_PKEY_CTX *options = NULL;
+
+    (void)EVP_MD_CTX_reset(work);
+    return init(work, &options, hash, NULL, key) == 1 &&
+           (padding == 0 ||
+            EVP_PKEY_CTX_set_rsa_padding(options, padding) > 0) &&
+           (padding != RSA_PKCS1_PSS_PADDING ||
+            EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST) >
+                0);
+}
+
+/* A key may be of PSS with another hash alone. */
+static bool takes_pss(EVP_PKEY *key)
+{
+    EVP_MD_CTX *work = EVP_MD_CTX_new();
+    bool takes = work != NULL &&
+                 begin(EVP_DigestVerifyInit, work, key, STG_PAIR_RSA_PSS);
+
+    EVP_MD_CTX_free(work);
+    ERR_clear_error();
+    return takes;
+}
+
+stg_pair stg_pair_of(EVP_PKEY *key)
+{
     switch (EVP_PKEY_get_base_id(key)) {
     case EVP_PKEY_ED25519:
         return STG_PAIR_ED25519;
     case EVP_PKEY_EC:
         return is_p256(key) ? STG_PAIR_P256 : STG_PAIR_NONE;
     case EVP_PKEY_RSA:
-        return STG_PAIR_RSA_BITS_MIN <= bits && bits <= STG_PAIR_RSA_BITS_MAX
-                   ? STG_PAIR_RSA
-                   : STG_PAIR_NONE;
+        return is_of_size(key) ? STG_PAIR_RSA : STG_PAIR_NONE;
+    case EVP_PKEY_RSA_PSS:
+        return is_of_size(key) && takes_pss(key) ? STG_PAIR_RSA_PSS
+                                                 : STG_PAIR_NONE;
     default:
         return STG_PAIR_NONE;
     }
-}
-
-static const EVP_MD *hash_of(stg_pair kind)
-{
-    return kind == STG_PAIR_ED25519 ? NULL : EVP_sha256();
 }
 
 /* -- both numbers of ECDSA ------------------------------------------------- */
@@ -91,8 +139,7 @@ bool stg_pair_sign(EVP_PKEY *key, stg_pair kind, EVP_MD_CTX *work,
     bool is_made;
 
     *size = STG_PAIR_SIGNATURE_MAX;
-    (void)EVP_MD_CTX_reset(work);
-    is_made = EVP_DigestSignInit(work, NULL, hash_of(kind), NULL, key) == 1 &&
+    is_made = begin(EVP_DigestSignInit, work, key, kind) &&
               EVP_DigestSign(work, signature, size,
                              (const unsigned char *)text.at, text.size) == 1 &&
               (kind != STG_PAIR_P256 || unpack(signature, size));
@@ -108,13 +155,11 @@ bool stg_pair_verify(EVP_PKEY *key, stg_pair kind, EVP_MD_CTX *work,
 
     if (kind == STG_PAIR_P256)
         signature = (stg_span){(const char *)der, pack(signature, der)};
-    (void)EVP_MD_CTX_reset(work);
-    is_right =
-        signature.size > 0 &&
-        EVP_DigestVerifyInit(work, NULL, hash_of(kind), NULL, key) == 1 &&
-        EVP_DigestVerify(work, (const unsigned char *)signature.at,
-                         signature.size, (const unsigned char *)text.at,
-                         text.size) == 1;
+    is_right = signature.size > 0 &&
+               begin(EVP_DigestVerifyInit, work, key, kind) &&
+               EVP_DigestVerify(work, (const unsigned char *)signature.at,
+                                signature.size, (const unsigned char *)text.at,
+                                text.size) == 1;
     ERR_clear_error();
     return is_right;
 }

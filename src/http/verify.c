@@ -127,7 +127,8 @@ stg_status stg_verifier_new_any(stg_verifier **v, const char *secret,
     made->count = KINDS;
     made->message =
         stg_verify_message_of(&(stg_sign_options){.cover_count = 0});
-    status = stg_sign_key_read_any(&made->keys[MESSAGE], secret, err);
+    status =
+        stg_sign_key_read_any(&made->keys[MESSAGE], secret, STG_PAIR_NONE, err);
     (void)stg_sign_key_read(&made->keys[STANDARD], secret, NULL);
     if (!is_pair && stg_sign_key_take(&made->keys[RAW], secret, EVP_sha256(),
                                       NULL) == STG_OK)
@@ -294,7 +295,8 @@ static bool has_right(const stg_verifier *v, const stg_sign_layout *l,
             continue;
         if (k->pair != NULL
                 ? stg_sign_key_verify(k, v->work, p->at, p->count,
-                                      (stg_span){bytes, size})
+                                      (stg_span){bytes, size},
+                                      (stg_span){NULL, 0})
                 : size == hash_size && CRYPTO_memcmp(bytes, hash, size) == 0)
             return true;
     }

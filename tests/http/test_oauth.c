@@ -228,6 +228,7 @@ TEST(oauth, refuses_keys_that_no_algorithm_takes)
 
     check_refused_key(make_key(EVP_PKEY_EC, NID_secp384r1));
     check_refused_key(make_key(EVP_PKEY_RSA, 1024));
+    check_refused_key(make_key(EVP_PKEY_RSA_PSS, 2048));
     CHECK(stg_oauth_key_read(&read, "no key", NULL) == STG_INVALID);
 }
 

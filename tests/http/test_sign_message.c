@@ -3,7 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+
+#include "base/text.h"
 #include "http/sign.h"
+#include "http/sign_key.h"
 #include "http/verify.h"
 #include "tests/harness.h"
 
@@ -118,6 +123,91 @@ TEST(message, is_that_of_the_rfc_by_ed25519)
               STG_SIGNATURE_WRONG);
 }
 
+static const char rsa_public[] =
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAr4tmm3r20Wd/PbqvP1s2\n"
+    "+QEtvpuRaV8Yq40gjUR8y2Rjxa6dpG2GXHbPfvMs8ct+Lh1GH45x28Rw3Ry53mm+\n"
+    "oAXjyQ86OnDkZ5N8lYbggD4O3w6M6pAvLkhk95AndTrifbIFPNU8PPMO7OyrFAHq\n"
+    "gDsznjPFmTOtCEcN2Z1FpWgchwuYLPL+Wokqltd11nqqzi+bJ9cvSKADYdUAAN5W\n"
+    "Utzdpiy6LbTgSxP7ociU4Tn0g5I6aDZJ7A8Lzo0KSyZYoA485mqcO0GVAdVw9lq4\n"
+    "aOT9v6d+nb4bnNkQVklLQ3fVAvJm+xdDOp9LCNCN48V2pnDOkFV6+U9nV5oyc6XI\n"
+    "2wIDAQAB\n-----END PUBLIC KEY-----\n";
+
+/* B.2.1 covers nothing, which no verifier takes. */
+TEST(message, is_that_of_the_rfc_by_rsa_where_nothing_is_covered)
+{
+    static const char signature[] =
+        "d2pmTvmbncD3xQm8E9ZV2828BjQWGgiwAaw5bAkgibUopemLJcWDy/lkbbHAve4cRAtx31"
+        "Iq786U7it++wgGxbtRxf8Udx7zFZsckzXaJMkA7ChG52eSkFxykJeNqsrWH5S+oxNFlD4d"
+        "zVuwe8DhTSja8xxbR/Z2cOGdCbzR72rgFWhzx2VjBqJzsPLMIQKhO4DGezXehhWwE56YCE"
+        "+O6c0mKZsfxVrogUvA4HELjVKWmAvtl6UnCh8jYzuVG5WSb/QEVPnP5TmcAnLH1g+s++v6"
+        "d4s8m0gCw1fV5/SITLq9mhho8K3+7EPYTU8IU1bLhdxO5Nyt8C8ssinQ98Xw9Q==";
+    const stg_span base = span(
+        "\"@signature-params\": ();created=1618884473;keyid=\"test-key-rsa-pss\""
+        ";nonce=\"b3k2pp5k7z-50gnwp.yemd\"");
+    static const struct {
+        const char *algorithm;
+        stg_pair rsa;
+        bool is_right;
+    } expected[] = {{NULL, STG_PAIR_NONE, true},
+                    {NULL, STG_PAIR_RSA_PSS, true},
+                    {NULL, STG_PAIR_RSA, false},
+                    {"rsa-pss-sha512", STG_PAIR_NONE, true},
+                    {"rsa-v1_5-sha256", STG_PAIR_NONE, false},
+                    {"", STG_PAIR_NONE, false}};
+    EVP_MD_CTX *work = EVP_MD_CTX_new();
+    char bytes[sizeof signature];
+    size_t size;
+
+    CHECK(stg_base64_read(bytes, span(signature), &size));
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        const char *name = expected[i].algorithm;
+        stg_span algorithm = {name, name == NULL ? 0 : strlen(name)};
+        stg_sign_key k;
+
+        CHECK_INT(stg_sign_key_read_any(&k, rsa_public, expected[i].rsa, NULL),
+                  STG_OK);
+        CHECK_INT(stg_sign_key_verify(&k, work, &base, 1,
+                                      (stg_span){bytes, size}, algorithm),
+                  expected[i].is_right);
+        CHECK(!stg_sign_key_verify(&k, work, &base, 1,
+                                   (stg_span){bytes, size - 1}, algorithm));
+        stg_sign_key_close(&k);
+    }
+    EVP_MD_CTX_free(work);
+}
+
+/* B.2.3, whose digest is of SHA-512. */
+TEST(message, is_that_of_the_rfc_by_rsa)
+{
+    stg_verify_request r = example(
+        REQUEST
+        "Signature-Input: sig-b23=(\"date\" \"@method\" \"@path\" \"@query\" "
+        "\"@authority\" \"content-type\" \"content-digest\" "
+        "\"content-length\");created=1618884473;keyid=\"test-key-rsa-pss\"\r\n"
+        "Signature: sig-b23=:bbN8oArOxYoyylQQUU6QYwrTuaxLwjAC9fbY2F6SVWvh0yBiM"
+        "IRGOnMYwZ/5MR6fb0Kh1rIRASVxFkeGt683+qRpRRU5p2voTp768ZrCUb38K0fUxN0O0i"
+        "C59DzYx8DFll5GmydPxSmme9v6ULbMFkl+V5B1TP/yPViV7KsLNmvKiLJH1pFkh/aYA2H"
+        "XXZzNBXmIkoQoLd7YfW91kE9o/CCoC1xMy7JA1ipwvKvfrs65ldmlu9bpG6A9BmzhuzF8"
+        "Eim5f8ui9eH8LZH896+QIF61ka39VBrohr9iyMUJpvRX2Zbhl5ZJzSRxpJyoEZAFL2FUo"
+        "5fTIztsDZKEgM4cUA==:\r\n");
+    stg_sign_options other = only_date;
+    stg_error why;
+
+    CHECK_INT(verify(&only_date, rsa_public, &r, at, NULL),
+              STG_SIGNATURE_RIGHT);
+    other.algorithm = STG_SIGN_RSA;
+    CHECK_INT(verify(&other, rsa_public, &r, at, NULL), STG_SIGNATURE_WRONG);
+    r.body = span("{\"hello\": \"World\"}");
+    CHECK_INT(verify(&only_date, rsa_public, &r, at, &why),
+              STG_SIGNATURE_WRONG);
+    CHECK_STR(why.text, "the body is not that of Content-Digest");
+    r.body = span(body);
+    r.query = span("param=value");
+    CHECK_INT(verify(&only_date, rsa_public, &r, at, NULL),
+              STG_SIGNATURE_WRONG);
+}
+
 /* -- the hub's own --------------------------------------------------------- */
 
 static const stg_sign_options message = {.scheme = STG_SIGN_MESSAGE,
@@ -205,6 +295,96 @@ TEST(message, is_verified_with_each_kind_of_key)
     }
 }
 
+enum { PEM_MAX = 8192 };
+
+/* PEM of a new pair; public_key NULL: of its private key alone. hash: the only one
+ * that it may be used with; NULL: any. */
+static void make_pair(int type, int bits, const EVP_MD *hash,
+                      char private_key[PEM_MAX], char public_key[PEM_MAX])
+{
+    EVP_PKEY_CTX *maker = EVP_PKEY_CTX_new_id(type, NULL);
+    EVP_PKEY *pair = NULL;
+    BIO *bio = BIO_new(BIO_s_mem());
+
+    CHECK(maker != NULL && bio != NULL && EVP_PKEY_keygen_init(maker) == 1 &&
+          EVP_PKEY_CTX_set_rsa_keygen_bits(maker, bits) == 1 &&
+          (hash == NULL ||
+           EVP_PKEY_CTX_set_rsa_pss_keygen_md(maker, hash) == 1) &&
+          EVP_PKEY_keygen(maker, &pair) == 1);
+    CHECK(PEM_write_bio_PrivateKey(bio, pair, NULL, NULL, 0, NULL, NULL) == 1);
+    private_key[BIO_read(bio, private_key, PEM_MAX - 1)] = '\0';
+    CHECK(PEM_write_bio_PUBKEY(bio, pair) == 1);
+    if (public_key != NULL)
+        public_key[BIO_read(bio, public_key, PEM_MAX - 1)] = '\0';
+    BIO_free(bio);
+    EVP_PKEY_free(pair);
+    EVP_PKEY_CTX_free(maker);
+}
+
+static stg_sign_options of_rsa(stg_sign_algorithm algorithm)
+{
+    stg_sign_options o = message;
+
+    o.algorithm = algorithm;
+    return o;
+}
+
+TEST(message, is_signed_by_either_algorithm_of_rsa)
+{
+    static const struct {
+        stg_sign_algorithm algorithm, other;
+        const char *name;
+    } all[] = {{STG_SIGN_SHA256, STG_SIGN_RSA, "alg=\"rsa-pss-sha512\""},
+               {STG_SIGN_RSA_PSS, STG_SIGN_RSA, "alg=\"rsa-pss-sha512\""},
+               {STG_SIGN_RSA, STG_SIGN_RSA_PSS, "alg=\"rsa-v1_5-sha256\""}};
+    static char private_key[PEM_MAX], public_key[PEM_MAX];
+    char lines[LINES_MAX], text[LINES_MAX];
+
+    make_pair(EVP_PKEY_RSA, 3072, NULL, private_key, public_key);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        stg_sign_options o = of_rsa(all[i].algorithm);
+        stg_sign_options other = of_rsa(all[i].other);
+        stg_verify_request r =
+            received(sign(&o, private_key, &request, lines), text);
+        stg_verifier *v;
+
+        CHECK(strstr(lines, all[i].name) != NULL);
+        CHECK_INT(verify(&message, public_key, &r, at, NULL),
+                  STG_SIGNATURE_RIGHT);
+        CHECK_INT(verify(&o, public_key, &r, at, NULL), STG_SIGNATURE_RIGHT);
+        CHECK_INT(verify(&other, public_key, &r, at, NULL),
+                  STG_SIGNATURE_WRONG);
+        CHECK_INT(verify(&message, rsa_public, &r, at, NULL),
+                  STG_SIGNATURE_WRONG);
+        CHECK_INT(stg_verifier_new_any(&v, public_key, NULL), STG_OK);
+        CHECK_INT(stg_verifier_check(v, &r, at, NULL), STG_SIGNATURE_RIGHT);
+        stg_verifier_free(v);
+    }
+}
+
+TEST(message, is_signed_with_a_key_that_is_of_pss_alone)
+{
+    static char private_key[PEM_MAX], public_key[PEM_MAX];
+    stg_sign_options o = of_rsa(STG_SIGN_RSA);
+    char lines[LINES_MAX], text[LINES_MAX];
+    stg_verify_request r;
+    stg_error why;
+
+    make_pair(EVP_PKEY_RSA_PSS, 2048, NULL, private_key, public_key);
+    r = received(sign(&message, private_key, &request, lines), text);
+    CHECK_INT(verify(&message, public_key, &r, at, NULL), STG_SIGNATURE_RIGHT);
+    CHECK_INT(stg_sign_check_secret(&o, private_key, &why), STG_INVALID);
+    CHECK_STR(why.text,
+              "the algorithm is rsa-v1_5-sha256; expected a key of "
+              "RSA in PEM that may be used with it");
+    CHECK_INT(stg_sign_check_secret(&o, ed25519_private, NULL), STG_INVALID);
+    CHECK_INT(stg_sign_check_secret(&o, word, NULL), STG_INVALID);
+    make_pair(EVP_PKEY_RSA_PSS, 2048, EVP_sha256(), private_key, NULL);
+    CHECK_INT(stg_sign_check_secret(&message, private_key, NULL), STG_INVALID);
+    make_pair(EVP_PKEY_RSA, 1024, NULL, private_key, NULL);
+    CHECK_INT(stg_sign_check_secret(&message, private_key, NULL), STG_INVALID);
+}
+
 TEST(message, is_refused_when_anything_that_it_covers_is_another)
 {
     char lines[LINES_MAX], text[LINES_MAX];
@@ -269,8 +449,8 @@ TEST(message, is_not_signed_with_a_public_key_or_one_of_another_kind)
         stg_verify_check_secret(&message, "-----BEGIN PUBLIC KEY-----\n", &why),
         STG_INVALID);
     CHECK_STR(why.text,
-              "expected a key of Ed25519 or of ECDSA on P-256, in "
-              "PEM and without a passphrase");
+              "expected a key of Ed25519, of ECDSA on P-256, or of RSA of 2048 "
+              "to 8192 bits, in PEM and without a passphrase");
 }
 
 static void check_missing(const char *lines, const char *words)

@@ -90,8 +90,9 @@ class Signatures(case.ByFile):
         ed = self.pem("ed", "-algorithm", "ed25519")
         ec = self.pem("ec", "-algorithm", "EC", "-pkeyopt",
                       "ec_paramgen_curve:P-256")
+        rsa = self.pem("rsa", "-algorithm", "RSA")
         self.put("word", WORD + "\n")
-        keys = {"ed": ed, "ec": ec,
+        keys = {"ed": ed, "ec": ec, "rsa": rsa, "rsa-old": rsa,
                 "word": [os.path.join(self.folder, "word")] * 2}
         sinks = {name: self.sinks("--verify", public)
                  for name, (_, public) in keys.items()}
@@ -102,7 +103,8 @@ class Signatures(case.ByFile):
              "method": "PUT", "sign": {
                  "scheme": "rfc9421", "secrets": [{"file": keys[name][0]}],
                  "key-id": name, **more}}
-            for name, more in (("ed", {}), ("wrong", {}), ("ec", {"covers": [
+            for name, more in (("ed", {}), ("wrong", {}), ("rsa", {}), (
+                "rsa-old", {"algorithm": "rsa-v1_5-sha256"}), ("ec", {"covers": [
                 "@scheme", "@authority", "@path", "@query", "@request-target",
                 "content-digest"]}), ("word", {}))] + [
             {"name": "leaf", "url": leaf.url(), "sign": {
@@ -113,7 +115,7 @@ class Signatures(case.ByFile):
         for body in b"", os.urandom(100_000):
             hub.post(body, Content_Digest="sha-256=:forged:")
         case.wait_for(lambda: len(self.rows()) == 2, "two dead letters")
-        for name in "ed", "ec", "word":
+        for name in "ed", "ec", "rsa", "rsa-old", "word":
             case.wait_for(lambda: len(sinks[name].receipts()) == 2, name)
         self.assertEqual({row["target"]: row["http_status"]
                           for row in self.rows()}, {"wrong": 401})

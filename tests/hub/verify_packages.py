@@ -73,7 +73,9 @@ class Packages(verify.Receivers):
         keys = {"word": (word, word)}
         for kind, words in (("ed", ["-algorithm", "ed25519"]),
                             ("ec", ["-algorithm", "EC", "-pkeyopt",
-                                    "ec_paramgen_curve:P-256"])):
+                                    "ec_paramgen_curve:P-256"]),
+                            ("rsa", ["-algorithm", "RSA"]),
+                            ("rsa-old", ["-algorithm", "RSA"])):
             private = subprocess.run(
                 ["openssl", "genpkey", *words], check=True, text=True,
                 capture_output=True).stdout
@@ -88,7 +90,9 @@ class Packages(verify.Receivers):
             "targets": [{
                 "name": kind, "url": leaves[kind].url("/a%20b?c=d&e"),
                 "sign": {"scheme": "rfc9421", "key-id": kind,
-                         "secrets": [keys[kind][0].strip()]}}
+                         "secrets": [keys[kind][0].strip()],
+                         **({"algorithm": "rsa-v1_5-sha256"}
+                            if kind == "rsa-old" else {})}}
                 for kind in keys]}))
         hub = self.hub(settings=str(path))
         bodies = TEXTS + verify.BYTES

@@ -12,6 +12,8 @@ from http_message_signatures import (HTTPMessageVerifier,
                                      InvalidSignature, algorithms)
 
 ALGORITHMS = {"ed": algorithms.ED25519, "ec": algorithms.ECDSA_P256_SHA256,
+              "rsa": algorithms.RSA_PSS_SHA512,
+              "rsa-old": algorithms.RSA_V1_5_SHA256,
               "word": algorithms.HMAC_SHA256}
 
 
