@@ -135,7 +135,6 @@ add_library(stagger_hub STATIC
     config/settings.c
     config/complete.c
     config/table.c
-    config/table_find.c
     config/table_inbound.c
     config/table_target.c
     config/targets.c

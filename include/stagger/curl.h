@@ -198,7 +198,7 @@ struct stg_curl_multi {
     size_t running, in_flight;
     stg_ns curl_at, look_at; /* on the system's clock */
     bool is_armed;           /* on_timer was told of an instant */
-    bool is_hurried;         /* and to come at once */
+    bool is_at_once;         /* and to come at once */
     bool is_reading, is_closing;
 };
 

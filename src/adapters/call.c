@@ -1,3 +1,9 @@
+/* stg_call(): a function is called until it succeeds, or the policy gives up.
+ *
+ * Each thread notes the operation whose attempt it is in, so that a call inside of
+ * that attempt knows that it is nested. Most calls succeed at once: where nobody has
+ * to be told, the first attempt is made on a bare stg_retry, and what an operation has
+ * beside it is made for the calls that fail. */
 #include <stagger/call.h>
 
 #include "adapters/internal.h"

@@ -208,9 +208,9 @@ static void have_turn(stg_curl_transfer *t)
 
     if (!stg_list_has(turn_of(t)))
         stg_list_push(ready(m), turn_of(t));
-    if (m->is_hurried)
+    if (m->is_at_once)
         return;
-    m->is_hurried = true;
+    m->is_at_once = true;
     (void)tell(m);
 }
 
@@ -318,6 +318,8 @@ static CURLMsg *take_messages(stg_curl_multi *m)
     return NULL;
 }
 
+/* A stg_cancel is a flag that any thread sets without telling: it is looked at from
+ * time to time. */
 static void look_at_cancels(stg_curl_multi *m)
 {
     stg_curl_transfer *first = first_watched(m);
@@ -426,6 +428,7 @@ static bool begin(stg_curl_multi *m, stg_curl_transfer *t, CURL *easy,
     return t->op.flaw == NULL;
 }
 
+/* Nothing is called back from within: the transfer begins in the next turn. */
 stg_status stg_curl_multi_add(stg_curl_multi *m, stg_curl_transfer *t,
                               CURL *easy, const stg_policy *policy,
                               const stg_curl_with *with, stg_curl_done_fn *done)
@@ -471,7 +474,7 @@ CURLMsg *stg_curl_multi_read(stg_curl_multi *m)
         give_turns(m);
     }
     ask_libcurl(m);
-    m->is_reading = m->is_hurried = false;
+    m->is_reading = m->is_at_once = false;
     (void)tell(m);
     return message;
 }

@@ -1,3 +1,5 @@
+/* Policies in files: a file is read whole, 1 MiB at most, so that a flaw anywhere in
+ * it is found, and not with the first use of another policy. */
 #include <stagger/load.h>
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Attempts in a loop of the caller: stg_loop_again() waits, stg_loop_report() says what
+ * came of the attempt. All is the operation's; here is what a caller may do wrong. */
 #include <stagger/loop.h>
 
 #include "adapters/internal.h"

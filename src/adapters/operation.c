@@ -35,6 +35,8 @@ static void forget_hedges(stg_operation *op)
 
 static const stg_with nothing;
 
+/* The clock is read only where something depends on it: most calls end with their
+ * first attempt. */
 stg_status stg_operation_begin_in(stg_operation *op, const stg_policy *policy,
                                   const stg_with *with, const stg_retry *parent)
 {

@@ -185,6 +185,8 @@ static bool is_less(const PGresult *next, PGresult *last)
             (last != NULL && strcmp(PQcmdStatus(last), "COMMIT") == 0));
 }
 
+/* The last result counts, as PQexec() has it, but for what a connection that breaks
+ * then adds behind an answer. */
 static PGresult *wait_until(PGconn *conn, const stg_pq_limit *l)
 {
     PGresult *last = NULL, *next = NULL;

@@ -472,6 +472,8 @@ static void wake(stg_uv *op, stg_ns now)
     follow(op);
 }
 
+/* All fields are set first, for an operation that was refused can be asked about,
+ * too. */
 stg_status stg_uv_retry(uv_loop_t *loop, stg_uv *op, const stg_policy *policy,
                         const stg_with *with, stg_uv_start_fn *start,
                         stg_uv_done_fn *done)

@@ -96,6 +96,7 @@ static bool read_names(follower *f, stg_ask *ask)
     return true;
 }
 
+/* The log calls hear() for each event as long as somebody follows. */
 void stg_admin_events(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;

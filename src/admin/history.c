@@ -24,6 +24,7 @@ typedef struct causes {
     } all[CAUSES_MAX];
 } causes;
 
+/* Kept in order of their sums while they are added, the largest first. */
 static void add_cause(causes *c, uint8_t cause, uint32_t count)
 {
     size_t i = 0;
@@ -74,6 +75,7 @@ static json_t *print_cause(const stg_target *t, uint8_t cause, uint64_t first)
                      stg_category_name(category), "failed", counts);
 }
 
+/* Columns, not rows: pages draw them by column, and the text is shorter. */
 static json_t *print_history(const stg_target *t, uint64_t last)
 {
     uint64_t first = last - STG_HISTORY_BUCKETS + 1;
@@ -180,6 +182,7 @@ void stg_admin_history(void *admin, stg_ask *ask)
 
 /* -- the last attempts ------------------------------------------------------- */
 
+/* What was kept is the body of an answer, or why there was none. */
 static json_t *print_attempt(const stg_hub *h, const stg_recent_attempt *r)
 {
     stg_outcome o = {

@@ -1,3 +1,5 @@
+/* Values of the API in JSON: texts that may be no UTF-8, counts beyond what an integer
+ * of JSON holds, times that are not known, and bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -107,6 +107,8 @@ static bool check_store(const stg_admin *a, stg_ask *ask)
     return false;
 }
 
+/* A choice that nothing can match (a target that never was) is an empty page, without
+ * a look into the store. */
 void stg_admin_letters(void *admin, stg_ask *ask)
 {
     const stg_admin *a = admin;
@@ -285,6 +287,7 @@ static void answer_message(void *ctx, const stg_message_status *m)
     free(p);
 }
 
+/* What became of it comes in pages: `from` is how many were shown before. */
 void stg_admin_message(void *admin, stg_ask *ask)
 {
     const stg_admin *a = admin;

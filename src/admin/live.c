@@ -114,6 +114,8 @@ typedef struct watcher {
     stg_stream *stream;
 } watcher;
 
+/* All that is shown of a target, as numbers: what has changed is found by comparing
+ * them with those of the last round. */
 static bool look(const stg_hub *h, size_t i, uint64_t numbers[FIELDS])
 {
     stg_target *t = h->targets.all[i];
@@ -275,6 +277,8 @@ static void tell_whole_soon(stg_live *l)
     l->soon_until = l->round + 1 + READING + find_soon(l);
 }
 
+/* The status first, then targets, some a turn of the loop. Whoever has just come soon
+ * gets all targets whole, and not only what has changed. */
 static void begin_round(stg_live *l, stg_ns now)
 {
     json_t *json = json_pack("{s:o,s:o}", "status",
@@ -342,6 +346,7 @@ static void leave(void *ctx)
     l->lanes = l->at = 0;
 }
 
+/* The rounds begin with the first watcher, and end when the last one has left. */
 void stg_admin_live(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;

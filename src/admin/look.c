@@ -350,6 +350,8 @@ static json_t *print_policy(const stg_target *t)
     return json_string(text);
 }
 
+/* Looking also notes the state, so that state_since is as exact as the looks are
+ * frequent. */
 json_t *stg_admin_print_target(const stg_admin *a, size_t i)
 {
     stg_target *t = a->hub->targets.all[i];

@@ -87,6 +87,7 @@ static void answer_forgotten(void *ctx, bool is_forgotten)
                           "cancelled; ask again when the hub is back");
 }
 
+/* A dry run says what would be lost, and changes nothing. */
 void stg_admin_forget(void *admin, stg_ask *ask)
 {
     stg_admin *a = admin;

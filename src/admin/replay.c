@@ -146,6 +146,7 @@ void stg_admin_replayed(void *part, const char *target, stg_ns started_at,
     end(r, sum);
 }
 
+/* The job has ended, whether all was sent again or something held it up (`held`). */
 static void end_replay(void *ctx, const stg_letters_sum *sum)
 {
     asked *d = ctx;
@@ -207,6 +208,7 @@ static void begin_replay(asked *d)
 
 /* -- drop -------------------------------------------------------------------- */
 
+/* What was dropped before it ended stays dropped: the answer says how many. */
 static void end_drop(void *ctx, const stg_letters_sum *sum)
 {
     asked *d = ctx;
@@ -379,6 +381,7 @@ void stg_admin_replays(void *admin, stg_ask *ask)
     stg_ask_answer_json(ask, 200, json_pack("{s:o}", "replays", list));
 }
 
+/* Replays are remembered in memory: not over a restart, and the last ones only. */
 void stg_admin_one_replay(void *admin, stg_ask *ask)
 {
     const char *word = stg_ask_word(ask, 0);

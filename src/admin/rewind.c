@@ -34,6 +34,7 @@ static bool read_start(const stg_hub *h, const char *to,
     return *end == '\0';
 }
 
+/* What the store has answered, as a status with what to do. */
 static void rewound(void *ctx, stg_rewound how, uint64_t number)
 {
     stg_change_call *c = ctx;
@@ -181,6 +182,7 @@ void stg_admin_rewinds(void *admin, stg_ask *ask)
 
 /* -- one message ----------------------------------------------------------- */
 
+/* The same of one message. */
 static void resent(void *ctx, stg_resent how)
 {
     static const char *const results[] = {[STG_RESENT] = "due",

@@ -397,6 +397,8 @@ static void answer_removed(write_call *w)
     free_call(w);
 }
 
+/* Which answer it is depends on whether the change is durable; of UNCERTAIN nobody
+ * knows, and the caller is told so. */
 static void changed(void *ctx, stg_target_changed how, const char *why)
 {
     write_call *w = ctx;
@@ -441,6 +443,8 @@ static void answer_dry(write_call *w)
     free_call(w);
 }
 
+/* Each step answers where it finds something wrong. A change that changes nothing is
+ * done without a new version, so that repeating it is harmless. */
 static void write_target(void *admin, stg_ask *ask, call_way way)
 {
     write_call *w = begin(admin, ask, way);
@@ -495,6 +499,7 @@ static bool read_waiting(write_call *w, bool *cancels)
     return false;
 }
 
+/* What waits is not cancelled by accident: the caller has to say so. */
 void stg_admin_remove_target(void *admin, stg_ask *ask)
 {
     const stg_admin *a = admin;

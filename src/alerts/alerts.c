@@ -522,7 +522,7 @@ static void last_passed(stg_deadline *d)
     finish(a);
 }
 
-/* Sends a last digest and hurries the receivers: no retry waits, and nothing is
+/* Sends a last digest and ends the receivers soon: no retry waits, and nothing is
  * put off. a may be gone when this returns. */
 void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
 {

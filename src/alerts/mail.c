@@ -168,6 +168,7 @@ static void put_addresses(FILE *l, const stg_mail_head *head)
 
 /* -- the whole ------------------------------------------------------------- */
 
+/* Auto-Submitted keeps holiday replies away (RFC 3834). */
 char *stg_mail_print(const stg_digest *d, const stg_mail_head *head)
 {
     char body[STG_ALERT_TEXT_MAX], *text = NULL;

@@ -54,6 +54,7 @@ static void log_lost(const stg_alert_owners *all, const char *target,
             stg_field_text("target", target), stg_field_text("detail", why));
 }
 
+/* A receiver for this one message, which goes when it has been sent or given up. */
 void stg_alert_owners_tell(stg_alert_owners *all, const stg_alert_options *o,
                            const char *owner, const char *target,
                            const stg_digest *d)

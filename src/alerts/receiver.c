@@ -44,7 +44,7 @@ struct stg_alert_receiver {
     stg_deadline again; /* the next attempt, or of what was put off */
     stg_exchange *exchange;
     stg_mail *mail;
-    bool is_hurried;
+    bool is_ending;
 
     uint64_t sent, failed, given_up, merged;
 };
@@ -95,7 +95,7 @@ bool stg_alert_receiver_is_idle(const stg_alert_receiver *s)
  * replaced. */
 static bool puts_off(const stg_alert_receiver *s)
 {
-    return s->world->interval > 0 && !s->is_hurried;
+    return s->world->interval > 0 && !s->is_ending;
 }
 
 /* -- the log --------------------------------------------------------------- */
@@ -240,7 +240,7 @@ static void end(stg_alert_receiver *s, bool is_sent, const char *detail)
 
 /* -- attempts -------------------------------------------------------------- */
 
-/* The end of an attempt, of any type. A hurried receiver waits for no retry:
+/* The end of an attempt, of any type. A receiver that ends waits for no retry:
  * what failed now has failed. */
 static void attempted(stg_alert_receiver *s, const stg_outcome *outcome,
                       const char *detail)
@@ -255,7 +255,7 @@ static void attempted(stg_alert_receiver *s, const stg_outcome *outcome,
         return;
     }
     s->failed++;
-    if (d.next == STG_WAIT && s->is_hurried) {
+    if (d.next == STG_WAIT && s->is_ending) {
         (void)stg_retry_cancel(&s->retry, stg_deadlines_now());
         d = (stg_decision){.next = STG_GIVE_UP, .why = STG_WHY_CANCELLED};
     }
@@ -429,7 +429,7 @@ static void inherit_digest(stg_alert_receiver *s, stg_digest **from)
 
 /* What waits, or waits for a retry, is sent by s. An attempt under way cannot
  * move: it ends with `from`, and if it fails its digest is lost, as `from` is
- * hurried. */
+ * ending. */
 void stg_alert_receiver_inherit(stg_alert_receiver *s, stg_alert_receiver *from)
 {
     s->sent += from->sent;
@@ -437,7 +437,7 @@ void stg_alert_receiver_inherit(stg_alert_receiver *s, stg_alert_receiver *from)
     s->given_up += from->given_up;
     s->merged += from->merged;
     from->sent = from->failed = from->given_up = from->merged = 0;
-    from->is_hurried = true;
+    from->is_ending = true;
     if (!is_under_way(from)) {
         inherit_digest(s, &from->current);
         drop_current(from);
@@ -457,7 +457,7 @@ void stg_alert_receiver_inherit(stg_alert_receiver *s, stg_alert_receiver *from)
 /* Begins what waits for a retry or was put off now. */
 void stg_alert_receiver_end_soon(stg_alert_receiver *s)
 {
-    s->is_hurried = true;
+    s->is_ending = true;
     s->events.again_at = 0;
     if (!is_under_way(s) && !stg_alert_receiver_is_idle(s))
         stg_deadline_set(s->world->deadlines, &s->again, stg_deadlines_now());
@@ -477,7 +477,7 @@ void stg_alert_receiver_cancel(stg_alert_receiver *s)
 {
     bool is_waiting = s->waiting != NULL || s->events.count > 0;
 
-    s->is_hurried = true;
+    s->is_ending = true;
     s->given_up += s->events.count + (s->waiting != NULL);
     stg_events_clear(&s->events);
     free(s->waiting);
@@ -530,6 +530,8 @@ static stg_status read_signed(stg_alert_receiver *s, stg_error *err)
     return status;
 }
 
+/* All files are read here, so that a reload finds what is wrong with them, and no
+ * alert later. */
 stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
                                   stg_alert_world *w,
                                   const stg_alert_receiver_options *o,

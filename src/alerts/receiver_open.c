@@ -24,6 +24,7 @@ static bool keep(stg_receiver_kept *k, const char **text)
     return *text != NULL;
 }
 
+/* Room for all texts is made at once; a text that was not there stays NULL. */
 bool stg_receiver_keep(stg_receiver_kept *k, stg_alert_receiver_options *o)
 {
     const char **const plain[] = {&o->name, &o->url,   &o->url_file,

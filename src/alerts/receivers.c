@@ -48,6 +48,7 @@ static bool make_room(stg_alert_receivers *r)
     return ending != NULL;
 }
 
+/* All of them or none: a reload with a mistake leaves those that are there. */
 stg_status stg_alert_receivers_make(stg_alert_receivers *r, stg_alert_world *w,
                                     const stg_alert_options *o,
                                     stg_alert_receiver ***made, stg_error *err)

@@ -1,3 +1,7 @@
+/* A secret out of a file, for alerts: one line, without the blanks around it.
+ *
+ * What was read is wiped on all ways out. A FIFO or a device that nobody writes to is
+ * not waited for (O_NONBLOCK), since a reload reads these files, too. */
 #include "alerts/options.h"
 #include "base/refuse.h"
 

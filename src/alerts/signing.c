@@ -1,3 +1,5 @@
+/* Signatures of alerts: checks the settings of a receiver, makes its signer, and puts
+ * the lines of a signature behind the headers. The signing is http/sign.c's. */
 #include "alerts/receiver.h"
 
 #include <stdio.h>

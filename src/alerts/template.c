@@ -31,6 +31,8 @@ static size_t word_of(const char *at)
     return size > 0 && at[size + 1] == '}' ? size : 0;
 }
 
+/* What {fields} may name: those of a webhook's object, and what is made for all
+ * alerts. */
 static json_t *values_of(const stg_digest *d)
 {
     char key[STG_EVENT_KEY_MAX], subject[STG_ALERT_SUBJECT_MAX],
@@ -87,6 +89,7 @@ static void put_field(stg_text *to, const json_t *values, const char *name,
         stg_text_put(to, json_string_value(value));
 }
 
+/* A brace that names no field stands for itself, as JSON has many. */
 char *stg_alert_template_print(const stg_digest *d, const char *body,
                                bool is_json)
 {

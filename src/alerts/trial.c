@@ -183,6 +183,7 @@ static void make_digest(stg_alert_trial *t, const stg_alert_options *o)
     stg_alerts_hub_name(o, t->digest.hub);
 }
 
+/* Receivers that cannot be made have a result as well: what is wrong with them. */
 stg_status stg_alert_trial_start(stg_alert_trial **trial,
                                  const stg_alert_trial_options *o,
                                  stg_alert_trial_fn *done, void *ctx)

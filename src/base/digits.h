@@ -3,6 +3,7 @@
 #ifndef STAGGER_BASE_DIGITS_H
 #define STAGGER_BASE_DIGITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -39,6 +40,21 @@ static inline int stg_hex_lower(char c)
 static inline int stg_hex_digit(char c)
 {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : stg_hex_lower(c);
+}
+
+/* Reads 2 * size digits. False: one is none, and `to` is not whole. */
+static inline bool stg_hex_read(unsigned char *to, size_t size,
+                                const char *digits)
+{
+    for (size_t i = 0; i < size; i++) {
+        int high = stg_hex_digit(digits[2 * i]);
+        int low = stg_hex_digit(digits[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        to[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
 }
 
 /* -- numbers of 32 bits in bytes, little end first, on any machine ------------ */

@@ -1,3 +1,6 @@
+/* A pairing heap: trees of nodes whose children are not below them. To insert is to meld
+ * two tops; to take the first is to meld its children, in pairs and then all of these
+ * (Fredman, Sedgewick, Sleator, Tarjan, "The pairing heap", Algorithmica 1986). */
 #include "base/heap.h"
 
 #include <stddef.h>

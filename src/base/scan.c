@@ -122,6 +122,7 @@ static void skip_ascii(stg_scan *s)
     }
 }
 
+/* Runs of plain ASCII are passed in one go: most of a body is that. */
 static bool skip_string(stg_scan *s)
 {
     if (!take(s, '"'))

@@ -39,4 +39,16 @@ static inline stg_span stg_span_trim(stg_span text)
     return text;
 }
 
+/* The line at the start of text, without its end; text moves behind it. */
+static inline stg_span stg_span_take_line(stg_span *text)
+{
+    const char *end = memchr(text->at, '\n', text->size);
+    size_t size = end == NULL ? text->size : (size_t)(end - text->at);
+    size_t whole = end == NULL ? size : size + 1;
+    stg_span line = {text->at, size};
+
+    *text = (stg_span){text->at + whole, text->size - whole};
+    return line;
+}
+
 #endif

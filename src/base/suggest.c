@@ -1,3 +1,6 @@
+/* What a word that is unknown was meant to be: the name with the fewest slips, where a
+ * slip is a letter too many, too few, another one, or two that are swapped. The shorter
+ * a word, the fewer slips it may have, or it would be like many names. */
 #include "base/suggest.h"
 
 #include <stdbool.h>

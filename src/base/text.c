@@ -1,3 +1,8 @@
+/* A text that grows, and what is put into it: bytes, numbers, Base64 and
+ * percent-encoding.
+ *
+ * A text that was short of memory once stays short: what is put later is dropped, so
+ * that callers ask once, at the end. */
 #include "base/text.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/* Text for people and terminals: bytes that are no UTF-8, control characters, and
+ * characters that nobody sees but that change what is seen (bidi, tags) are shown as
+ * '?' or as escapes. */
 #include "base/visible.h"
 
 #include <string.h>

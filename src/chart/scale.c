@@ -160,6 +160,8 @@ static void add_tick(stg_scale *s, double number)
         s->ticks[s->tick_count++] = number;
 }
 
+/* The slack keeps an end that is a multiple of the step from being rounded to the
+ * next one. */
 static void mark_linear(stg_scale *s, int room, bool is_tight)
 {
     const double slack = 1e-9;

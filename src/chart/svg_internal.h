@@ -155,10 +155,7 @@ void stg_svg_marker(stg_text_buffer *buffer, unsigned colour, double x,
 
 /* -- svg_names.c: which is which */
 
-/* Whether the series of a panel are named beside the ends of their lines. */
-bool stg_svg_names_beside(const stg_chart *chart, unsigned panel, double width);
-
-/* The room that takes. */
+/* The room that names beside the ends of lines take. */
 double stg_svg_names_width(const stg_chart *chart, double width);
 
 void stg_svg_names(const stg_picture *pic, const stg_plot *plot);

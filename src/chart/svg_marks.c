@@ -343,6 +343,8 @@ static bool take_square(unsigned char *taken, double x, double y, double left,
     return true;
 }
 
+/* A dot for each square of two points: thousands of them in one place would be one
+ * dot, and the picture as long as the data. */
 static void draw_dots(const brush *pen)
 {
     const stg_memory *memory = pen->buffer->memory;

@@ -50,7 +50,7 @@ static bool is_named_by_panel(const stg_chart *chart, unsigned panel)
 
 /* Depends on the width and the chart alone, since it is asked for the layout,
  * before there are scales. */
-bool stg_svg_names_beside(const stg_chart *chart, unsigned panel, double width)
+static bool names_beside(const stg_chart *chart, unsigned panel, double width)
 {
     enum { PANEL_MOST = 6 }; // in the panels of a chart that has several
     size_t count = count_series(chart, panel);
@@ -79,7 +79,7 @@ double stg_svg_names_width(const stg_chart *chart, double width)
         double name = stg_measure(s->name, TEXT_SIZE) * BOLD + MARK + GAP;
 
         if (s->panel < chart->panel_count && name > widest &&
-            stg_svg_names_beside(chart, s->panel, width))
+            names_beside(chart, s->panel, width))
             widest = name;
     }
     return widest;
@@ -146,7 +146,7 @@ void stg_svg_names(const stg_picture *pic, const stg_plot *plot)
     name names[NAMES_MAX];
     size_t count;
 
-    if (!stg_svg_names_beside(pic->chart, plot->index, pic->width))
+    if (!names_beside(pic->chart, plot->index, pic->width))
         return;
     count = collect(pic, plot, names);
     spread(names, count, plot->top + 2, plot->bottom - 2);
@@ -343,7 +343,7 @@ void stg_svg_legend(stg_picture *pic, const stg_plot *plot)
     double x = pic->edge, room = pic->width - 2 * pic->edge - KEY;
     bool has_spots = false;
 
-    if (stg_svg_names_beside(chart, panel, pic->width) ||
+    if (names_beside(chart, panel, pic->width) ||
         is_named_by_panel(chart, panel) || is_named_above(chart, panel) ||
         (count_series(chart, panel) < 2 && chart->panels[panel].name == NULL &&
          chart->panel_count == 1))

@@ -25,7 +25,7 @@
 #include "kafka/topic.h"
 
 enum { STRICT = 256, DOCS, MANUAL, SCHEMA, TRY, TOPIC, JSON };
-enum { EXIT_UNWISE = 1 };
+enum { EXIT_WARNINGS = 1 };
 
 static const stg_option options[] = {
     {"-c, --config FILE", "the settings file", 0, NULL},
@@ -363,7 +363,7 @@ static int report(const check_options *o, stg_status status, stg_settings *s,
         printf("%zu mistakes\n", c->mistakes);
     if (status != STG_OK)
         return STG_EXIT_USAGE;
-    return o->is_strict && warnings > 0 ? EXIT_UNWISE : 0;
+    return o->is_strict && warnings > 0 ? EXIT_WARNINGS : 0;
 }
 
 /* After a mistake s is NULL: there is no summary of half a file. */

@@ -92,7 +92,7 @@ typedef struct demo {
     int down_socket; /* bound, and nobody listens there */
     char url[80];    /* the hub's */
     int stopped_by;  /* a signal; 0: none */
-    bool is_hurried; /* by a second one */
+    bool is_killing; /* by a second one */
     bool is_kept, stays;
 } demo;
 
@@ -110,7 +110,7 @@ static bool nap(demo *d, long ms)
     sigaddset(&ends, SIGTERM);
     signal = sigtimedwait(&ends, NULL, &time);
     if (signal > 0) {
-        d->is_hurried = d->stopped_by != 0;
+        d->is_killing = d->stopped_by != 0;
         d->stopped_by = signal;
     }
     return d->stopped_by == 0;
@@ -190,7 +190,7 @@ static int await(demo *d, pid_t *child)
 
     while (!has_ended(child, &code))
         if (!nap(d, 10) && *child != 0)
-            kill(*child, d->is_hurried ? SIGKILL : SIGTERM);
+            kill(*child, d->is_killing ? SIGKILL : SIGTERM);
     return code;
 }
 

@@ -66,11 +66,11 @@ static int refuse(stg_status status, const stg_error *err)
     return status == STG_IO ? EXIT_BROKEN : STG_EXIT_USAGE;
 }
 
-/* What is unwise in the file is told once, and the hub runs. */
-static void tell_unwise(const hub_options *o, stg_log *log)
+/* Warnings of the file are told once, and the hub runs. */
+static void tell_warnings(const hub_options *o, stg_log *log)
 {
-    for (size_t i = 0; i < o->unwise.count; i++) {
-        const stg_diagnostic *one = &o->unwise.all[i];
+    for (size_t i = 0; i < o->warnings.count; i++) {
+        const stg_diagnostic *one = &o->warnings.all[i];
 
         if (one->place.line == 0)
             STG_LOG(log, STG_LOG_WARN, "config-warning",
@@ -148,7 +148,7 @@ int stg_cli_hub(int argc, char **argv)
         signal(SIGPIPE, SIG_IGN);
         raise_file_limit();
         log = open_log(&o.settings->log);
-        tell_unwise(&o, log);
+        tell_warnings(&o, log);
         code = run(&o, &loop, log);
         uv_loop_close(&loop);
         stg_log_free(log);

@@ -218,7 +218,7 @@ static int load(hub_options *o)
     stg_diagnostics c = {.all = NULL};
     stg_status status = stg_settings_load(o->file, &o->settings, &c);
 
-    o->unwise = c;
+    o->warnings = c;
     if (status == STG_OK)
         return 0;
     stg_diagnostics_print(&c, o->file, stderr);
@@ -293,7 +293,7 @@ static int make_settings(hub_options *o)
         return code;
     // Of one that the file names it was told already.
     if (stg_settings_place(o->settings, "store.path").line == 0)
-        stg_settings_check_store(&o->unwise, (stg_file_place){0, 0},
+        stg_settings_check_store(&o->warnings, (stg_file_place){0, 0},
                                  o->settings->store.path);
     return check(o->settings);
 }
@@ -320,6 +320,6 @@ int stg_hub_options_read(hub_options *o, int argc, char **argv)
 void stg_hub_options_close(hub_options *o)
 {
     stg_settings_free(o->settings);
-    stg_diagnostics_free(&o->unwise);
+    stg_diagnostics_free(&o->warnings);
     free(o->flags);
 }

@@ -23,7 +23,7 @@ typedef struct hub_flag {
 
 typedef struct hub_options {
     stg_settings *settings; /* NULL: given away, or there are none */
-    stg_diagnostics unwise; /* of the file; to be told */
+    stg_diagnostics warnings; /* of the file; to be told */
     const char *file;       /* -c */
     hub_flag *flags;        /* in their order */
     size_t flag_count;

@@ -51,7 +51,8 @@ static char *form(char brief[FORMED], const char *format, va_list args)
 
 /* The whole is formed first and cleaned then, so that no argument can be
  * forgotten. Without memory it is cut at FORMED. */
-void stg_say_args(FILE *to, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void
+say_args(FILE *to, const char *format, va_list args)
 {
     char brief[FORMED], *text = form(brief, format, args);
 
@@ -121,7 +122,7 @@ void stg_say(FILE *to, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    stg_say_args(to, format, args);
+    say_args(to, format, args);
     va_end(args);
 }
 

@@ -20,8 +20,6 @@
 /* As printf() does; lines stay lines. */
 __attribute__((format(printf, 2, 3))) void stg_say(FILE *to, const char *format,
                                                    ...);
-__attribute__((format(printf, 2, 0))) void
-stg_say_args(FILE *to, const char *format, va_list args);
 
 /* The same on one line, for diagnostics, which repeat what was said: a word of
  * more than 120 bytes is cut, and so is a line of more than 1500. */

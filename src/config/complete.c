@@ -209,6 +209,7 @@ static const char *join_scope(stg_settings *s, const stg_texts *scope)
     return text;
 }
 
+/* The texts stay the settings'; only the scopes are joined. */
 stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
                                    stg_error *err)
 {
@@ -241,6 +242,7 @@ stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
 
 /* -- where they are -------------------------------------------------------- */
 
+/* A URL with a name is not resolved here: it is found by its hops then. */
 stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
                                    stg_error *err)
 {
@@ -301,6 +303,18 @@ bool stg_header_is_template(const stg_header_setting *h)
     return h->file == NULL && stg_template_is(h->value);
 }
 
+/* Whether the URL or one of the headers is made of each message. */
+static bool are_templates(const stg_target_settings *t)
+{
+    bool is_any = stg_template_is(t->url);
+
+    for (size_t i = 0; i < t->header_count; i++)
+        is_any |= stg_header_is_template(&t->headers[i]);
+    return is_any;
+}
+
+/* Only what is made of each message: the host of a URL cannot be, since the
+ * connection is shared. */
 const char *stg_settings_check_templates(const stg_target_settings *t,
                                          const char **key,
                                          char flaw[STG_TEMPLATE_FLAW_MAX])
@@ -321,19 +335,10 @@ const char *stg_settings_check_templates(const stg_target_settings *t,
         return "rfc9421 signs where a request goes, and each has a `url` of its "
                "own; expected another scheme, or no {...} in `url`";
     *key = "batch.max";
-    return t->batch.max > 1 && stg_settings_are_templates(t)
+    return t->batch.max > 1 && are_templates(t)
                ? "a batch is one request; expected 1, or no {...} in `url` and "
                  "`headers`"
                : NULL;
-}
-
-bool stg_settings_are_templates(const stg_target_settings *t)
-{
-    bool is_any = stg_template_is(t->url);
-
-    for (size_t i = 0; i < t->header_count; i++)
-        is_any |= stg_header_is_template(&t->headers[i]);
-    return is_any;
 }
 
 static stg_status set_templates(stg_target_settings *t, stg_error *err)
@@ -341,7 +346,7 @@ static stg_status set_templates(stg_target_settings *t, stg_error *err)
     char flaw[STG_TEMPLATE_FLAW_MAX];
     const char *key, *why = stg_settings_check_templates(t, &key, flaw);
 
-    t->is_templated = stg_settings_are_templates(t);
+    t->is_templated = are_templates(t);
     return why == NULL ? STG_OK
                        : stg_hub_refuse(err, STG_INVALID, "%s: %s", key, why);
 }

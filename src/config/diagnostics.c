@@ -24,6 +24,8 @@ struct stg_hidden {
     char *value, *shown; /* behind it, in one piece of memory */
 };
 
+/* Values that come from the environment may be secrets: in words they are shown by
+ * their names. */
 bool stg_diagnostics_hide(stg_diagnostics *c, const char *name,
                           const char *value)
 {
@@ -66,6 +68,7 @@ static size_t match(const stg_hidden *h, const char *text, const char *at)
     return size;
 }
 
+/* The longest value that stands here is replaced, since one may begin as another. */
 char *stg_diagnostics_show(const stg_diagnostics *c, const char *text)
 {
     stg_text to = {.at = NULL};

@@ -274,6 +274,7 @@ typedef struct named {
     stg_file_place place;
 } named;
 
+/* Both files are read whole before they are compared, so that each mistake is told. */
 static void check_files(stg_loading *l, const named *c, const named *k)
 {
     X509 *certificate = check_certificate(l, c->place, c->name, c->path);

@@ -8,7 +8,7 @@
 
 /* -- docs/configuration.md and --help --------------------------------------- */
 
-const char stg_settings_example[] =
+static const char example[] =
     "store:\n"
     "  path: /var/lib/stagger/hub.db\n"
     "  retention: 3d\n"
@@ -211,7 +211,7 @@ static void print_table(FILE *to, const char *title, stg_setting_in in,
 void stg_settings_print_docs(FILE *to)
 {
     fputs(head, to);
-    fputs(stg_settings_example, to);
+    fputs(example, to);
     fputs(rules, to);
     print_table(to, "The hub", STG_IN_HUB, false);
     print_table(to, "One of inbound", STG_IN_INBOUND, false);
@@ -383,6 +383,6 @@ void stg_settings_print_manual(FILE *to)
     print_list(to, "A TARGET", STG_IN_TARGET);
     print_list(to, "A RECEIVER OF ALERTS", STG_IN_RECEIVER);
     fputs(".Sh EXAMPLES\n.Bd -literal -offset indent\n", to);
-    fputs(stg_settings_example, to);
+    fputs(example, to);
     fputs(manual_tail, to);
 }

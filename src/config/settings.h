@@ -415,10 +415,8 @@ struct stg_url;
 stg_status stg_settings_check_egress(const stg_settings *s,
                                      const struct stg_url *url, stg_error *err);
 
-/* Whether a header's value is made of each message; and whether any of the URL and
- * the headers is. */
+/* Whether a header's value is made of each message. */
 bool stg_header_is_template(const stg_header_setting *h);
-bool stg_settings_are_templates(const stg_target_settings *t);
 
 /* NULL, or what is wrong with a template of the target, whose URL is one; *key:
  * the setting. */

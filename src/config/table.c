@@ -8,6 +8,8 @@
  * `stagger check --docs`, `--manual`, `--schema`. */
 #include "config/table.h"
 
+#include <string.h>
+
 #include "config/kinds/kinds.h"
 #include "config/table_rows.h"
 
@@ -537,4 +539,25 @@ size_t stg_setting_number(const stg_setting *s)
         if (is_in(s, &all[t], &number))
             return before + number;
     return before;
+}
+
+size_t stg_setting_count(void)
+{
+    size_t count = 0;
+
+    while (stg_setting_at(count) != NULL)
+        count++;
+    return count;
+}
+
+const stg_setting *stg_setting_find(stg_setting_in in, const char *path,
+                                    size_t size)
+{
+    const stg_setting *s;
+
+    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
+        if (s->in == in && strncmp(s->path, path, size) == 0 &&
+            s->path[size] == '\0')
+            return s;
+    return NULL;
 }

@@ -57,16 +57,10 @@ size_t stg_setting_count(void);
 const stg_setting *stg_setting_find(stg_setting_in in, const char *path,
                                     size_t size);
 
-/* That with the flag "--store"; NULL: none. */
-const stg_setting *stg_setting_of_flag(const char *flag);
-
 /* -- printing ------------------------------------------------------------ */
 
 /* The table of settings in other forms: documentation, manual, schema,
  * and the options of `stagger hub`. */
-
-/* A file that is short and has the parts that most need. */
-extern const char stg_settings_example[];
 
 /* docs/configuration.md */
 void stg_settings_print_docs(FILE *to);

@@ -1,3 +1,6 @@
+/* Latencies as counters of a quarter of an octave each, four in an atomic word, from which
+ * the time of a hedge is read. Halving all of them at 1000 keeps their shares and lets
+ * old ones fade. */
 #include <stagger/hedge.h>
 
 #include "core/word.h"

@@ -1,3 +1,5 @@
+/* Times in words: the largest unit that is not above them, with one decimal below 100
+ * units. Rounding may carry into the next unit. */
 #include <stagger/ns.h>
 
 #include "core/writer.h"

@@ -1,3 +1,8 @@
+/* Polly's decorrelated jitter, version 2, in integers: wait n is the difference of two
+ * points of a smooth curve, 2^t tanh(sqrt(4 t)), at random places of their steps.
+ *
+ * No floating point, so that all machines draw the same waits: 2^x by its series, the
+ * root by Newton's steps, tanh by both. */
 #include "core/backoff_draw.h"
 
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Reports in words: the reason of each decision, by name for programs and in a sentence
+ * for people, and a line about a whole operation. */
 #include <stagger/report.h>
 
 #include "core/writer.h"

@@ -1,3 +1,5 @@
+/* Random numbers by xoshiro256**, seeded by splitmix64 as its authors say, so that
+ * seeds that are alike give streams that are not; and keys made of random bytes. */
 #include <stagger/rng.h>
 
 #include <stddef.h>

@@ -1,3 +1,10 @@
+/* What all patterns say of a message's body: parsed and matched once, and kept as a bit
+ * for each pattern.
+ *
+ * Messages have entries by their position, in a table of a fixed number of them: a later
+ * message takes the entry of an earlier one, which is then judged again if a lane comes
+ * to it. A change of the patterns begins a new round, whose number makes all older
+ * entries void without a walk over them. */
 #include "filter/verdicts.h"
 
 #include <stdlib.h>

@@ -62,6 +62,8 @@ static void note_range(stg_flow *f, stg_lane *l, const stg_partition *p,
     stg_lane_wake(f, l);
 }
 
+/* What the group's rows come to, beside the deliveries: bulk rows that are stored,
+ * and lanes that are forgotten. What was not stored is marked to be written again. */
 static void note_changes(stg_flow *f, bool is_durable)
 {
     const stg_group *g = &f->checkpoint.group;
@@ -232,6 +234,8 @@ static void strip(stg_flow *f)
     g->claim_count = count;
 }
 
+/* Deliveries of partitions that were lost while the group was out: nothing of them is
+ * stored any more, whatever the store has answered. */
 static void drop_lost(stg_flow *f)
 {
     stg_list *in_group = &f->checkpoint.in_group;
@@ -279,6 +283,9 @@ void stg_checkpoint_resume(stg_flow *f)
     open_store_gates(f);
 }
 
+/* A group that may be there is sent again as it is. One that did not fit goes out
+ * once more without its new rows (bare), so that what frees room is stored; one that
+ * was fenced is taken back, since another hub has its partitions. */
 static void answer(stg_flow *f, stg_stored how, stg_ns now)
 {
     stg_checkpoint *c = &f->checkpoint;

@@ -85,6 +85,8 @@ static bool is_own(const stg_flow *f, const stg_delivery *d)
     return stg_flow_home(f, d->message)->generation == 0;
 }
 
+/* Rows in memory are in order of their time, as many as were counted, and none is due
+ * later than the mark from which the store is asked for more. */
 static const char *check_cache(const stg_flow *f, const stg_lane *l,
                                const stg_parked_cache *cache, uint64_t rows)
 {
@@ -138,6 +140,7 @@ static bool is_in_time(const stg_flow *f, const stg_delivery *d)
     return began_at >= m->not_before && !stg_schedule_ends_before(m, began_at);
 }
 
+/* Counts all of a lane's deliveries anew, and compares that with its counters. */
 static const char *check_lane(const stg_flow *f, const stg_lane *l,
                               uint32_t *shared, uint32_t *all_retries)
 {

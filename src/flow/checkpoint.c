@@ -25,7 +25,7 @@ static bool is_settled(const stg_slot *slot)
 }
 
 /* A row without a slot in the ring that ends with this group: from then on
- * its message is passed over, as stg_lane_cursor_note() has it later. */
+ * its message is passed over, as note_row() of lane_cursor.c has it later. */
 static bool is_noted(const stg_delivery *d, const stg_partition *p)
 {
     return d->message->slot == p->slot && d->is_in_group && !d->in_ring &&
@@ -135,6 +135,7 @@ static void snapshot(const stg_lane *l, const stg_partition *p, stg_ns wall_at,
 
 /* -- which rows ------------------------------------------------------------ */
 
+/* A change points into the delivery: both stay until the store has answered. */
 static void describe(const stg_delivery *d, stg_change *c)
 {
     *c = (stg_change){
@@ -280,6 +281,8 @@ typedef struct filling {
     stg_ns wall_at;
 } filling;
 
+/* A cursor goes with the bulk rows that it relies on; of a lane that ends it is
+ * forgotten instead. */
 static void add_cursor(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx)
 {
     filling *to = ctx;
@@ -433,6 +436,8 @@ static bool build(stg_flow *f, stg_ns now)
     return true;
 }
 
+/* Rows and what they rely on are due at once; cursors alone at cursors_at, and those
+ * that only passed a gap later. Where a stop waits for it, nothing is put off. */
 stg_ns stg_checkpoint_at(const stg_flow *f)
 {
     const stg_checkpoint *c = &f->checkpoint;

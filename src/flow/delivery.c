@@ -129,6 +129,7 @@ static bool is_news(const stg_lane *l, const stg_outcome *o)
            is_same(&l->note->failure.outcome, o);
 }
 
+/* In one piece of memory with its texts, cut to what a row may have of them. */
 static stg_note *make(stg_flow *f, const stg_end *end)
 {
     size_t detail = end->detail == NULL ? 0 : strlen(end->detail);

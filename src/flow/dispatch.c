@@ -20,7 +20,7 @@
 typedef enum turn {
     STARTED,
     BLOCKED, /* something will wake it: an end, its timer, a stored group */
-    STARVED, /* for want of a shared slot */
+    NO_SLOT, /* for want of a shared slot */
     IDLE,    /* for want of messages */
 } turn;
 
@@ -69,7 +69,7 @@ static turn find_slot(stg_flow *f, const stg_lane *l, stg_ns now)
     if (l->in_flight >= l->peer->limit.value ||
         stg_lane_is_unresponsive(l, now))
         return BLOCKED;
-    return f->shared < f->o.in_flight_max ? STARTED : STARVED;
+    return f->shared < f->o.in_flight_max ? STARTED : NO_SLOT;
 }
 
 /* An ordered lane has no more rows than its ring has slots; and replays are
@@ -188,6 +188,8 @@ typedef struct probes {
     stg_delivery *most, *longest;
 } probes;
 
+/* Of what is due: the delivery that was tried most, up to the lane's depth, and the
+ * one that waits longest. Where no delivery is below the depth, both are the latter. */
 static probes find_probes(const stg_lane *l, stg_ns now, stg_ns *at)
 {
     bool may_replay = l->replaying < stg_lane_replays_max(l);
@@ -261,6 +263,7 @@ static void return_rate(stg_lane *l, stg_ns now)
         stg_limiter_give_back(&l->peer->limiter, now, now);
 }
 
+/* What is denied is not asked again before the breaker may let a probe through. */
 static bool pass_breaker(stg_lane *l, stg_delivery *d, stg_ns now, stg_ns *at)
 {
     stg_ns reopen_at = STG_NEVER;
@@ -548,7 +551,7 @@ static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
 static const stg_lane_list next_list[] = {
     [STARTED] = STG_IN_READY,
     [BLOCKED] = STG_IN_NONE,
-    [STARVED] = STG_IN_NO_MEMORY,
+    [NO_SLOT] = STG_IN_NO_MEMORY,
     [IDLE] = STG_IN_IDLE,
 };
 

@@ -103,6 +103,8 @@ void stg_expired_pass(stg_flow *f, stg_lane *l, stg_partition *p)
     stg_lane_wake(f, l);
 }
 
+/* Where the loss goes beyond the window, the gap is noted until the next message is
+ * read: lanes that come there have missed what was in it. */
 void stg_flow_expired(stg_flow *f, uint32_t partition, uint64_t begin,
                       stg_ns now)
 {

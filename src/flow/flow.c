@@ -47,6 +47,8 @@ stg_ns stg_flow_from_wall(const stg_flow *f, stg_ns wall_at)
     return stg_ns_add(f->origin_at, wall_at - f->o.wall_at);
 }
 
+/* The message in one piece with its bytes, which count as held until the last lane
+ * has let go of it. */
 stg_message *stg_flow_message(stg_flow *f, const stg_partition *p,
                               const stg_record *r)
 {
@@ -268,6 +270,8 @@ void stg_flow_stop(stg_flow *f, stg_ns now)
     f->drain_at = stg_ns_add(now, f->o.drain);
 }
 
+/* The drain is over: attempts under way are cancelled. What classify_cut() says of
+ * them is in settle.c. */
 static void cut(stg_flow *f)
 {
     if (f->in_flight > 0)

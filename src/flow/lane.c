@@ -115,6 +115,8 @@ static void free_blocked(stg_flow *f, stg_ring *r)
     }
 }
 
+/* A lane that is freed stands in lists and counters of flow, of partitions and of its
+ * uplink: it leaves all of them here. */
 void stg_lane_free(stg_flow *f, stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++) {
@@ -240,6 +242,7 @@ bool stg_lane_make_peer(stg_flow *f, stg_lane *l, stg_ns now)
     return true;
 }
 
+/* On the way out for want of memory the uplink is given back, since lanes share it. */
 static stg_lane *make_lane(stg_flow *f, uint32_t number, uint64_t proxy,
                            stg_ns now)
 {
@@ -280,6 +283,8 @@ static void join_all(stg_flow *f, stg_lane *l)
     stg_lane_note(f, l);
 }
 
+/* All that can fail is done before the lane is in a table, so that nothing has to be
+ * undone there. */
 stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                              const stg_lane_options *o, stg_ns now,
                              stg_error *err)
@@ -355,6 +360,7 @@ static void follow_all(stg_flow *f, stg_lane *l)
     }
 }
 
+/* The order is only noted here: order.c changes it, when it can. */
 stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
                                 const stg_lane_options *o, stg_ns now,
                                 stg_error *err)

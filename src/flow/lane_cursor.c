@@ -72,7 +72,7 @@ void stg_lane_cursor_mark_all(stg_flow *f, const stg_lane *l, uint8_t mark)
         stg_lane_cursor_mark(f, l, f->partitions[i], mark);
 }
 
-static bool is_any_laggard(const stg_flow *f, const stg_lane *l)
+static bool is_any_catching_up(const stg_flow *f, const stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++)
         if (stg_lane_cursor_in(l, f->partitions[i])->is_catching_up)
@@ -84,7 +84,7 @@ static bool is_any_laggard(const stg_flow *f, const stg_lane *l)
 void stg_lane_cursor_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p)
 {
     stg_lane_cursor_in(l, p)->is_catching_up = false;
-    if (!stg_list_has(&l->catch_up_link) || is_any_laggard(f, l))
+    if (!stg_list_has(&l->catch_up_link) || is_any_catching_up(f, l))
         return;
     stg_list_remove(&l->catch_up_link);
     stg_flow_tell(f, l->number, p->number, STG_TELL_CAUGHT_UP, 0, 0);
@@ -221,7 +221,7 @@ static size_t find_restored(const stg_lane_cursor *cursor, uint64_t position)
 /* A row without a slot in the ring is settled, above all that was taken: when
  * the reader comes there it is to be passed over. There is room, for as many as
  * there were rows. */
-void stg_lane_cursor_note(stg_flow *f, stg_lane *l, const stg_delivery *d)
+static void note_row(stg_flow *f, stg_lane *l, const stg_delivery *d)
 {
     stg_partition *p = stg_flow_home(f, d->message);
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
@@ -326,6 +326,9 @@ static void refuse(stg_flow *f, stg_delivery *d)
     stg_settle(f, d, STG_CHANGE_DEAD);
 }
 
+/* Memory is reserved first: what is taken from the window cannot be put back. A
+ * message that cannot be delivered (too large, headers lost) ends as a dead letter
+ * without an attempt. */
 bool stg_lane_cursor_take(stg_flow *f, stg_lane *l, stg_message *m)
 {
     stg_lane_cursor *cursor = &l->cursors[m->slot];
@@ -375,6 +378,8 @@ void stg_lane_cursor_advance(stg_flow *f, stg_lane *l, stg_partition *p)
     stg_lane_cursor_mark(f, l, p, STG_SLICE_DIRTY);
 }
 
+/* A row outside of the ring is only noted, for the reader to pass its message; the
+ * ring moves the base where the lowest of its deliveries is settled. */
 void stg_lane_cursor_settle(stg_flow *f, stg_delivery *d)
 {
     stg_lane *l = d->lane;
@@ -382,7 +387,7 @@ void stg_lane_cursor_settle(stg_flow *f, stg_delivery *d)
 
     stg_lane_cursor_mark(f, l, stg_flow_home(f, d->message), STG_SLICE_DIRTY);
     if (!d->in_ring) {
-        stg_lane_cursor_note(f, l, d);
+        note_row(f, l, d);
         return;
     }
     d->in_ring = false;

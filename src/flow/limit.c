@@ -333,6 +333,8 @@ static void pass(stg_limit *l, stg_ns now)
         begin_trial(l, now);
 }
 
+/* A trial is judged first; then faults, which fall at once; late answers only when
+ * they have gone on for a while, since one slow round says little. */
 static void end_round(stg_limit *l, stg_ns now)
 {
     bool is_long_late =

@@ -158,6 +158,7 @@ static bool make_slot(stg_flow *f)
     return true;
 }
 
+/* In the first free slot, so that the cursors of each lane stay a short array. */
 static stg_partition *make(stg_flow *f, const stg_assignment *g)
 {
     stg_partition *p = stg_flow_allocate(f, sizeof *p);
@@ -240,6 +241,7 @@ static bool restore_settled(stg_flow *f, stg_lane_cursor *cursor,
     return true;
 }
 
+/* Reading goes on from what was committed at least, also where the base is below it. */
 static bool restore(stg_flow *f, stg_lane *l, stg_partition *p,
                     const stg_cursor *c)
 {

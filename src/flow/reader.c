@@ -118,6 +118,9 @@ static bool make_way(stg_flow *f, size_t ahead_max)
     return true;
 }
 
+/* Room is reserved for what the read may bring, in the budget of memory. Where enough
+ * was read ahead, lanes that only shed lead their partitions first: they need no
+ * time. */
 static bool read_merged(stg_flow *f, stg_action *action)
 {
     stg_merged *m = &f->merged;
@@ -228,6 +231,8 @@ static void skip(stg_flow *f, stg_partition *p, uint64_t next)
     p->window.start = p->window.next = stg_ns_max(next, p->window.next);
 }
 
+/* Without memory: of merged partitions the window begins anew at `next`, and lanes
+ * catch up; one with a read of its own is asked again, a little later. */
 static void take_in(stg_flow *f, stg_partition *p, const stg_record *records,
                     size_t count, uint64_t next)
 {
@@ -343,6 +348,8 @@ static size_t chunk_for(const stg_flow *f, const stg_lane *l, stg_partition *p)
     return least(most, greatest(needed, 64 << 10));
 }
 
+/* One read at a time, for the lane whose turn it is; other lanes at the same place
+ * share what it brings. */
 static bool catch_up(stg_flow *f, stg_action *action, stg_ns now)
 {
     stg_catch_up *c = &f->catch_up;
@@ -495,6 +502,8 @@ static void share(stg_flow *f, chunk *c, stg_ns now)
     stg_flow_release(f, c->messages);
 }
 
+/* An answer of an earlier assignment is no news: the partition may have gone and come
+ * back since it was asked for. */
 void stg_flow_messages(stg_flow *f, bool is_catch_up, uint32_t partition,
                        uint64_t assignment, const stg_record *records,
                        size_t count, uint64_t next, stg_ns now)

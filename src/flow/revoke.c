@@ -42,6 +42,7 @@ static void wait_for(stg_lane *l, stg_partition *p)
     }
 }
 
+/* Only attempts that the partition waits for; is_cut: they end as those of a stop. */
 static void cancel(stg_flow *f, stg_partition *p, bool is_cut)
 {
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
@@ -93,6 +94,7 @@ static void leave_row(stg_flow *f, stg_delivery *d)
         stg_delivery_free(f, d);
 }
 
+/* Parked rows go with the partition: the hub that gets it has them from the store. */
 static void leave_rows(stg_flow *f, stg_lane *l, const stg_partition *p)
 {
     for (int i = 0; i < STG_PARKED_CACHES; i++) {
@@ -127,7 +129,7 @@ void stg_revoke_leave(stg_flow *f, stg_delivery *d)
 }
 
 /* It is as if the lane had never taken it. */
-static void untake(stg_flow *f, stg_delivery *d)
+static void undo_take(stg_flow *f, stg_delivery *d)
 {
     stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
@@ -151,7 +153,7 @@ void stg_revoke_drop(stg_flow *f, stg_delivery *d)
         l->settling--;
         l->parking -= d->kind == STG_CHANGE_PARK && !d->is_stored;
     }
-    untake(f, d);
+    undo_take(f, d);
     stg_lane_wake(f, l);
 }
 
@@ -176,6 +178,8 @@ static void leave_window(stg_flow *f, stg_partition *p)
     f->merged.count -= p->is_merged;
 }
 
+/* Nothing new is taken from here on. What is under way may end, until cut_at; then
+ * the last cursors are stored, and flow lets go. */
 static void begin(stg_flow *f, stg_partition *p, bool keeps_rows)
 {
     leave_window(f, p);
@@ -254,7 +258,7 @@ static void empty_ring(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
         d->is_blocked = false;
         l->in_ring -= d->message->size;
         if (!stays(d))
-            untake(f, d);
+            undo_take(f, d);
     }
     stg_ring_free(&cursor->ring, &f->memory);
 }
@@ -287,6 +291,8 @@ static void lose_all(stg_flow *f, stg_partition *p)
         p->slices[s] = 0;
 }
 
+/* Another hub may have the partition already: nothing of it is stored any more, and
+ * what is under way is cancelled at once. */
 void stg_flow_lose(stg_flow *f, uint32_t partition, bool keeps_rows, stg_ns now)
 {
     stg_partition *p = stg_flow_partition(f, partition);

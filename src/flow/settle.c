@@ -130,6 +130,8 @@ static bool is_trouble(const stg_outcome *o)
            c == STG_CATEGORY_OVERLOAD;
 }
 
+/* The breaker opens and closes by itself, with time and with each report; the lane
+ * notes the change here, tells of it, and stops shedding when it has closed. */
 void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now)
 {
     stg_ns reopen_at = 0;
@@ -171,6 +173,8 @@ static void report_load(stg_lane *l, const stg_delivery *d,
         stg_limit_end(&l->peer->limit, load, is_used, d->attempt_at, now);
 }
 
+/* A fault of our own side says nothing of the target: a probe that ended so is taken
+ * back, and the next one may start. */
 static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
                    const stg_outcome *o, bool is_used, bool is_ours, stg_ns now)
 {
@@ -298,6 +302,8 @@ static void succeed(stg_flow *f, stg_lane *l, stg_delivery *d)
     finish(f, d);
 }
 
+/* Core decides whether it is tried again; a message that would expire before its next
+ * attempt is given up now, with that as its cause. */
 static void fail(stg_flow *f, stg_lane *l, stg_delivery *d, const stg_end *end,
                  stg_verdict *v, stg_ns now)
 {
@@ -372,6 +378,10 @@ static stg_decision lose(stg_flow *f, stg_delivery *d, const stg_outcome *o)
     return (stg_decision){.next = STG_WAIT, .why = STG_WHY_CANCELLED};
 }
 
+/* The order matters: the delivery leaves the counters first, so that breaker, limit
+ * and budget see the lane without it. Of what ended four things may come: it is lost
+ * with its partition, put back uncounted, settled, or a failure that core decides
+ * about. */
 stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
                            stg_ns now)
 {

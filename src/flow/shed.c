@@ -67,6 +67,8 @@ bool stg_shed_wants(const stg_lane *l, stg_lane_cursor *p, uint64_t position)
            !l->is_gated;
 }
 
+/* One row stands for neighbours that were given up for the same reason while the same
+ * breaker was open; anything else begins another row. */
 static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)
 {
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);

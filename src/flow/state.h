@@ -354,8 +354,6 @@ void stg_lane_cursor_mark_all(stg_flow *f, const stg_lane *l, uint8_t mark);
 void stg_lane_cursor_begin(stg_lane *l, const stg_partition *p);
 /* The cursor no longer catches up. */
 void stg_lane_cursor_catch_up(stg_flow *f, stg_lane *l, const stg_partition *p);
-/* A row without a slot in the ring is settled: its message is not taken. */
-void stg_lane_cursor_note(stg_flow *f, stg_lane *l, const stg_delivery *d);
 /* Asks the lane whether it follows the partition. */
 void stg_lane_cursor_follow(stg_lane *l, stg_partition *p);
 /* A lane that does not follow the partition passes all that was read of

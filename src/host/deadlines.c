@@ -1,3 +1,5 @@
+/* Many deadlines on one timer of libuv: a heap of them, and the timer set to the
+ * first. */
 #include "host/deadlines.h"
 
 static void pass(uv_timer_t *timer);

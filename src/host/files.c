@@ -1,3 +1,5 @@
+/* Shares of the files that may be open: each side owns a quarter, half is for whom it
+ * meets first. See the header. */
 #include "host/files.h"
 
 #include <stddef.h>
@@ -25,7 +27,7 @@ uint64_t stg_files_room(const stg_files *f)
     return room < 4 ? 4 : room;
 }
 
-uint64_t stg_files_own(const stg_files *f)
+static uint64_t own_share(const stg_files *f)
 {
     return stg_files_room(f) / 4;
 }
@@ -35,7 +37,7 @@ uint64_t stg_files_own(const stg_files *f)
  * it gives back when it is asked. */
 static bool have_one(const stg_files *f, uint64_t is, uint64_t others)
 {
-    uint64_t own = stg_files_own(f);
+    uint64_t own = own_share(f);
 
     return is + (others > own ? others : own) < stg_files_room(f);
 }
@@ -52,12 +54,12 @@ bool stg_files_have_caller(const stg_files *f)
 
 void stg_files_ask_callers(stg_files *f)
 {
-    if (f->callers > stg_files_own(f) && f->relieve_callers != NULL)
-        (void)f->relieve_callers(f->callers_ctx);
+    if (f->callers > own_share(f) && f->evict_caller != NULL)
+        (void)f->evict_caller(f->callers_ctx);
 }
 
 void stg_files_ask_targets(stg_files *f)
 {
-    if (f->targets > stg_files_own(f) && f->relieve_targets != NULL)
-        (void)f->relieve_targets(f->targets_ctx);
+    if (f->targets > own_share(f) && f->evict_target != NULL)
+        (void)f->evict_target(f->targets_ctx);
 }

@@ -22,17 +22,14 @@ typedef struct stg_files {
     uint64_t targets; /* connections to them that are open */
     uint64_t callers; /* and those of producers */
     /* Closes an idle one for the other side. NULL: there is nobody to ask. */
-    bool (*relieve_targets)(void *ctx);
+    bool (*evict_target)(void *ctx);
     void *targets_ctx;
-    bool (*relieve_callers)(void *ctx);
+    bool (*evict_caller)(void *ctx);
     void *callers_ctx;
 } stg_files;
 
 /* All that there may be of both together. */
 uint64_t stg_files_room(const stg_files *f);
-
-/* The number of them that one side owns. */
-uint64_t stg_files_own(const stg_files *f);
 
 /* Whether there may be one more. */
 bool stg_files_have_target(const stg_files *f);

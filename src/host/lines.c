@@ -1,3 +1,5 @@
+/* Lines that are appended: of a regular file all of them or none, so that a full disk leaves
+ * no half of a line for the next one to go on from. */
 #include "host/files.h"
 
 #include <errno.h>

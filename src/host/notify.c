@@ -1,3 +1,6 @@
+/* What the service manager is told, by sd_notify(3): ready, reloading, stopping, a line of
+ * status, and the watchdog. Without a socket in the environment all of it does
+ * nothing. */
 #include "host/notify.h"
 
 #include <inttypes.h>

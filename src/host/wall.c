@@ -1,3 +1,4 @@
+/* Times of the wall clock as texts of RFC 3339, written and read. */
 #include "host/wall.h"
 
 #include <stdio.h>

@@ -215,6 +215,8 @@ static void settle_head(stg_answer *a)
         begin_head(a);
 }
 
+/* The head is scanned for what llhttp lets pass but two readers could read
+ * differently, before llhttp has it. */
 static size_t feed_head(stg_answer *a, const char *bytes, size_t size)
 {
     size_t taken = scan_head(a, bytes, size);

@@ -46,7 +46,7 @@ void stg_client_release(stg_client *c)
 }
 
 /* One that waits for use somewhere closes, where files are scarce. */
-static bool relieve(void *ctx)
+static bool evict(void *ctx)
 {
     stg_client *c = ctx;
     stg_connection *idle =
@@ -107,7 +107,7 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     stg_list_init(&c->dials);
     c->dialed = 0;
     stg_list_init(&c->idle);
-    c->files = (stg_files){.relieve_targets = relieve, .targets_ctx = c};
+    c->files = (stg_files){.evict_target = evict, .targets_ctx = c};
     c->rest_until = 0;
     c->rest = (stg_deadline){.passed = stg_dial_rested};
     c->has_waited = false;

@@ -50,6 +50,8 @@ static stg_ns allowed(const stg_connection *c, stg_exchange_phase phase)
                                      : stg_ns_sub(x->whole_at, x->begun_at);
 }
 
+/* "connect to HOST: no connection within 3 s": where it was, and what was missing
+ * there. */
 const char *stg_connection_print_timeout(stg_connection *c,
                                          stg_exchange_phase phase)
 {

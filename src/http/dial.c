@@ -125,6 +125,7 @@ static stg_addresses *of_name(const stg_endpoint *e, stg_name *n)
     return a;
 }
 
+/* "192.0.2.1:443 (address 2 of 4)"; the name, as long as none was tried. */
 void stg_dial_print(const stg_connection *c, char *text, size_t size)
 {
     const stg_addresses *a = c->addresses;
@@ -369,7 +370,7 @@ static bool has_file(stg_client *c)
     if (stg_deadlines_now() < c->rest_until)
         return false;
     while (!stg_files_have_target(&c->files))
-        if (!c->files.relieve_targets(c))
+        if (!c->files.evict_target(c))
             return false;
     return true;
 }

@@ -119,6 +119,8 @@ static bool is_value(const char *at, const char *end)
     return true;
 }
 
+/* These lines go out as they are: nothing in them may end a header early, or frame
+ * the request. */
 static stg_status check_headers(const char *at, stg_error *err)
 {
     while (at != NULL && *at != '\0') {
@@ -258,6 +260,8 @@ static stg_span name_of(const stg_endpoint_options *o, const stg_url *url)
     return name;
 }
 
+/* With a proxy that is dialed in the target's place, the target's own address is
+ * kept, so that egress can be asked about it as well. */
 static void set_options(stg_endpoint *e, const stg_endpoint_options *o,
                         const whereabouts *w)
 {
@@ -360,6 +364,8 @@ static stg_tls_options tls_of(const stg_endpoint_options *o)
                              .is_unverified = o->is_unverified};
 }
 
+/* Contexts of TLS and names are shared by endpoints that have the same, since hubs
+ * have thousands of targets at a few hosts. */
 stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
                             const stg_endpoint_options *o, stg_error *err)
 {

@@ -88,7 +88,8 @@ bool stg_header_matches(const char *rule, stg_span name)
     return stg_header_same(name, (stg_span){rule, size});
 }
 
-bool stg_header_matches_any(const char *const *rules, stg_span name)
+/* Whether a list of such rules, ended by NULL, has the name. */
+static bool matches_any(const char *const *rules, stg_span name)
 {
     for (; *rules != NULL; rules++)
         if (stg_header_matches(*rules, name))
@@ -98,17 +99,17 @@ bool stg_header_matches_any(const char *const *rules, stg_span name)
 
 bool stg_header_is_framing(stg_span name)
 {
-    return stg_header_matches_any(framing, name);
+    return matches_any(framing, name);
 }
 
 bool stg_header_is_hubs(stg_span name)
 {
-    return stg_header_matches_any(hubs, name);
+    return matches_any(hubs, name);
 }
 
 bool stg_header_is_passing(stg_span name)
 {
-    return stg_header_matches_any(passing, name);
+    return matches_any(passing, name);
 }
 
 /* -- what may be in one ---------------------------------------------------- */
@@ -188,6 +189,7 @@ bool stg_header_is_value(stg_span text)
     return !is_blank(text.at[0]) && !is_blank(text.at[text.size - 1]);
 }
 
+/* Empty elements are passed over, as RFC 9110, section 5.6.1, wants of a receiver. */
 bool stg_header_list_take(stg_span *list, stg_span *name)
 {
     while (list->size > 0) {
@@ -319,14 +321,13 @@ static const char *const never[] = {
 /* A trace goes on from a message to its attempts. */
 bool stg_header_is_never_kept(stg_span name)
 {
-    return stg_header_matches_any(never, name) || stg_header_is_framing(name) ||
+    return matches_any(never, name) || stg_header_is_framing(name) ||
            (stg_header_is_hubs(name) && !stg_header_matches("trace*", name));
 }
 
 bool stg_headers_keep(const char *const *rules, stg_span name)
 {
-    return stg_header_matches_any(rules, name) &&
-           !stg_header_is_never_kept(name);
+    return matches_any(rules, name) && !stg_header_is_never_kept(name);
 }
 
 /* A lone '*' is a rule as well: it keeps all that may be kept. */

@@ -29,9 +29,6 @@ bool stg_header_same(stg_span a, stg_span b);
 /* The same, of a whole name or, where rule ends in '*', of its beginning. */
 bool stg_header_matches(const char *rule, stg_span name);
 
-/* Whether a list of such rules, ended by NULL, has the name. */
-bool stg_header_matches_any(const char *const *rules, stg_span name);
-
 /* Whether it speaks of the connection or of the framing: the client's own.
  * Source: RFC 9110, sections 7.6.1 and 8.6. */
 bool stg_header_is_framing(stg_span name);

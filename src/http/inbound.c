@@ -237,7 +237,7 @@ void stg_inbound_refuse(stg_inbound *c, int status, const char *why)
 }
 
 /* Makes room: one whose body still comes is told so, any other is closed. */
-void stg_inbound_hurry(stg_inbound *c)
+void stg_inbound_make_room(stg_inbound *c)
 {
     if (c->phase == STG_INBOUND_BODY)
         stg_inbound_refuse(c, 503, "too many connections");

@@ -60,6 +60,7 @@ struct stg_client {
     char read[STG_READ_MAX];
 };
 
+/* Its flags are facts about the settings that it was made of, but for is_retired. */
 struct stg_endpoint {
     stg_client *client;
     stg_tls_context *tls; /* NULL: http */

@@ -1,3 +1,5 @@
+/* Where connections come from: an address of IPv4, a /64 of IPv6, a socket of Unix, or a
+ * key of the caller's; each is there while somebody holds it. */
 #include "http/server.h"
 
 #include <arpa/inet.h>

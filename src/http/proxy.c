@@ -1,3 +1,5 @@
+/* A proxy's URL with its credentials, the request that opens a tunnel, and what its
+ * answer means for the attempt. No error repeats what may be a password. */
 #include "http/proxy.h"
 
 #include <stdio.h>
@@ -43,6 +45,8 @@ static int decode(char *to, const char *text, size_t size)
     return made;
 }
 
+/* A user without a password, and characters that a URL has elsewhere, are rather a
+ * slip of the writer than what was meant. */
 static stg_status read_credentials(stg_proxy *p, const char *text, size_t size,
                                    stg_error *err)
 {
@@ -174,6 +178,7 @@ bool stg_proxy_connects(int status, stg_outcome *outcome)
     return false;
 }
 
+/* The same statuses as above, for people: "the proxy ...". */
 const char *stg_proxy_words(int status)
 {
     switch (status) {

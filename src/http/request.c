@@ -243,6 +243,7 @@ static stg_span take_authority(stg_request *r, stg_span target)
     return target.size > 0 ? target : (stg_span){"/", 1};
 }
 
+/* A target in absolute form (http://host/path) is read as its path. */
 static bool read_target(stg_request *r, stg_span target)
 {
     const char *mark;

@@ -349,6 +349,7 @@ static void system_answered(uv_getaddrinfo_t *request, int status,
     all->hooks.released(all->hooks.ctx);
 }
 
+/* getaddrinfo() on a thread of libuv's pool: the loop does not wait for it. */
 static void ask_system(stg_name *n)
 {
     static const struct addrinfo hints = {.ai_family = AF_UNSPEC,

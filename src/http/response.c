@@ -1,3 +1,5 @@
+/* Heads of answers: status lines, the headers that each answer has, and the date. No
+ * printf(), since one is written for each message that is published. */
 #include "http/server.h"
 
 #include <string.h>

@@ -30,20 +30,20 @@ static void open_reserve(stg_httpd *s)
     s->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static void tell_short(stg_httpd *s, bool is_relieved)
+static void tell_short(stg_httpd *s, bool has_evicted)
 {
     STG_LOG_REPEAT(s->options.log, STG_LOG_WARN, "fd-limit", 1,
                    stg_field_text("detail",
                                   "no file is left for a connection "
                                   "to the ingress"),
                    stg_field_number("connections", s->count),
-                   stg_field_bool("is_relieved", is_relieved),
+                   stg_field_bool("has_evicted", has_evicted),
                    stg_field_text("next",
                                   "raise the limit of open files "
                                   "(LimitNOFILE=, ulimit -n)"));
 }
 
-bool stg_httpd_evict_idle(stg_httpd *s)
+static bool evict_idle(stg_httpd *s)
 {
     stg_link *idle = stg_list_first(&s->idle);
 
@@ -103,18 +103,18 @@ static stg_inbound *find_passing(const stg_httpd *s)
 
 /* One that is only answered is not waited for where others wait. False: the hub
  * itself has them all wait. */
-static bool hurry_short(stg_httpd *s)
+static bool free_short(stg_httpd *s)
 {
     stg_inbound *c = find_passing(s);
 
     if (c != NULL)
-        stg_inbound_hurry(c);
+        stg_inbound_make_room(c);
     return c != NULL;
 }
 
 static bool has_short_place(stg_httpd *s)
 {
-    while (s->shorts >= STG_SHORT_MAX && hurry_short(s))
+    while (s->shorts >= STG_SHORT_MAX && free_short(s))
         ;
     return s->shorts < STG_SHORT_MAX;
 }
@@ -128,7 +128,7 @@ static bool has_file(stg_httpd *s)
     stg_files_ask_targets(s->files);
     if (stg_files_have_caller(s->files))
         return true;
-    return stg_httpd_evict_idle(s) && stg_files_have_caller(s->files);
+    return evict_idle(s) && stg_files_have_caller(s->files);
 }
 
 /* -- the listener ---------------------------------------------------------- */
@@ -303,7 +303,7 @@ static bool find_file(stg_httpd *s, bool is_awaited)
 {
     if (!is_awaited)
         return false;
-    if (stg_httpd_evict_idle(s) || accept_by_reserve(s) || hurry_short(s))
+    if (evict_idle(s) || accept_by_reserve(s) || free_short(s))
         return true;
     rest(s);
     return false;
@@ -352,9 +352,9 @@ static void accept_some(uv_poll_t *poll, int status, int events)
 
 /* -- open and close -------------------------------------------------------- */
 
-static bool relieve(void *server)
+static bool evict(void *server)
 {
-    return stg_httpd_evict_idle(server);
+    return evict_idle(server);
 }
 
 static int open_listener(stg_httpd *s)
@@ -386,7 +386,7 @@ stg_status stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
     s->options = *o;
     s->fd = fd;
     s->files = o->files != NULL ? o->files : &s->own_files;
-    s->files->relieve_callers = relieve;
+    s->files->evict_caller = evict;
     s->files->callers_ctx = s;
     s->rest.passed = pass_rest;
     s->date_s = -1;
@@ -447,7 +447,7 @@ void stg_httpd_close(stg_httpd *s, void (*closed)(void *ctx), void *ctx)
     s->is_closing = true;
     while ((first = stg_list_first(&s->connections)) != NULL)
         stg_inbound_close(STG_HOLDER(first, stg_inbound, link));
-    s->files->relieve_callers = NULL;
+    s->files->evict_caller = NULL;
     if (s->reserve >= 0)
         close(s->reserve);
     if (s->fd >= 0)

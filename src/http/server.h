@@ -236,9 +236,6 @@ void stg_httpd_close(stg_httpd *s, void (*closed)(void *ctx), void *ctx);
  * closed. */
 bool stg_httpd_adopt(stg_httpd *s, int fd, const struct sockaddr *from);
 
-/* The one that is idle for longest is closed. False: none is. */
-bool stg_httpd_evict_idle(stg_httpd *s);
-
 /* Nothing is zeroed for the body's sake, so this costs little: about 700 bytes,
  * and what the user adds. */
 typedef enum stg_inbound_phase {
@@ -332,7 +329,7 @@ bool stg_inbound_open(stg_inbound *c);
 
 /* One that is passing makes room for another: where its body was not whole, it
  * is answered with 503, and may linger; where it lingers, it is closed. */
-void stg_inbound_hurry(stg_inbound *c);
+void stg_inbound_make_room(stg_inbound *c);
 
 /* Whether a client has no room for one more connection: then none of its own is
  * closed for it. */

@@ -323,6 +323,8 @@ static bool make_method(stg_tls_context *c)
            BIO_meth_set_ctrl(c->method, control) == 1;
 }
 
+/* One context for all that have the same options: the certificates of all CAs are
+ * large. */
 stg_status stg_tls_context_take(stg_tls_context **context, stg_list *contexts,
                                 const stg_tls_options *o, stg_error *err)
 {

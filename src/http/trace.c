@@ -42,6 +42,8 @@ static bool is_whole(stg_span value, uint64_t version)
            (value.size == VALUE_SIZE || value.at[VALUE_SIZE] == '-');
 }
 
+/* By the letter of W3C's Trace Context: a value with a mistake is no trace, and a new
+ * one begins. */
 bool stg_trace_parse(stg_trace *t, stg_span value)
 {
     uint64_t version, high, low, parent, flags;

@@ -220,6 +220,7 @@ static void find_time(const stg_sign_layout *l, given *g)
     }
 }
 
+/* Seconds since 1970, within the window to both sides: clocks go wrong to both. */
 stg_signature stg_verify_time(stg_span time, uint64_t window, uint64_t now,
                               stg_error *why)
 {
@@ -248,15 +249,8 @@ stg_signature stg_verify_time(stg_span time, uint64_t window, uint64_t now,
 static bool read_hex(char *to, stg_span text, size_t *size)
 {
     *size = text.size / 2;
-    for (size_t i = 0; i < *size; i++) {
-        int high = stg_hex_digit(text.at[2 * i]);
-        int low = stg_hex_digit(text.at[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        to[i] = (char)(high << 4 | low);
-    }
-    return text.size % 2 == 0;
+    return text.size % 2 == 0 &&
+           stg_hex_read((unsigned char *)to, *size, text.at);
 }
 
 static bool read_signature(const stg_sign_layout *l, stg_span text, char *to,
@@ -362,6 +356,8 @@ static stg_signature check(const stg_verifier *v, const stg_sign_layout *l,
                : how;
 }
 
+/* By the first header that is there: a sender that signs in two ways is checked by
+ * one of them. */
 static stg_signature check_any(const stg_verifier *v,
                                const stg_verify_request *r, uint64_t now,
                                stg_error *why)

@@ -279,6 +279,8 @@ static bool is_right(const signature *s, const stg_sign_key *keys, size_t count,
     return false;
 }
 
+/* Behind a proxy that ends TLS the request came by http, and was signed as https:
+ * where a component depends on the scheme, both are tried. */
 static stg_signature check_one(const stg_sign_message *m, const signature *s,
                                const stg_sign_key *keys, size_t count,
                                EVP_MD_CTX *work, const stg_verify_request *r,
@@ -353,6 +355,7 @@ static stg_signature check_digest(const signature *s, EVP_MD_CTX *work,
                             "Content-Digest has no sha-256 and no sha-512");
 }
 
+/* One of several signatures is enough: while keys change, a sender signs with both. */
 stg_signature stg_verify_message(const stg_sign_message *m,
                                  const stg_sign_key *keys, size_t count,
                                  EVP_MD_CTX *work, const stg_verify_request *r,

@@ -205,7 +205,7 @@ void stg_attempt_tell_waiting(stg_hub *h)
                            "no file is left for a connection to a target"),
             stg_field_number("connections",
                              stg_client_files(h->client)->targets),
-            stg_field_bool("is_relieved", false),
+            stg_field_bool("has_evicted", false),
             stg_field_text("next",
                            "raise the limit of open files "
                            "(LimitNOFILE=, ulimit -n)"));

@@ -161,6 +161,7 @@ static char *put_headers(char *to, stg_attempts *all, stg_attempt *a,
                : to;
 }
 
+/* The room is counted before, part by part; the assertion holds both sides together. */
 bool stg_attempt_headers(stg_attempts *all, stg_attempt *a, const stg_parcel *p,
                          stg_span signature, stg_span *headers, char **more)
 {

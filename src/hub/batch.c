@@ -133,6 +133,8 @@ static stg_outcome *read_results(const stg_bundle *g, const stg_reply *reply)
     return NULL;
 }
 
+/* A target may answer for each message (results), or once for all. An answer's
+ * excerpt is cut here, since the endpoint kept more of it to read the results. */
 static void end_each(stg_bundle *g, const stg_reply *reply, bool is_again)
 {
     stg_hub *h = g->all->hub;
@@ -179,6 +181,9 @@ static bool is_requests_fault(const stg_outcome *o)
     return stg_fault_about(o->fault)->category == STG_CATEGORY_REQUEST;
 }
 
+/* A request that failed as a whole by what is in it is split, so that one message
+ * does not take its neighbours along. Flow hears of the ends first; only then others
+ * start. */
 static void answered(void *ctx, const stg_reply *reply)
 {
     stg_bundle *g = ctx;
@@ -288,6 +293,8 @@ static bool sign_first(stg_bundle *g)
     return g->is_signing;
 }
 
+/* The target may have changed while the batch was filled: then its deliveries go
+ * back, not tried. */
 static void launch(stg_batcher *b, stg_bundle *g)
 {
     const char *why = find_reason(b, b->target->version);
@@ -425,6 +432,8 @@ static stg_fault unpack(stg_member *m, const stg_message *message,
     return STG_FAULT_INVALID;
 }
 
+/* The delivery belongs to flow until its attempt ends, in the batch or before it:
+ * what cannot be added ends here, unsent. */
 void stg_batch_start(stg_attempts *all, const stg_action *action)
 {
     stg_hub *h = all->hub;

@@ -30,6 +30,8 @@ static void free_ids(stg_bundle *g)
     g->ids.at = NULL;
 }
 
+/* A member's index is its place in the body, by which results are read. The request
+ * has come through as many hubs as the message that came through most. */
 bool stg_batch_make(stg_bundle *g)
 {
     stg_batch_format format = g->of->target->settings->batch.format;

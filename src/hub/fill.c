@@ -42,6 +42,7 @@ static bool fill_header(stg_filled *f, const stg_header_setting *h,
     return true;
 }
 
+/* A text that is short of memory is found at the end: the flaw is "" then. */
 bool stg_fill(stg_filled *f, const stg_target_settings *s, stg_span id,
               const stg_parcel *p, char flaw[STG_TEMPLATE_FLAW_MAX])
 {

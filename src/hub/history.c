@@ -156,6 +156,8 @@ static void note_state(const stg_hub *h, stg_target *t, stg_ns now)
         (void)stg_target_note_state(t, v.state, now);
 }
 
+/* A round reads all targets, some of them a turn of the loop, so that thousands of
+ * targets delay no delivery. While nothing happens there is no next round. */
 static void pass(stg_deadline *d)
 {
     stg_recorder *r = STG_HEAP_HOLDER(d, stg_recorder, due);

@@ -304,10 +304,6 @@ stg_status stg_target_change_apply(stg_hub *h, const char *name,
 /* From now on only the store knows it. */
 void stg_target_change_drop(stg_hub *h, stg_target *t, uint64_t version);
 
-/* Logs that a call has added, changed or removed a target. */
-void stg_target_change_tell(const stg_hub *h, const char *name,
-                            const char *what);
-
 /* A removal that a restart has cut short: stg_target_changes_start() carries it
  * on. False: no memory. */
 bool stg_target_change_resume(stg_hub *h, const char *name, uint64_t version);

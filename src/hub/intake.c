@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "config/from.h"
 #include "hub/hub_internal.h"
 
 static size_t least(size_t a, size_t b)
@@ -155,8 +154,9 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
     i.message_max = stg_intake_message_max(o->memory_max);
     if (hub->source->ops->publish == NULL)
         i.elsewhere = hub->source->ops->elsewhere;
+    // Keys of a log that others write to as well are kept where they look.
     i.is_keyless =
-        o->source == STG_SOURCE_KAFKA && !stg_from_is_postgres(o->store.path);
+        !hub->source->ops->is_trimmed && hub->source_part.host.keeps_rows;
     i.batch_max = least(i.batch_max, i.pending_max / 2);
     i.append = append;
     i.files = stg_client_files(hub->client);

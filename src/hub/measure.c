@@ -104,6 +104,8 @@ static void take_lags(stg_snapshot *p, const stg_flow *flow, size_t i,
                 stg_ns_sub(k->partitions[i].end, v.next);
 }
 
+/* Lags by target and partition are a product of the two: above LAGS_MAX they are left
+ * out, and the metrics have those of targets alone. */
 static void look_partitions(const stg_hub *h, stg_snapshot *p)
 {
     const stg_source *s = h->source;
@@ -139,6 +141,7 @@ static void look_source(const stg_hub *h, stg_snapshot *p)
 
 /* -- the hub ----------------------------------------------------------------- */
 
+/* The picture that a scrape prints: taken at one moment, on the loop. */
 static void look_hub(void *ctx, stg_snapshot *p)
 {
     stg_hub *h = ctx;

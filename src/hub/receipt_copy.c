@@ -125,6 +125,8 @@ static void have_copied(void *ctx, size_t copied)
     have_written(c);
 }
 
+/* A record for each line; records point into the text, which stays until they are
+ * written. */
 static void write_records(stg_receipt_copy *c)
 {
     stg_source *source = c->hub->source;

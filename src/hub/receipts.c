@@ -89,6 +89,8 @@ static stg_receipt *reserve(stg_hub_receipts *r)
     return &r->rows[r->count++];
 }
 
+/* Receipts go out when there are enough of them, or after a pause; while a batch is
+ * out they wait, and beyond the room they are dropped and counted. */
 void stg_hub_receipts_add(stg_hub_receipts *r, const stg_attempt_end *e,
                           const stg_outcome *outcome)
 {

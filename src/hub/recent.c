@@ -10,6 +10,8 @@ struct stg_recent {
     stg_recent_attempt all[STG_RECENT_MAX];
 };
 
+/* The body of the answer, or where there was none why there was none. Its memory is
+ * kept for the next attempt in this place. */
 static void keep_answer(stg_recent_attempt *a, const stg_end *how)
 {
     const char *text = how->answer;
@@ -29,6 +31,7 @@ static void keep_answer(stg_recent_attempt *a, const stg_end *how)
         memcpy(a->answer, text, a->size);
 }
 
+/* The oldest of the last ten gives its place. Without memory it is not remembered. */
 void stg_recent_add(stg_target *t, const stg_attempt_end *e, const stg_end *how,
                     stg_ns now)
 {

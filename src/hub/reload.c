@@ -153,6 +153,8 @@ static bool plan_added(plan *p, const stg_target *t)
     return plan_target(p, r);
 }
 
+/* Old and new targets are compared by name, those of the new settings first and then
+ * those of calls. All are looked at also after a flaw, so that each is told. */
 static bool plan_targets(plan *p)
 {
     const stg_targets *t = &p->hub->targets;

@@ -28,6 +28,7 @@ uint64_t stg_rewind_next(void *hub, uint32_t lane, uint32_t partition)
                : 0;
 }
 
+/* Partition 0 is the queue's, which has no topic to name. */
 void stg_rewind_ended(void *hub, uint32_t lane, uint32_t partition,
                       uint64_t messages)
 {

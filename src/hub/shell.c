@@ -129,6 +129,7 @@ static void tell_cut(const stg_hub *h, const char *detail)
             stg_field_text("detail", detail));
 }
 
+/* The store's troubles as alerts and log lines. why NULL: it is over. */
 void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why)
 {
     static const struct {
@@ -210,6 +211,8 @@ static void note_breaker(stg_hub *h, const stg_action *a)
         stg_recovery_note(h, t);
 }
 
+/* Flow's actions, each by the part that can do it; the counterpart of the events that
+ * the rest of this file takes to flow. */
 static void act(stg_hub *h, const stg_action *a, stg_ns now)
 {
     switch (a->kind) {

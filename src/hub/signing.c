@@ -42,6 +42,8 @@ static char *copy(char *to, const char *text)
     return to + size;
 }
 
+/* The request's texts are copied into one piece behind it: what they came from may go
+ * before the thread has signed. The body stays, as flow keeps it. */
 bool stg_signings_ask(stg_signings *all, stg_signer *s,
                       const stg_sign_request *r, stg_signed_fn *done, void *ctx)
 {

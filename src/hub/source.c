@@ -60,6 +60,7 @@ static stg_kafka_start start_of(const stg_kafka_settings *k, uint64_t *at_ms)
     return starts[kind];
 }
 
+/* Texts are the settings', or kept in source_part: the source keeps no copies. */
 static stg_kafka_options consumer_options(const stg_hub_source *s,
                                           const stg_settings *o)
 {
@@ -156,6 +157,8 @@ static void reread(void *ctx, uint32_t number, uint64_t from, size_t bytes_max,
         done(done_ctx, NULL, 0, from);
 }
 
+/* Before the store is opened, since the store is told where dead letters are copied
+ * to and who reads messages again. */
 stg_status stg_hub_source_make(stg_hub *h, const stg_settings *o,
                                stg_store_options *store, stg_error *err)
 {

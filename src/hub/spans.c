@@ -163,6 +163,8 @@ static void put_status(stg_text *to, const stg_attempt_end *e,
     stg_text_put(to, "}}");
 }
 
+/* By the semantic conventions of OpenTelemetry for HTTP clients, and those for
+ * messaging where they say what the others cannot. */
 static void put_span(stg_text *to, const stg_hub *h, const stg_attempt_end *e,
                      const stg_outcome *outcome)
 {
@@ -200,6 +202,7 @@ static void count_dropped(stg_spans *s, stg_spans_drop why, uint64_t count)
     s->dropped[why] += count;
 }
 
+/* The last: what was not sent is counted, and the hub may go on to close. */
 static void finish(stg_spans *s)
 {
     void (*closed)(void *ctx) = s->closed;
@@ -293,6 +296,8 @@ static void tell_failure(stg_spans *s, const stg_reply *reply)
     tell(s, detail);
 }
 
+/* What a collector refuses for good is dropped, as are spans that were tried long
+ * enough: they are for looking, and must not fill memory. */
 static void attempted(stg_spans *s, const stg_outcome *outcome,
                       const stg_reply *reply)
 {

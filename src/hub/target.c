@@ -336,6 +336,8 @@ static void add_stored(void *ctx, uint32_t lane, const char *name,
     target->is_known = true;
 }
 
+/* Targets of the settings first, which get a lane if they have none; then lanes of
+ * the store whose targets are in no settings. */
 stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
                                   const stg_shard_settings *shard,
                                   stg_error *err)

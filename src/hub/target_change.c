@@ -62,8 +62,7 @@ bool stg_target_changes_have(const stg_hub *h, const char *name)
     return false;
 }
 
-void stg_target_change_tell(const stg_hub *h, const char *name,
-                            const char *what)
+static void tell(const stg_hub *h, const char *name, const char *what)
 {
     STG_LOG(h->log, STG_LOG_INFO, "target-changed",
             stg_field_text("target", name), stg_field_text("what", what));
@@ -71,6 +70,7 @@ void stg_target_change_tell(const stg_hub *h, const char *name,
 
 /* -- making it ------------------------------------------------------------- */
 
+/* One target comes of the text, or none where another shard has it. */
 stg_status stg_target_added_load(stg_added *a, const stg_settings *base,
                                  const char *text, uint64_t version,
                                  stg_error *err)
@@ -152,6 +152,8 @@ static stg_status make(stg_hub *h, const char *name, stg_added *a,
     return status;
 }
 
+/* All that can fail is made first; from there on the target has its new settings, and
+ * flow hears of them. */
 static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
                          stg_error *err)
 {
@@ -187,6 +189,8 @@ static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
     return STG_OK;
 }
 
+/* What the settings file has is changed there and nowhere else, or the next reload
+ * would undo the change. */
 stg_status stg_target_change_may(const stg_hub *h, const stg_target *t,
                                  stg_error *err)
 {
@@ -229,7 +233,7 @@ stg_status stg_target_change_apply(stg_hub *h, const char *name,
             t == NULL ? make(h, name, &a, made, err) : change(h, t, &a, err);
     stg_added_free(&a);
     if (status == STG_OK)
-        stg_target_change_tell(h, name, *made != NULL ? "added" : "changed");
+        tell(h, name, *made != NULL ? "added" : "changed");
     stg_shell_note(h);
     return status;
 }
@@ -410,7 +414,7 @@ void stg_target_change_drop(stg_hub *h, stg_target *t, uint64_t version)
     t->added.version = version;
     stg_targets_move(&h->targets, t, false);
     stg_shell_note(h);
-    stg_target_change_tell(h, t->name, "removed");
+    tell(h, t->name, "removed");
 }
 
 static void forget(stg_target_change *c)

@@ -98,6 +98,7 @@ static bool read_host(stg_listen_address *a, const char *host)
     return inet_pton(AF_INET6, host, &a->v6.sin6_addr) == 1;
 }
 
+/* No names: what a hub listens on must not depend on a name server. */
 stg_status stg_address_parse(stg_listen_address *a, const char *text,
                              stg_error *err)
 {
@@ -198,6 +199,7 @@ static bool is_everywhere(const stg_listen_address *a,
     return a->v4.sin_addr.s_addr == INADDR_ANY && IN6_IS_ADDR_V4MAPPED(&host);
 }
 
+/* Whether one of this machine's interfaces has the address. */
 static bool is_machines(const stg_listen_address *to)
 {
     struct ifaddrs *all, *i;

@@ -292,6 +292,8 @@ static bool keep_body(stg_caller *c)
     return true;
 }
 
+/* The handler may answer from within, and then the ask is over when it returns; else
+ * it counts among those that are being answered. */
 void stg_ask_begin(stg_caller *c)
 {
     stg_ask *a;

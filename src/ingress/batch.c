@@ -259,6 +259,7 @@ static bool put_times(line *l, const stg_times *t, stg_span *headers)
     return true;
 }
 
+/* Both are read before one is judged, since each is checked against the other. */
 static bool read_times(line *l, stg_span *headers)
 {
     stg_span not_before = {NULL, 0}, expires = {NULL, 0};
@@ -298,22 +299,7 @@ static bool read_line(line *l, stg_span text, stg_append *message)
 
 static bool is_blank(stg_span text)
 {
-    for (size_t i = 0; i < text.size; i++)
-        if (text.at[i] != ' ' && text.at[i] != '\t' && text.at[i] != '\r')
-            return false;
-    return true;
-}
-
-/* The next line of text, which moves behind it. */
-static stg_span take_line(stg_span *text)
-{
-    const char *end = memchr(text->at, '\n', text->size);
-    size_t size = end == NULL ? text->size : (size_t)(end - text->at);
-    size_t whole = end == NULL ? size : size + 1;
-    stg_span taken = {text->at, size};
-
-    *text = (stg_span){text->at + whole, text->size - whole};
-    return taken;
+    return stg_span_trim(text).size == 0;
 }
 
 /* Messages, lines_max + 1 at most: more are not counted. */
@@ -322,7 +308,7 @@ static size_t count_messages(stg_span text, size_t lines_max)
     size_t count = 0;
 
     while (text.size > 0 && count <= lines_max)
-        count += !is_blank(take_line(&text));
+        count += !is_blank(stg_span_take_line(&text));
     return count;
 }
 
@@ -338,7 +324,7 @@ static bool read_lines(stg_batch *b, stg_span text, size_t *numbers,
 {
     for (size_t number = 1; text.size > 0; number++) {
         line l = {.number = number, .rules = rules, .batch = b, .why = why};
-        stg_span one = take_line(&text);
+        stg_span one = stg_span_take_line(&text);
 
         if (is_blank(one))
             continue;

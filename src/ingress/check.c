@@ -82,6 +82,7 @@ static bool check_path(stg_caller *c)
                            "a path with a %% that no two digits follow");
 }
 
+/* A path that is known but not with this method says which methods it has. */
 static bool check_route(stg_caller *c, const char *method)
 {
     const stg_ingress *g = stg_ingress_of(c);
@@ -366,6 +367,8 @@ static bool check_type(stg_caller *c)
 
 /* -- how far it has come ---------------------------------------------------- */
 
+/* Hubs in a circle would send each message for ever: after STG_HOPS_MAX it is
+ * refused. */
 static bool check_hops(stg_caller *c)
 {
     stg_span text = part_of(c, STG_PART_HOPS);

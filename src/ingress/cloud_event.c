@@ -1,3 +1,5 @@
+/* CloudEvents from one mode into the other: attributes between headers and members of a
+ * JSON object, data byte by byte. What is no event in one mode goes on as it came. */
 #include "ingress/cloud_event.h"
 
 #include <stdlib.h>
@@ -197,6 +199,8 @@ static bool is_whole_json(stg_span body)
     return stg_scan_value(&s, &value) && stg_scan_end(&s);
 }
 
+/* JSON stands as it is, other text in a string, all else in Base64; what calls itself
+ * JSON and is none goes as bytes, so that nothing is lost. */
 static void put_data(const stg_parcel *p, stg_text *body)
 {
     stg_span data = p->body;
@@ -396,6 +400,7 @@ static bool adopt(stg_parcel *p, const stg_text *body, const stg_text *lines,
     return at != NULL;
 }
 
+/* What is no event, or is in the wanted mode already, is left as it is. */
 bool stg_cloud_event_convert(stg_cloud_events mode, stg_parcel *p,
                              char **memory)
 {

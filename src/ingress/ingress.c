@@ -239,6 +239,7 @@ static stg_status start(stg_ingress *g, stg_error *err)
     return status;
 }
 
+/* The hub's own routes are served first; others are added by stg_ingress_serve(). */
 stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
                             const stg_ingress_options *o, stg_error *err)
 {

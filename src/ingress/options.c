@@ -15,6 +15,8 @@
  * change that is refused leaves the ingress as it was. A change ends the
  * streams, for the token of one may be gone. */
 
+/* Limits that contradict each other would refuse every request, and only then be
+ * noticed. */
 static stg_status check_numbers(const stg_ingress_options *o, stg_error *err)
 {
     if (o->message_max == 0 || o->batch_max == 0 || o->lines_max == 0 ||

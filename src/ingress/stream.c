@@ -1,3 +1,6 @@
+/* Server-sent events: what comes in one turn of the loop is sent as one piece in the
+ * next, a comment keeps the connection alive, and a client that does not read is cut
+ * when more waits for it than may. */
 #include "ingress/ask.h"
 
 #include <inttypes.h>

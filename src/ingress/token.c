@@ -75,18 +75,6 @@ static bool is_token(stg_span text)
     return text.size >= TOKEN_MIN && text.size <= TOKEN_MAX;
 }
 
-/* The line at the start of text, which moves behind it. */
-static stg_span take_line(stg_span *text)
-{
-    const char *end = memchr(text->at, '\n', text->size);
-    size_t size = end == NULL ? text->size : (size_t)(end - text->at);
-    size_t whole = end == NULL ? size : size + 1;
-    stg_span line = {text->at, size};
-
-    *text = (stg_span){text->at + whole, text->size - whole};
-    return line;
-}
-
 /* The word at the start of text, which moves behind it and its blanks. */
 static stg_span take_word(stg_span *text)
 {
@@ -116,18 +104,9 @@ static bool read_hash(stg_span text, unsigned char hash[HASH_SIZE])
     static const char kind[] = "sha256:";
     size_t kind_size = sizeof kind - 1;
 
-    if (text.size != kind_size + 2 * HASH_SIZE ||
-        memcmp(text.at, kind, kind_size) != 0)
-        return false;
-    for (size_t i = 0; i < HASH_SIZE; i++) {
-        int high = stg_hex_digit(text.at[kind_size + 2 * i]);
-        int low = stg_hex_digit(text.at[kind_size + 2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        hash[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
+    return text.size == kind_size + 2 * HASH_SIZE &&
+           memcmp(text.at, kind, kind_size) == 0 &&
+           stg_hex_read(hash, HASH_SIZE, text.at + kind_size);
 }
 
 static bool read_name(stg_span text, char name[STG_TOKEN_NAME_MAX])
@@ -190,7 +169,8 @@ static stg_status add_lines(stg_tokens *t, stg_span text, const char *name,
     stg_status status = STG_OK;
 
     for (size_t i = 1; text.size > 0 && status == STG_OK; i++)
-        status = add_line(t, stg_span_trim(take_line(&text)), name, i, err);
+        status =
+            add_line(t, stg_span_trim(stg_span_take_line(&text)), name, i, err);
     if (status == STG_OK && t->count == 0)
         return refuse(err, STG_INVALID, name, 0,
                       "no token in it; to make one: stagger token new %.80s "

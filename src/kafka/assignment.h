@@ -155,9 +155,9 @@ struct stg_kafka_source {
     /* -- catch_up_queue.c */
     stg_list rereads;                /* of the store, that wait */
     struct stg_kafka_reread *reread; /* and the one under way */
-    stg_action laggards;             /* what flow's catch-up reader wants */
-    bool has_laggards;               /* it waits for that */
-    bool was_laggards;               /* who had the reader last */
+    stg_action catch_up_read;        /* what flow's catch-up reader wants */
+    bool has_catch_up;               /* it waits for that */
+    bool was_catch_up;               /* who had the reader last */
     bool is_catching_up;             /* it reads, for one of them */
 
     bool is_looking_up; /* the store is asked for fingerprints */

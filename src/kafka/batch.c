@@ -95,6 +95,8 @@ void stg_kafka_batch_identify(stg_kafka_batch *b, size_t slot,
         slot, b->entries[b->count - 1].record.position, *id};
 }
 
+/* Sorts the records by partition, in two passes: how many each has, then each to its
+ * place, in the order in which they came. */
 void stg_kafka_batch_close(stg_kafka_batch *b, const stg_kafka_run *slots,
                            size_t count)
 {

@@ -1,5 +1,5 @@
 /* The catch-up reader: a second consumer, in no group, that reads one place at
- * a time for laggards, and messages that are sent again. It is opened when it
+ * a time for lanes that catch up, and messages that are sent again. It is opened when it
  * is first needed, and holds nothing while it is not. At the end of a partition
  * it stops: librdkafka has one fetch under way a broker, and one that waits
  * there for records that are still to come would hold up the next partition. */
@@ -19,6 +19,8 @@ enum {
 
 /* -- librdkafka's side ----------------------------------------------------- */
 
+/* Opened when somebody needs it: most hubs never do, and a second consumer costs
+ * connections to all brokers. */
 static bool open_consumer(stg_kafka_catch_up *b)
 {
     static const stg_kafka_sizes sizes = {.queue_max = QUEUE_MAX,
@@ -37,7 +39,8 @@ static bool open_consumer(stg_kafka_catch_up *b)
     if (b->rk == NULL) {
         stg_kafka_events_report(
             b->to_loop, &report,
-            "nothing can be read for laggards: %s; tried again", err.text);
+            "nothing can be read for lanes that catch up: %s; tried again",
+            err.text);
         b->again_at = stg_kafka_now() + PATIENCE_S * STG_S;
         return false;
     }
@@ -201,7 +204,8 @@ static bool take_error(stg_kafka_catch_up *b, const rd_kafka_message_t *m)
     default:
         stg_kafka_events_report(b->to_loop, &report, "%s/%u, for %s: %s",
                                 b->at.topic, (unsigned)b->at.partition,
-                                b->ask.is_again ? "a replay" : "a laggard",
+                                b->ask.is_again ? "a replay"
+                                                : "a lane that catches up",
                                 rd_kafka_message_errstr(m));
         return false;
     }
@@ -335,6 +339,8 @@ static stg_ns next_wake(const stg_kafka_catch_up *b, stg_ns now)
     return at;
 }
 
+/* The thread: it waits until it is asked, or librdkafka has something, or what it
+ * does is to be given up. */
 void stg_kafka_catch_up_run(void *catch_up)
 {
     stg_kafka_catch_up *b = catch_up;

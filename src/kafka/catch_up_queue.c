@@ -1,5 +1,5 @@
 /* The catch-up reader reads one partition at a time, and two ask for it: flow
- * for its laggards, and the store for the bodies of bulk rows that are
+ * for lanes that catch up, and the store for the bodies of bulk rows that are
  * replayed. Where both wait they have it in turn. Each is answered, whatever
  * becomes of the partition: flow and the store wait for the answer before they
  * ask again. */
@@ -24,46 +24,46 @@ static void read_next(stg_kafka_source *s);
 
 /* Flow waits for an answer to its read, whatever has become of the
  * partition. */
-static void end_laggards(stg_kafka_source *s)
+static void end_catch_up(stg_kafka_source *s)
 {
-    const stg_action *a = &s->laggards;
+    const stg_action *a = &s->catch_up_read;
 
     stg_flow_unread(s->base.host->flow, a->partition, a->read.assignment,
                     stg_deadlines_now());
 }
 
-/* Of what a laggard lacks there is always something, or a gap up to the end:
+/* Of what a lane lacks that catches up there is always something, or a gap up to the end:
  * who found nothing did not reach the broker in time, or one that has just
  * begun and does not know its end yet. What has expired was told. */
-static void take_laggards(void *ctx, const stg_kafka_run *runs, size_t count)
+static void take_catch_up(void *ctx, const stg_kafka_run *runs, size_t count)
 {
     stg_kafka_source *s = ctx;
 
     s->is_catching_up = false;
-    if (count == 0 || runs->next <= s->laggards.read.from)
-        end_laggards(s);
+    if (count == 0 || runs->next <= s->catch_up_read.read.from)
+        end_catch_up(s);
     else
         stg_kafka_source_take_run(s, runs, true);
     read_next(s);
     stg_kafka_source_wake(s);
 }
 
-static void read_laggards(stg_kafka_source *s)
+static void read_catch_up(stg_kafka_source *s)
 {
-    const stg_action *a = &s->laggards;
+    const stg_action *a = &s->catch_up_read;
     const stg_kafka_assignment *p =
         stg_kafka_assignment_find_number(s, a->partition);
 
-    s->has_laggards = false;
-    s->was_laggards = true;
+    s->has_catch_up = false;
+    s->was_catch_up = true;
     if (p == NULL) {
-        end_laggards(s);
+        end_catch_up(s);
         return;
     }
     s->is_catching_up = true;
     stg_kafka_read_catch_up(
         s->kafka, &p->tp, a->read.from, a->read.bytes_max,
-        stg_kafka_source_tag(a->read.assignment, a->partition), take_laggards,
+        stg_kafka_source_tag(a->read.assignment, a->partition), take_catch_up,
         s);
 }
 
@@ -125,7 +125,7 @@ static void read_for_store(stg_kafka_source *s, reread *r)
 {
     const stg_kafka_assignment *p = find_read(s, r->number);
 
-    s->was_laggards = false;
+    s->was_catch_up = false;
     if (p == NULL || s->base.is_away) {
         answer(r, NULL, 0,
                p == NULL && is_recreated(s, r->number) ? UINT64_MAX : r->from);
@@ -150,8 +150,8 @@ static void read_next(stg_kafka_source *s)
     while (s->kafka != NULL && !s->is_catching_up) {
         bool has_rereads = !stg_list_is_empty(&s->rereads);
 
-        if (s->has_laggards && !(has_rereads && s->was_laggards))
-            read_laggards(s);
+        if (s->has_catch_up && !(has_rereads && s->was_catch_up))
+            read_catch_up(s);
         else if (has_rereads)
             read_for_store(s, shift(s));
         else
@@ -163,8 +163,8 @@ void stg_kafka_source_catch_up(stg_source *source, const stg_action *a)
 {
     stg_kafka_source *s = (stg_kafka_source *)source;
 
-    s->laggards = *a;
-    s->has_laggards = true;
+    s->catch_up_read = *a;
+    s->has_catch_up = true;
     read_next(s);
 }
 

@@ -330,6 +330,8 @@ static void tell(stg_kafka_events *post, const comparison *c)
 
 /* -- all of them ----------------------------------------------------------- */
 
+/* By a consumer of its own, which is gone when the questions are answered: this
+ * happens after a rebalance at most. */
 static void read_all(comparison *c, const stg_kafka_options *o)
 {
     static const stg_kafka_sizes sizes = {.queue_max = QUEUE_MAX,
@@ -356,6 +358,8 @@ static void read_all(comparison *c, const stg_kafka_options *o)
     free(ends);
 }
 
+/* All questions that wait are asked at once. Without an answer a partition stays
+ * suspect, and is asked about again. */
 void stg_kafka_compare_all(const stg_kafka_options *o, stg_kafka_events *post,
                            stg_list *asks)
 {

@@ -222,6 +222,8 @@ static stg_status set_sizes(rd_kafka_conf_t *conf, const stg_kafka_sizes *s,
     return status;
 }
 
+/* In this order: what we prefer, then what the settings give, then what must be so
+ * whatever they say. */
 static stg_status set_all(rd_kafka_conf_t *conf, const stg_kafka_options *o,
                           const stg_kafka_sizes *sizes, stg_error *err)
 {
@@ -369,6 +371,8 @@ static stg_status try_instance(rd_kafka_conf_t *conf, stg_error *err)
     return STG_OK;
 }
 
+/* librdkafka says what is wrong with its properties only when an instance is made, so
+ * one is made, and goes again: it needs no broker for that. */
 stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err)
 {
     static const stg_kafka_sizes sizes = {

@@ -57,6 +57,8 @@ static bool await(ending *e)
     return is_over;
 }
 
+/* librdkafka may wait for a broker that does not answer. It is destroyed by a thread
+ * of its own, which is left to itself where it takes too long. */
 void stg_kafka_destroy(rd_kafka_t *rk)
 {
     ending *e = stg_kafka_memory(1, sizeof *e);

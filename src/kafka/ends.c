@@ -145,8 +145,8 @@ static void tell(stg_kafka_member *m, const stg_kafka_slot *s,
 }
 
 /* It was read from where there is nothing. */
-static void evaluate_strayed(stg_kafka_member *m, stg_kafka_slot *s,
-                             const stg_kafka_ends *e)
+static void evaluate_out_of_range(stg_kafka_member *m, stg_kafka_slot *s,
+                                  const stg_kafka_ends *e)
 {
     bool is_below = s->next < (uint64_t)e->begin;
 
@@ -189,6 +189,9 @@ static stg_kafka_assigned give(stg_kafka_slot *s, const stg_kafka_ends *e)
     };
 }
 
+/* What is not known of a partition is asked again. A committed offset behind the end
+ * is asked again a few times before it is believed: the end may be that of a broker
+ * that lags. */
 static void evaluate(stg_kafka_member *m, const stg_topic_partition *places,
                      size_t count, const stg_kafka_ends *ends)
 {
@@ -205,7 +208,7 @@ static void evaluate(stg_kafka_member *m, const stg_topic_partition *places,
         if (e->committed > e->end && s->tries++ < SHORT_TRIES)
             continue;
         if (s->state == STG_KAFKA_SLOT_OUT_OF_RANGE)
-            evaluate_strayed(m, s, e);
+            evaluate_out_of_range(m, s, e);
         else if (s->state == STG_KAFKA_SLOT_NEW)
             note->assigned[note->count++] = give(s, e);
     }
@@ -232,6 +235,7 @@ static size_t count_asked(const stg_kafka_member *m)
     return count;
 }
 
+/* For all slots at once, with one request a broker. */
 static void ask(stg_kafka_member *m, size_t count)
 {
     stg_topic_partition *places = stg_kafka_memory(count, sizeof *places);

@@ -28,6 +28,7 @@ static bool is_of_connections(rd_kafka_resp_err_t err)
     }
 }
 
+/* What to do, for errors that somebody has to see to. */
 static const char *advise(rd_kafka_resp_err_t err)
 {
     switch (err) {

@@ -76,6 +76,7 @@ static size_t measure(const rd_kafka_headers_t *all, size_t most,
     return size;
 }
 
+/* As many whole headers as fit, behind the number of those that did not. */
 stg_span stg_kafka_headers_pack(const rd_kafka_message_t *m, size_t most)
 {
     rd_kafka_headers_t *all = NULL;
@@ -96,6 +97,7 @@ stg_span stg_kafka_headers_pack(const rd_kafka_message_t *m, size_t most)
     return (stg_span){bytes, size};
 }
 
+/* Bytes come from the store, and are believed only as far as they are consistent. */
 uint32_t stg_kafka_headers_unpack(stg_span packed, rd_kafka_headers_t *to)
 {
     const char *at = packed.at, *end = at + packed.size;

@@ -129,6 +129,7 @@ static void take_batch(stg_kafka *k, bool is_catch_up, stg_kafka_event *n)
     ask_places(k, is_catch_up, b);
 }
 
+/* Events of the threads become the callbacks of the options, on the loop. */
 static void take_note(stg_kafka *k, stg_kafka_event *n)
 {
     switch (n->kind) {
@@ -252,6 +253,7 @@ static bool start(stg_kafka *k)
     return false;
 }
 
+/* Once the handle is open, a failure frees all in its close callback. */
 stg_status stg_kafka_open(stg_kafka **kafka, uv_loop_t *loop,
                           const stg_kafka_options *o, stg_error *err)
 {
@@ -385,6 +387,8 @@ void stg_kafka_read_again(stg_kafka *k, const stg_topic_partition *p,
     ask_catch_up(k, &ask, done, ctx);
 }
 
+/* A record is the message where the store says that it is; another record with the
+ * same id is a repetition of its producer, and is left out. */
 size_t stg_kafka_placed(stg_kafka *k, bool is_catch_up, const stg_reserved *all,
                         size_t count)
 {

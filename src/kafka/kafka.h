@@ -5,7 +5,7 @@
  * and a producer, once something is published.
  * The member of the group has joined it, reads ahead of the furthest lane, and
  * commits. The catch-up reader stands outside of the group (under the same
- * group.id, so that no other right is needed), reads for laggards, one place at
+ * group.id, so that no other right is needed), reads for lanes that catch up, one place at
  * a time, and never commits. Calls are made on the loop's thread, do not block,
  * and are answered by callbacks on it; what a callback is given is lent for its
  * time, but for names of topics, which stay; what a call is given is copied.
@@ -171,7 +171,7 @@ typedef struct stg_kafka_options {
                               key as much as half of message_max */
     bool stops_expired;    /* what is not there any more: REFUSED; else it is
                               read from its first record, and that is told. (What
-                              a laggard has not read in time has expired in any
+                              a lane that catches up has not read in time has expired in any
                               case.) */
     stg_kafka_start start; /* once a topic, before anything of it is assigned:
                               resolved to offsets, which are committed for all

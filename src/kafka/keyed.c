@@ -80,6 +80,8 @@ static void ask_places(stg_kafka_source *s);
 /* Taken from the list first, here and for keys: an answer may bring the next call,
  * which is asked for at once. */
 
+/* all NULL: the store could not say where they are, and who published them does not
+ * know either. */
 static void placed(void *ctx, const stg_reserved *all, size_t count)
 {
     stg_kafka_source *s = ctx;
@@ -116,6 +118,7 @@ static void put_places(const stg_kafka_publication *p, stg_reserved **to)
                                       .position = p->results[i].offset};
 }
 
+/* One question at a time, for all that have come since the last one. */
 static void ask_places(stg_kafka_source *s)
 {
     size_t count = count_all(&s->placing.waiting, is_new);
@@ -215,6 +218,7 @@ static void write_new(stg_kafka_publication *p)
 
 static void ask_keys(stg_kafka_source *s);
 
+/* all NULL: no key is reserved, and nothing was written. */
 static void reserved(void *ctx, const stg_reserved *all, size_t count)
 {
     stg_kafka_source *s = ctx;
@@ -246,6 +250,7 @@ static void put_keys(const stg_kafka_publication *p, stg_key_ask **to)
             *(*to)++ = (stg_key_ask){p->topic, &p->messages[i]};
 }
 
+/* One transaction at a time, for all that have come since the last one. */
 static void ask_keys(stg_kafka_source *s)
 {
     size_t count = count_all(&s->reserving.waiting, has_key);

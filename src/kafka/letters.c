@@ -35,7 +35,7 @@ struct stg_kafka_letters {
     stg_ns timeout;
     rd_kafka_t *rk; /* NULL: after a failure, and before the first write */
     rd_kafka_queue_t *events;
-    atomic_bool is_hurried;
+    atomic_bool is_ending;
 
     atomic_uint_fast64_t written, cut, left_out; /* rows, for a look */
 
@@ -104,7 +104,7 @@ static void poll(stg_kafka_letters *l, int wait_ms)
 
 static bool is_over(const stg_kafka_letters *l)
 {
-    return l->error != 0 || atomic_load(&l->is_hurried) ||
+    return l->error != 0 || atomic_load(&l->is_ending) ||
            stg_kafka_now() >= l->until;
 }
 
@@ -283,6 +283,7 @@ static size_t send_all(stg_kafka_letters *l, const stg_letter *rows,
 
 /* -- the producer ---------------------------------------------------------- */
 
+/* Again after an error that librdkafka could not get over; by partition_of(). */
 static bool open_producer(stg_kafka_letters *l, stg_error *err)
 {
     char why[256];
@@ -331,7 +332,7 @@ static void count_rows(stg_kafka_letters *l, const stg_letter_report *report)
 static void fail(stg_kafka_letters *l, stg_error *err)
 {
     const char *what = l->error != 0 ? rd_kafka_err2str(l->error)
-                       : atomic_load(&l->is_hurried)
+                       : atomic_load(&l->is_ending)
                            ? "the hub stops"
                            : "no broker has acknowledged it in time";
 
@@ -341,6 +342,7 @@ static void fail(stg_kafka_letters *l, stg_error *err)
                    l->topic, what, l->why[0] == '\0' ? "" : "; ", l->why);
 }
 
+/* Opened here for its properties alone: that no broker answers is no error yet. */
 stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
                                   const stg_kafka_letters_options *o,
                                   stg_error *err)
@@ -362,7 +364,7 @@ stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
     l->o = stg_kafka_options_copy(&all);
     l->topic = l->o.topics[0];
     l->timeout = o->timeout;
-    atomic_init(&l->is_hurried, false);
+    atomic_init(&l->is_ending, false);
     atomic_init(&l->written, 0);
     atomic_init(&l->cut, 0);
     atomic_init(&l->left_out, 0);
@@ -374,6 +376,8 @@ stg_status stg_kafka_letters_open(stg_kafka_letters **letters,
     return STG_INVALID;
 }
 
+/* Returns how many were acknowledged, from the first on: the store asks for the rest
+ * again. */
 stg_status stg_kafka_letters_write(stg_kafka_letters *l, const stg_letter *rows,
                                    size_t count, stg_letter_report *report,
                                    stg_error *err)
@@ -405,7 +409,7 @@ stg_kafka_letters_counts stg_kafka_letters_look(const stg_kafka_letters *l)
 
 void stg_kafka_letters_end_soon(stg_kafka_letters *l)
 {
-    atomic_store(&l->is_hurried, true);
+    atomic_store(&l->is_ending, true);
 }
 
 void stg_kafka_letters_close(stg_kafka_letters *l)

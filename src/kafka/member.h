@@ -27,7 +27,7 @@ typedef enum stg_kafka_slot_state {
                                     it
                                begins and ends is to be asked */
     STG_KAFKA_SLOT_SUSPECT,      /* whether its log is the same is awaited */
-    STG_KAFKA_SLOT_REFUSED,      /* it strayed, and that is an error */
+    STG_KAFKA_SLOT_REFUSED,      /* it was out of range, and that is an error */
     STG_KAFKA_SLOT_REVOKED,      /* until the loop lets it go */
 } stg_kafka_slot_state;
 

@@ -62,6 +62,8 @@ struct posting {
 
 /* -- what brokers say ------------------------------------------------------ */
 
+/* What publishers are told. An error that came after the record was sent is no proof
+ * that it is not there. */
 static stg_appended outcome_of(rd_kafka_resp_err_t err, bool is_possibly_there)
 {
     switch (err) {

@@ -186,6 +186,8 @@ static stg_kafka_publication *make(stg_kafka_source *s, const char *topic,
     return NULL;
 }
 
+/* Messages with a key go by the store first (keyed.c), which knows those of before;
+ * the others are written at once. */
 void stg_kafka_source_publish(stg_source *source, const char *topic,
                               const stg_append *messages, size_t count,
                               stg_append_fn *done, void *done_ctx)

@@ -164,6 +164,8 @@ static void read_time(const rd_kafka_headers_t *headers, const char *name,
     add_line(l, (stg_span){name, strlen(name)}, text);
 }
 
+/* The hub's own come first in a parcel, in a fixed order, where attempts look for
+ * them; then those that go on. */
 static void read_headers(const stg_kafka_options *o,
                          const rd_kafka_message_t *m, lines *l, stg_parcel *p)
 {
@@ -211,6 +213,8 @@ static void keep_source(const stg_kafka_options *o, const rd_kafka_message_t *m,
         p->source_headers = stg_kafka_headers_pack(m, most);
 }
 
+/* A record that is too large goes on without its body, so that the position is there
+ * to become a dead letter. */
 bool stg_kafka_record(const stg_kafka_options *o, stg_kafka_batch *b,
                       const rd_kafka_message_t *m, stg_record *record,
                       uint32_t *lost)

@@ -177,6 +177,7 @@ static void log_line(const stg_kafka_source *s, const stg_kafka_report *t)
         log_event(s, STG_LOG_DEBUG, "librdkafka", t);
 }
 
+/* What the threads have noticed, as log events, alerts and counts. */
 void stg_kafka_source_report(void *source, const stg_kafka_report *t)
 {
     stg_kafka_source *s = source;

@@ -140,6 +140,7 @@ static bool commit(const starting *s,
     return is_done;
 }
 
+/* older: the messages that the group will not read, as it begins behind them. */
 static void tell(const starting *s, const rd_kafka_topic_partition_list_t *list)
 {
     uint64_t older = 0;
@@ -184,6 +185,7 @@ static bool start(starting *s)
     return has_committed(s) || (is_ours(s) && has_ends(s) && begin(s));
 }
 
+/* A topic that the store knows has begun before, whatever the group has forgotten. */
 static void start_topic(stg_kafka_member *m, stg_kafka_known *k)
 {
     const char *name = k->name;

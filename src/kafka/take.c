@@ -42,7 +42,7 @@ rd_kafka_message_t *stg_kafka_pending_next(stg_kafka_pending *h,
 /* -- what they say --------------------------------------------------------- */
 
 /* It is not read until the brokers have said where it begins and ends: see
- * evaluate_strayed() in ends.c. */
+ * evaluate_out_of_range() in ends.c. */
 static void leave_range(stg_kafka_member *m, stg_kafka_slot *slot)
 {
     slot->state = STG_KAFKA_SLOT_OUT_OF_RANGE;

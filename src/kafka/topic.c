@@ -1,3 +1,5 @@
+/* Topics and properties as settings say them: whether they may be, and which topics a
+ * pattern means. Needs no librdkafka, so that a build without it checks the same. */
 #include "kafka/topic.h"
 
 #include <regex.h>
@@ -32,6 +34,7 @@ static int compile(regex_t *re, const char *pattern)
     return regcomp(re, pattern, REG_EXTENDED | REG_NOSUB);
 }
 
+/* A pattern is compiled to be checked, by the same function that librdkafka uses. */
 stg_status stg_topic_check(const char *text, stg_error *err)
 {
     char why[120];

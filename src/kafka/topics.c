@@ -180,6 +180,8 @@ void stg_kafka_known_note(stg_kafka_member *m, const char *topic)
 
 /* -- what there is of patterns --------------------------------------------- */
 
+/* A pattern that matches no topic is told, for it may be misspelt; a topic may come
+ * later. */
 void stg_kafka_known_list(stg_kafka_member *m,
                           const struct rd_kafka_metadata *md)
 {

@@ -1,3 +1,5 @@
+/* Troubles by kind and topic, in a table of a fixed size: the errors of one are counted
+ * while it lasts, and it is over when it has been silent for STG_KAFKA_CALM. */
 #include "kafka/assignment.h"
 
 #include <stdio.h>

@@ -108,9 +108,10 @@ typedef struct stg_source_ops {
     /* Where messages are to be published, a sentence for who posts them to the
      * hub; where there is no `publish`. */
     const char *elsewhere;
-    /* The store trims the log by store.retention. Else the hub sheds what waits
-     * that long for a target which is not in the settings any more, so that such
-     * a target does not hold back `commit` for ever. */
+    /* The log is the store's own: the store trims it by store.retention. Else the
+     * hub sheds what waits that long for a target which is not in the settings any
+     * more, so that such a target does not hold back `commit` for ever; and it has
+     * idempotency keys only in a store that other hubs have, too. */
     bool is_trimmed;
 
     /* Assigns to flow what is the source's from the start, before flow's cursors

@@ -185,6 +185,7 @@ static stg_status check_store(const char *path, stg_error *err)
     return status;
 }
 
+/* Written beside its name, synced and renamed: a backup is whole, or not there. */
 stg_status stg_copy_backup(const char *path, const char *to, stg_error *err)
 {
     char part[PATH_ROOM];

@@ -90,6 +90,7 @@ static void put_book(stg_text *t, const char *name, uint64_t number)
     stg_text_put_number(t, number);
 }
 
+/* A lane a line, so that a person can read the row with any client. */
 static void put_cursor(stg_text *t, const stg_cursor *cursor)
 {
     stg_text_put(t, t->size == 0 ? "{\n\"" : ",\n\"");
@@ -463,6 +464,7 @@ static void forget_rows(stg_cursors *c, const uint32_t *numbers, size_t count)
     }
 }
 
+/* Partitions that were claimed anew: another hub has written their rows since. */
 int stg_cursors_reload(stg_cursors *c, stg_db *db, const uint32_t *partitions,
                        size_t count)
 {

@@ -274,6 +274,8 @@ static reading *new_reading(stg_db *db, stg_cursor_each *each, void *ctx)
     return r;
 }
 
+/* Rows of several shards of one slice come one behind the other, and are told as
+ * one. */
 int stg_cursors_read(stg_db *db, const char *partitions, bool counts,
                      stg_cursor_each *each, void *ctx)
 {

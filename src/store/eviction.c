@@ -123,6 +123,7 @@ bool stg_letter_is_evicted(const char *why)
     return why != NULL && strcmp(why, "evicted") == 0;
 }
 
+/* A file keeps totals in a table; the rows of a database are counted. */
 int stg_eviction_prepare(stg_eviction *e, stg_db *db)
 {
     bool is_shared = stg_sql_is_shared(db);
@@ -197,6 +198,8 @@ static int choose(stg_eviction *e, stg_eviction_piece *p, stg_ns wall,
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* A piece in one transaction: its rows are chosen, noted for the copy, folded into
+ * bulk rows, and deleted. */
 int stg_eviction_run(stg_eviction *e, stg_eviction_piece *p, stg_ns wall)
 {
     static const size_t most = STG_EVICTION_MOST;

@@ -64,6 +64,8 @@ void stg_letters_free(stg_letters *l);
 /* The thread. */
 void stg_letters_run(void *letters);
 
+/* The flags are facts that hold with each other: how it was opened, and what the loop has
+ * been told. How far its end is says in.stage. */
 struct stg_store {
     stg_store_options o; /* its texts are ours */
     char *url;           /* of PostgreSQL, with the password; NULL: a file */

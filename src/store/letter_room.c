@@ -41,6 +41,7 @@ static uint64_t mebibytes(uint64_t bytes)
     return (bytes + (1 << 19)) >> 20;
 }
 
+/* Told once at each level, and again only after it was BELOW under it. */
 static void tell_level(stg_store_writer *w, stg_store_trouble what,
                        uint64_t filled, uint64_t most)
 {
@@ -264,6 +265,7 @@ static uint64_t too_much_at(const stg_store_writer *w)
     return w->waits_for_copy && is_out_of_room(w) ? 0 : w->evict_at;
 }
 
+/* In pieces with pauses between them, so that messages go on being stored. */
 int stg_writer_evict(stg_store_writer *w, uint64_t now)
 {
     bool is_old_due = w->letters_old_at <= now;

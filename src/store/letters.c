@@ -349,6 +349,8 @@ static void end(stg_letters *l)
     stg_request_queue_leave(l->in);
 }
 
+/* The thread that copies: what could not be written is tried again, and is told
+ * once. */
 void stg_letters_run(void *letters)
 {
     stg_letters *l = letters;

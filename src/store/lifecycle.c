@@ -332,7 +332,7 @@ void stg_store_end_soon(stg_store *s)
 {
     uv_mutex_lock(&s->in.lock);
     if (s->in.stage == STG_QUEUE_OPEN)
-        s->in.stage = STG_QUEUE_HURRIED;
+        s->in.stage = STG_QUEUE_ENDING;
     uv_mutex_unlock(&s->in.lock);
     if (s->o.sink.end_soon != NULL)
         s->o.sink.end_soon(s->o.sink.ctx);

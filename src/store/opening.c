@@ -112,6 +112,8 @@ static stg_status refuse_journal(const stg_store_options *o, stg_error *err)
         o->path);
 }
 
+/* What is no store of this version is left as it was. WAL and the size of pages have
+ * to be as a new file got them: nothing here works with others. */
 stg_status stg_opening_open(stg_db **db, const stg_store_options *o,
                             stg_epochs *epochs, stg_error *err)
 {

@@ -1,3 +1,5 @@
+/* A parcel's bytes: the sizes of its parts ahead, and the parts one behind the other, so
+ * that unpacking copies nothing. */
 #include "store/parcel.h"
 
 #include <string.h>

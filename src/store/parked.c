@@ -61,6 +61,7 @@ static void read_failure(stg_failure *f, stg_stmt *st)
         .answer_size = answer.size};
 }
 
+/* Columns in the order of STG_PARKED_COLUMNS. */
 void stg_parked_read(stg_parked *p, stg_stmt *st)
 {
     *p = (stg_parked){.partition = (uint32_t)stg_sql_column(st, 0),

@@ -227,6 +227,8 @@ static void take_earlier(void *ctx, uint32_t number, uint64_t generation)
     e->all[e->taken_count++] = &a->before[a->before_count++];
 }
 
+/* Earlier numbers of the partitions, where a topic was made again: those that have
+ * rows still are taken along, so that what is parked there is sent. */
 static int look_earlier(taking *t, stg_store_writer *w, earlier *e)
 {
     char *list;

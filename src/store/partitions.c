@@ -232,8 +232,8 @@ int stg_partitions_with_rows(stg_db *db, const char *list,
 
 /* ORDER BY: two hubs that raise the same numbers lock the rows in one order,
  * and so cannot wait for each other. */
-int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
-                         stg_partitions_each *each, void *ctx)
+static int raise_generations(stg_db *db, const char *list, uint32_t shard,
+                             stg_partitions_each *each, void *ctx)
 {
     stg_stmt *st;
     int rc = stg_sql_prepare_list(
@@ -420,8 +420,7 @@ static int gather(handful *h, stg_taken *const *all, size_t count)
 static int take_handful(handful *h, stg_store_writer *w)
 {
     bool is_shared = stg_sql_is_shared(w->db);
-    int rc =
-        stg_partitions_raise(w->db, h->list, w->o->shard, note_generation, h);
+    int rc = raise_generations(w->db, h->list, w->o->shard, note_generation, h);
 
     if (rc == SQLITE_OK && is_shared)
         rc = stg_rows_pull_in_of(w->db, h->list, stg_sql_now(w->db));

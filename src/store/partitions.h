@@ -64,10 +64,6 @@ typedef void stg_partitions_each(void *ctx, uint32_t number,
 int stg_partitions_with_rows(stg_db *db, const char *list,
                              stg_partitions_each *each, void *ctx);
 
-/* Raises the generation of each number of a list for a shard. */
-int stg_partitions_raise(stg_db *db, const char *list, uint32_t shard,
-                         stg_partitions_each *each, void *ctx);
-
 /* The statement of stg_partitions_fence(); NULL for a store in a file, which one
  * hub has. */
 int stg_partitions_prepare_fence(stg_db *db, stg_stmt **st);

@@ -59,6 +59,8 @@ static int look(stg_query_thread *d, stg_store_request *e)
     return rc;
 }
 
+/* The thread: one question after the other, in a connection of its own. A long look
+ * blocks other looks, and nothing else. */
 void stg_query_thread_run(void *query_thread)
 {
     stg_query_thread *d = query_thread;

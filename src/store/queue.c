@@ -267,6 +267,8 @@ int stg_queue_prepare_read(stg_db *db, stg_stmt **st)
         " FROM messages WHERE position >= ? ORDER BY position");
 }
 
+/* Bytes may move while they grow: records get their pointers when the chunk is
+ * complete. */
 static bool make_room(stg_chunk *b, size_t size)
 {
     if (b->count == b->room) {

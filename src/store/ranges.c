@@ -257,6 +257,7 @@ static int read_ids(stg_stmt *st, uint64_t ids[PIECE], size_t *count)
     return rc;
 }
 
+/* In pieces: the statement reads what it is about to change. */
 int stg_ranges_expire(stg_rows *r, uint64_t first, stg_ns wall)
 {
     char now[STG_SQL_TIME_MAX];

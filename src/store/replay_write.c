@@ -152,6 +152,8 @@ static int find(stg_replays *r, uint64_t id, letter *l, stg_replayed *out)
     return stg_sql_reset(r->look);
 }
 
+/* The row becomes a parked one, in one transaction; one whose body is gone is counted
+ * as expired. */
 int stg_replays_letter(stg_replays *r, stg_rows *rows, uint64_t id, stg_ns wall,
                        stg_replayed *out)
 {

@@ -90,7 +90,7 @@ typedef struct stg_lane_request {
 /* How far the end is; it only rises. */
 typedef enum stg_queue_stage {
     STG_QUEUE_OPEN,
-    STG_QUEUE_HURRIED, /* the store is to close soon */
+    STG_QUEUE_ENDING,  /* the store is to close soon */
     STG_QUEUE_CLOSING, /* the threads end when they have done what was asked */
     STG_QUEUE_WRITTEN, /* and the writer has nothing left to write */
 } stg_queue_stage;

@@ -10,6 +10,7 @@
 
 #include "store/internal.h"
 
+/* What was made is unmade in the opposite order. */
 bool stg_request_queue_init(stg_request_queue *in, uv_loop_t *loop,
                             uv_async_cb answered)
 {

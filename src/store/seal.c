@@ -32,21 +32,6 @@ struct stg_seal_keys {
 
 /* -- keys ------------------------------------------------------------------ */
 
-static bool read_hex(unsigned char *to, stg_span text)
-{
-    if (text.size != (size_t)2 * KEY_SIZE)
-        return false;
-    for (size_t i = 0; i < KEY_SIZE; i++) {
-        int high = stg_hex_digit(text.at[2 * i]);
-        int low = stg_hex_digit(text.at[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        to[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
-}
-
 static bool read_key(unsigned char *to, stg_span text)
 {
     char bytes[KEY_TEXT];
@@ -57,7 +42,8 @@ static bool read_key(unsigned char *to, stg_span text)
     if (is_key)
         memcpy(to, bytes, KEY_SIZE);
     OPENSSL_cleanse(bytes, sizeof bytes);
-    return is_key || read_hex(to, text);
+    return is_key || (text.size == (size_t)2 * KEY_SIZE &&
+                      stg_hex_read(to, KEY_SIZE, text.at));
 }
 
 static bool make_id(seal_key *k)
@@ -101,24 +87,14 @@ static stg_status add_line(stg_seal_keys *k, stg_span line, const char *path,
     return STG_OK;
 }
 
-static stg_span take_line(stg_span *text)
-{
-    const char *end = memchr(text->at, '\n', text->size);
-    size_t size = end == NULL ? text->size : (size_t)(end - text->at);
-    size_t whole = end == NULL ? size : size + 1;
-    stg_span line = {text->at, size};
-
-    *text = (stg_span){text->at + whole, text->size - whole};
-    return stg_span_trim(line);
-}
-
 static stg_status add_lines(stg_seal_keys *k, stg_span text, const char *path,
                             stg_error *err)
 {
     stg_status status = STG_OK;
 
     for (size_t i = 1; text.size > 0 && status == STG_OK; i++)
-        status = add_line(k, take_line(&text), path, i, err);
+        status =
+            add_line(k, stg_span_trim(stg_span_take_line(&text)), path, i, err);
     if (status == STG_OK && k->count == 0)
         return stg_hub_refuse(err, STG_INVALID,
                               "key file %.120s: there is no key in it; openssl "

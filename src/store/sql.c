@@ -356,13 +356,3 @@ bool stg_sql_is_null(stg_stmt *st, int column)
 {
     return st->db->calls->type(st, column) == STG_SQL_IS_NULL;
 }
-
-bool stg_sql_is_number(stg_stmt *st, int column)
-{
-    return st->db->calls->type(st, column) == STG_SQL_IS_NUMBER;
-}
-
-bool stg_sql_is_blob(stg_stmt *st, int column)
-{
-    return st->db->calls->type(st, column) == STG_SQL_IS_BLOB;
-}

@@ -111,8 +111,6 @@ stg_span stg_sql_column_span(stg_stmt *st, int column);
 const char *stg_sql_text(stg_stmt *st, int column);
 
 bool stg_sql_is_null(stg_stmt *st, int column);
-bool stg_sql_is_number(stg_stmt *st, int column);
-bool stg_sql_is_blob(stg_stmt *st, int column);
 
 /* Begins a transaction that writes, tried until it is our turn, and the
  * connection is there, or is_over() (NULL: never), which is asked once a second

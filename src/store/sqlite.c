@@ -25,7 +25,7 @@ sqlite3 *stg_sqlite_of(const stg_db *db)
     return ((const lite_db *)db)->file;
 }
 
-sqlite3_stmt *stg_sqlite_statement(const stg_stmt *st)
+static sqlite3_stmt *statement_of(const stg_stmt *st)
 {
     return ((const lite_stmt *)st)->one;
 }
@@ -151,7 +151,7 @@ static int prepare(stg_db *db, stg_stmt **st, const char *text, bool is_kept)
 
 static void finalize(stg_stmt *st)
 {
-    sqlite3_finalize(stg_sqlite_statement(st));
+    sqlite3_finalize(statement_of(st));
     free(st);
 }
 
@@ -159,7 +159,7 @@ static void finalize(stg_stmt *st)
  * blob that is empty needs an address, or it would be NULL. */
 static int bind(stg_stmt *st, int at, const stg_sql_value *v)
 {
-    sqlite3_stmt *one = stg_sqlite_statement(st);
+    sqlite3_stmt *one = statement_of(st);
 
     if (v->is_null)
         return sqlite3_bind_null(one, at);
@@ -174,7 +174,7 @@ static int bind(stg_stmt *st, int at, const stg_sql_value *v)
 
 static int step(stg_stmt *st)
 {
-    sqlite3_stmt *one = stg_sqlite_statement(st);
+    sqlite3_stmt *one = statement_of(st);
     int rc = sqlite3_step(one);
 
     if (rc != SQLITE_ROW)
@@ -203,12 +203,12 @@ static uint64_t changes(stg_stmt *st, int *rc)
 
 static int reset(stg_stmt *st)
 {
-    return sqlite3_reset(stg_sqlite_statement(st));
+    return sqlite3_reset(statement_of(st));
 }
 
 static stg_sql_type type(stg_stmt *st, int column)
 {
-    switch (sqlite3_column_type(stg_sqlite_statement(st), column)) {
+    switch (sqlite3_column_type(statement_of(st), column)) {
     case SQLITE_NULL:
         return STG_SQL_IS_NULL;
     case SQLITE_INTEGER:
@@ -222,19 +222,19 @@ static stg_sql_type type(stg_stmt *st, int column)
 
 static sqlite3_int64 number(stg_stmt *st, int column)
 {
-    return sqlite3_column_int64(stg_sqlite_statement(st), column);
+    return sqlite3_column_int64(statement_of(st), column);
 }
 
 static const char *text(stg_stmt *st, int column)
 {
-    return (const char *)sqlite3_column_text(stg_sqlite_statement(st), column);
+    return (const char *)sqlite3_column_text(statement_of(st), column);
 }
 
 /* The size is asked for after the blob: SQLite promises it in that order
  * only. */
 static stg_span span(stg_stmt *st, int column)
 {
-    sqlite3_stmt *one = stg_sqlite_statement(st);
+    sqlite3_stmt *one = statement_of(st);
     const char *at = sqlite3_column_blob(one, column);
 
     return (stg_span){at, (size_t)sqlite3_column_bytes(one, column)};

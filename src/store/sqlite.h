@@ -17,9 +17,8 @@ int stg_sql_open_reader(stg_db **db, const char *path);
 /* With flags of sqlite3_open_v2(). */
 int stg_sqlite_open(stg_db **db, const char *path, int flags);
 
-/* The handles of SQLite, for calls that it alone has. */
+/* The handle of SQLite, for calls that it alone has. */
 sqlite3 *stg_sqlite_of(const stg_db *db);
-sqlite3_stmt *stg_sqlite_statement(const stg_stmt *st);
 
 /* -- the schema ---------------------------------------------------------- */
 

@@ -179,6 +179,8 @@ static bool is_removed(int fd)
     return true;
 }
 
+/* flock() is on the file, not its name: one that was removed since it was opened
+ * locks nobody out. */
 static stg_status lock_file(int *lock, const char *path, stg_error *err)
 {
     char *name = lock_name(path);
@@ -295,6 +297,7 @@ static stg_status check_names(const char *path, stg_error *err)
         path);
 }
 
+/* The lock first, so that two processes do not both make the store. */
 stg_status stg_store_lock_begin(int *lock, bool *is_new, const char *path,
                                 stg_error *err)
 {

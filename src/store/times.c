@@ -1,3 +1,5 @@
+/* When a message may be sent: reads instants and times from now, and writes both as the
+ * instants that a parcel has. */
 #include "store/parcel.h"
 
 #include <string.h>

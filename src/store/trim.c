@@ -311,7 +311,7 @@ static int renew_letters(stg_store_writer *w, uint64_t now)
     return rc;
 }
 
-/* A database has refused to store. Until it takes a write there is no tending:
+/* A database has refused to store. Until it takes a write nothing is trimmed:
  * what only reads ends well, and would be taken for the end of the trouble. */
 static bool is_on_trial(const stg_store_writer *w)
 {
@@ -407,6 +407,7 @@ bool stg_writer_tend(stg_store_writer *w)
     return false;
 }
 
+/* The earliest of all that is done between two commits; 0: at once. */
 uint64_t stg_writer_tend_at(const stg_store_writer *w)
 {
     uint64_t at = UINT64_MAX;

@@ -66,7 +66,7 @@ static bool wait_on(stg_store_writer *w)
 
     uv_mutex_lock(&w->in->lock);
     stg_request_queue_answer_pings(w->in);
-    over = w->in->is_broken || (w->in->stage >= STG_QUEUE_HURRIED &&
+    over = w->in->is_broken || (w->in->stage >= STG_QUEUE_ENDING &&
                                 ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
     return over;

@@ -111,9 +111,9 @@ class Hub:
             self.process.wait(3 if is_traced else self.rng.random() * span)
         except subprocess.TimeoutExpired:
             self.process.kill()
-        self.bury()
+        self.clear_away()
 
-    def bury(self):
+    def clear_away(self):
         """Of the killed hub: what it has sent is received, and then it counts
         as dead, so that no receipt of its seems to be the next one's."""
         code = self.process.wait(30)
@@ -208,7 +208,7 @@ def run(folder, seed, kills):
                         hub.port) as producer:
                 time.sleep(0.5)
                 hub.process.kill()
-                hub.bury()
+                hub.clear_away()
                 for i in range(1, kills):
                     hub.live_and_die(hub.has_strace and i % 3 == 0)
                 hub.start()

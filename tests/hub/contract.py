@@ -688,16 +688,16 @@ class Letters(Api):
                        "--policy", "attempts=9 base=30s jitter=none")
         id = hub.post(b"four", Stagger_Key="k")
 
-        def fates():
+        def found_states():
             message = self.good(hub, "getMessage", id=id)
             return {f["target"]: f for f in message["targets"]}
 
         def states():
-            return {name: f["state"] for name, f in fates().items()}
+            return {name: f["state"] for name, f in found_states().items()}
         self.until(lambda: states() == {"good": "delivered", "bad": "dead",
                                         "late": "parked"},
                    lambda: f"settled: {states()}")
-        found = fates()
+        found = found_states()
         self.assertEqual((found["bad"]["cause"], found["bad"]["attempts"]),
                          ("HTTP_400", 1))
         self.assertEqual(self.letters(hub)[0]["id"],

@@ -240,7 +240,7 @@ class Ingress(case.Case):
             idle.request("GET", "/healthz")
             self.assertEqual(idle.getresponse().read(), b"ok\n")
         self.assertLess(time.monotonic() - began_at, 20)
-        self.assertTrue(hub.event("fd-limit")["is_relieved"])
+        self.assertTrue(hub.event("fd-limit")["has_evicted"])
 
     def test_ends_in_order_with_a_connection_open(self):
         hub = self.hub()

@@ -12,16 +12,16 @@
 enum { MUCH = 256 * 1024 };
 
 /* Handlers that answer as they are told. */
-typedef struct desk {
+typedef struct fixture {
     market market;
     stg_ask *waiting[8];
     size_t count, much; /* bytes of an answer */
     char seen[256];     /* of the last request */
-} desk;
+} fixture;
 
 static void answer_words(void *ctx, stg_ask *a)
 {
-    desk *d = ctx;
+    fixture *d = ctx;
     const char *limit = stg_ask_option(a, "limit");
     stg_span body = stg_ask_body(a);
 
@@ -34,7 +34,7 @@ static void answer_words(void *ctx, stg_ask *a)
 
 static void answer_later(void *ctx, stg_ask *a)
 {
-    desk *d = ctx;
+    fixture *d = ctx;
 
     CHECK(d->count < 8);
     d->waiting[d->count++] = a;
@@ -42,7 +42,7 @@ static void answer_later(void *ctx, stg_ask *a)
 
 static void answer_much(void *ctx, stg_ask *a)
 {
-    const desk *d = ctx;
+    const fixture *d = ctx;
     size_t size = d->much;
     char *text = malloc(size);
 
@@ -75,7 +75,7 @@ static const stg_route routes[] = {
      true},
 };
 
-static void serve(desk *d)
+static void serve(fixture *d)
 {
     market_open(&d->market);
     stg_ingress_serve(d->market.ingress, routes, sizeof routes / sizeof *routes,
@@ -85,7 +85,7 @@ static void serve(desk *d)
     d->seen[0] = '\0';
 }
 
-static void begin(desk *d)
+static void begin(fixture *d)
 {
     market_begin(&d->market);
     serve(d);
@@ -99,7 +99,7 @@ static void check_problem(const char *answer, int status, const char *words)
         CHECK_STR(body_of(answer), words);
 }
 
-static void run_until_asked(desk *d, size_t count)
+static void run_until_asked(fixture *d, size_t count)
 {
     for (uint64_t end_at = uv_hrtime() + 20 * STG_S; d->count < count;) {
         market_run(&d->market);
@@ -111,7 +111,7 @@ static void run_until_asked(desk *d, size_t count)
 
 TEST(ask, has_the_words_the_query_and_the_body)
 {
-    desk d;
+    fixture d;
     const char *answer;
 
     begin(&d);
@@ -132,7 +132,7 @@ TEST(ask, has_the_words_the_query_and_the_body)
 
 TEST(ask, may_be_refused_by_its_handler)
 {
-    desk d;
+    fixture d;
 
     begin(&d);
     check_problem(ask(&d.market, "POST /v1/things/a/stop", "", ""), 409,
@@ -166,7 +166,7 @@ TEST(ask, is_refused_where_it_is_wrong)
          "another origin"},
     };
     static char much[STG_JSON_BODY_MAX + 2];
-    desk d;
+    fixture d;
 
     memset(much, ' ', sizeof much - 1);
     begin(&d);
@@ -206,7 +206,7 @@ static void write_tokens(const char *path, const char *name)
     CHECK(fclose(f) == 0 && chmod(path, 0600) == 0);
 }
 
-static int status_as(desk *d, const char *line, const char *token)
+static int status_as(fixture *d, const char *line, const char *token)
 {
     return status_of(ask(&d->market, line, token == NULL ? "" : as(token),
                          line[0] == 'P' ? "{}" : ""));
@@ -217,7 +217,7 @@ TEST(ask, wants_a_token_with_the_role)
     static const char view[] = "GET /v1/things";
     static const char operate[] = "POST /v1/things/a/x/9";
     char path[] = "/tmp/stagger-tokens-XXXXXX";
-    desk d;
+    fixture d;
 
     CHECK(close(mkstemp(path)) == 0);
     write_tokens(path, "dashboard");
@@ -245,7 +245,7 @@ TEST(ask, knows_other_tokens_after_a_change_and_none_of_a_wrong_one)
 {
     static const char view[] = "GET /v1/things";
     char path[] = "/tmp/stagger-tokens-XXXXXX";
-    desk d;
+    fixture d;
     FILE *f;
 
     CHECK(close(mkstemp(path)) == 0);
@@ -279,7 +279,7 @@ TEST(ask, knows_other_tokens_after_a_change_and_none_of_a_wrong_one)
 
 /* -- later ------------------------------------------------------------------- */
 
-static caller *ask_later(desk *d)
+static caller *ask_later(fixture *d)
 {
     caller *c = caller_new(&d->market);
 
@@ -291,7 +291,7 @@ static caller *ask_later(desk *d)
 
 TEST(ask, may_be_answered_later)
 {
-    desk d;
+    fixture d;
     caller *one, *two;
 
     begin(&d);
@@ -312,7 +312,7 @@ TEST(ask, may_be_answered_later)
 
 TEST(ask, is_refused_with_429_when_too_many_wait)
 {
-    desk d;
+    fixture d;
     caller *one;
 
     market_begin(&d.market);
@@ -334,7 +334,7 @@ TEST(ask, is_refused_with_429_when_too_many_wait)
 /* It could wait for what is being stopped. */
 TEST(ask, is_answered_by_a_stop)
 {
-    desk d;
+    fixture d;
     caller *c;
 
     begin(&d);
@@ -355,7 +355,7 @@ TEST(ask, is_answered_by_a_stop)
 
 TEST(ask, outlives_the_ingress)
 {
-    desk d;
+    fixture d;
     caller *one, *two;
 
     begin(&d);
@@ -372,7 +372,7 @@ TEST(ask, outlives_the_ingress)
 /* Answers that nobody takes are memory. */
 TEST(ask, is_refused_when_too_many_answers_are_on_their_way)
 {
-    desk d;
+    fixture d;
 
     market_begin(&d.market);
     d.market.options.answers_max = MUCH + 1000;
@@ -391,7 +391,7 @@ TEST(ask, is_refused_when_too_many_answers_are_on_their_way)
 static const char much[] = "GET /v1/much HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /* Sends what it is to say, and reads nothing. */
-static void run_until_cut(desk *d, const caller *c, stg_ingress_view *view)
+static void run_until_cut(fixture *d, const caller *c, stg_ingress_view *view)
 {
     CHECK(send(c->fd, c->out, c->out_size, MSG_NOSIGNAL) > 0);
     for (uint64_t end_at = uv_hrtime() + 20 * STG_S; view->cut == 0;) {
@@ -406,7 +406,7 @@ static void run_until_cut(desk *d, const caller *c, stg_ingress_view *view)
 TEST(ask, is_cut_when_its_answer_is_not_taken)
 {
     stg_ingress_view view = {.cut = 0};
-    desk d;
+    fixture d;
     caller *c;
 
     market_begin(&d.market);
@@ -428,7 +428,7 @@ TEST(ask, is_cut_when_its_answer_is_not_taken)
 TEST(ask, is_cut_soon_when_there_was_no_place_for_it)
 {
     stg_ingress_view view = {.cut = 0};
-    desk d;
+    fixture d;
     caller *waits, *c;
 
     market_begin(&d.market);

@@ -352,7 +352,7 @@ static void on_message(void *ctx, const stg_message_status *m)
     a->is_done = true;
 }
 
-static const char *fate(shelf *s, const char *id)
+static const char *found_of(shelf *s, const char *id)
 {
     static asking a;
 
@@ -401,13 +401,13 @@ TEST(queue_letters, tell_what_became_of_a_message_for_each_lane)
     die(&s, 4, 5, 500);
     shed(&s, 5, 4, 6, 3);
     CHECK_INT(shelf_change(&s, &forget), STG_STORED);
-    CHECK_STR(fate(&s, id_of(&s, 5)),
+    CHECK_STR(found_of(&s, id_of(&s, 5)),
               "5 kept 4\na delivered 0 0\n"
               "b waiting 0 0\nc delivered 0 0\n"
               "d parked 0 7\ne letter dead 0 3\n"
               "f letter range dead 0 0\n"
               "g unknown forgotten 0 0");
-    CHECK_STR(fate(&s, id_of(&s, 4)),
+    CHECK_STR(found_of(&s, id_of(&s, 4)),
               "4 kept 4\na delivered 0 0\n"
               "b waiting 0 0\nc waiting 0 0\n"
               "d delivered 0 0\ne delivered 0 0\n"
@@ -417,8 +417,8 @@ TEST(queue_letters, tell_what_became_of_a_message_for_each_lane)
     CHECK_INT(shelf_lane(&s, "h"), 7);
     CHECK_INT(shelf_cursors(&s, &(stg_cursor){.lane = 7, .base = 6}, 1),
               STG_STORED);
-    CHECK(strstr(fate(&s, id_of(&s, 5)), "\nh before 0 0") != NULL);
-    CHECK(strstr(fate(&s, id_of(&s, 6)), "\nh waiting 0 0") != NULL);
+    CHECK(strstr(found_of(&s, id_of(&s, 5)), "\nh before 0 0") != NULL);
+    CHECK(strstr(found_of(&s, id_of(&s, 6)), "\nh waiting 0 0") != NULL);
     shelf_end(&s);
 }
 
@@ -432,16 +432,16 @@ TEST(queue_letters, know_no_message_that_was_not_accepted)
     shelf_put(&s, NULL, "a");
     shelf_lane(&s, "a");
     CHECK_INT(shelf_cursors(&s, &(stg_cursor){.base = 1}, 1), STG_STORED);
-    CHECK_STR(fate(&s, id_of(&s, 1)), "1 kept 1\na waiting 0 0");
-    CHECK_STR(fate(&s, id_of(&s, 2)), "unknown");
-    CHECK_STR(fate(&s, id_of(&s, 0)), "unknown");
-    CHECK_STR(fate(&s, "0000000000000000-1"), "unknown");
-    CHECK_STR(fate(&s, ""), "unknown");
-    CHECK_STR(fate(&s, "x"), "unknown");
+    CHECK_STR(found_of(&s, id_of(&s, 1)), "1 kept 1\na waiting 0 0");
+    CHECK_STR(found_of(&s, id_of(&s, 2)), "unknown");
+    CHECK_STR(found_of(&s, id_of(&s, 0)), "unknown");
+    CHECK_STR(found_of(&s, "0000000000000000-1"), "unknown");
+    CHECK_STR(found_of(&s, ""), "unknown");
+    CHECK_STR(found_of(&s, "x"), "unknown");
     snprintf(id, sizeof id, "%s ", id_of(&s, 1));
-    CHECK_STR(fate(&s, id), "unknown");
+    CHECK_STR(found_of(&s, id), "unknown");
     snprintf(id, sizeof id, "%s9999999999999999999999", id_of(&s, 1));
-    CHECK_STR(fate(&s, id), "unknown");
+    CHECK_STR(found_of(&s, id), "unknown");
     shelf_end(&s);
 }
 

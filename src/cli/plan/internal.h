@@ -101,28 +101,4 @@ typedef int stg_plan_take(void *ctx, const char *name,
 int stg_plan_targets_walk(const char *config, const char *const *names,
                           size_t count, stg_plan_take *take, void *ctx);
 
-/* -- the axis of a plot ----------------------------------------------------- */
-
-#define STG_AXIS_WIDTH_MAX 1000
-
-typedef struct stg_axis {
-    int width;    /* columns, 20 to STG_AXIS_WIDTH_MAX */
-    stg_ns least; /* of those above 0; 0 as long as there is none */
-    stg_ns most;
-    bool is_log;
-} stg_axis;
-
-/* Starts from {.width = ...}. Makes room for a time. */
-void stg_axis_include(stg_axis *axis, stg_ns ns);
-
-/* Chooses the scale. */
-void stg_axis_settle(stg_axis *axis);
-
-/* The column of a time, from 0. */
-int stg_axis_place(const stg_axis *axis, stg_ns ns);
-
-/* Where the ticks are, and a line of labels under them. Both have room for the
- * width; the line for a terminator too. */
-void stg_axis_mark(const stg_axis *axis, bool *ticks, char *labels);
-
 #endif

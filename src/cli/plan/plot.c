@@ -36,8 +36,19 @@ static stg_ns step_at(size_t i)
     return scale[i / COUNTS].unit * scale[i / COUNTS].counts[i % COUNTS];
 }
 
+/* The axis of times. It starts from {.width = ...}; widen() makes room for a time,
+ * settle() chooses the scale. */
+typedef struct axis_scale {
+    int width;    /* columns, 20 to AXIS_WIDTH_MAX */
+    stg_ns least; /* of those above 0; 0 as long as there is none */
+    stg_ns most;
+    bool is_log;
+} axis_scale;
+
+enum { AXIS_WIDTH_MAX = 1000 };
+
 /* 0 is never the least: a logarithmic axis has a place of its own for it. */
-void stg_axis_include(stg_axis *axis, stg_ns ns)
+static void widen(axis_scale *axis, stg_ns ns)
 {
     if (ns > axis->most)
         axis->most = ns;
@@ -46,7 +57,7 @@ void stg_axis_include(stg_axis *axis, stg_ns ns)
 }
 
 /* Logarithmic when the least would be in the first 50th of a linear axis. */
-void stg_axis_settle(stg_axis *axis)
+static void settle(axis_scale *axis)
 {
     enum { LINEAR = 50 }; // on 60 columns the least is still off the edge
 
@@ -74,7 +85,7 @@ static uint64_t log2_of(uint64_t x)
 
 /* Rounded to the nearest column. Times are shortened to 48 bits first, so that
  * the product with the width fits 64. */
-int stg_axis_place(const stg_axis *axis, stg_ns ns)
+static int column_of(const axis_scale *axis, stg_ns ns)
 {
     uint64_t last = (uint64_t)axis->width - 1, start = 0, part, all;
 
@@ -94,7 +105,7 @@ int stg_axis_place(const stg_axis *axis, stg_ns ns)
 }
 
 /* Puts the label under its tick, unless others are too near. */
-static bool put_label(const stg_axis *axis, int at, stg_ns ns, char *labels)
+static bool put_label(const axis_scale *axis, int at, stg_ns ns, char *labels)
 {
     char text[STG_NS_TEXT_MAX];
     int length = (int)strlen(stg_time_text(ns, text));
@@ -111,16 +122,16 @@ static bool put_label(const stg_axis *axis, int at, stg_ns ns, char *labels)
     return true;
 }
 
-static void mark(const stg_axis *axis, stg_ns ns, bool *ticks, char *labels)
+static void mark(const axis_scale *axis, stg_ns ns, bool *ticks, char *labels)
 {
-    int at = stg_axis_place(axis, ns);
+    int at = column_of(axis, ns);
 
     if (put_label(axis, at, ns, labels))
         ticks[at] = true;
 }
 
 /* The step that leaves a label room. */
-static stg_ns find_step(const stg_axis *axis)
+static stg_ns find_step(const axis_scale *axis)
 {
     enum { ROOM = 10 };
     uint64_t labels = (uint64_t)axis->width / ROOM;
@@ -144,7 +155,7 @@ static int rank_of(unsigned count)
 
 /* The most important steps go first, because a label that would touch another
  * is left out. */
-static void mark_log(const stg_axis *axis, bool *ticks, char *labels)
+static void mark_log(const axis_scale *axis, bool *ticks, char *labels)
 {
     for (int rank = 0; rank <= 2; rank++)
         for (size_t i = 0; i < STEPS; i++) {
@@ -158,7 +169,7 @@ static void mark_log(const stg_axis *axis, bool *ticks, char *labels)
 
 /* labels has a byte more than the axis is wide. The label of 0 goes first, so
  * that it is always there. */
-void stg_axis_mark(const stg_axis *axis, bool *ticks, char *labels)
+static void mark_all(const axis_scale *axis, bool *ticks, char *labels)
 {
     stg_ns step = find_step(axis);
 
@@ -186,24 +197,24 @@ static const pens ascii = {"[", "=", "o", "]", "o", "-", "+"};
 static const pens utf8 = {"├", "─", "●", "┤", "●", "─", "┴"};
 
 /* All plots share one axis, so that they can be compared by eye. */
-static void include(const stg_plan *plan, stg_axis *axis)
+static void include(const stg_plan *plan, axis_scale *axis)
 {
     for (uint32_t i = 0; i < stg_plan_listed(plan); i++) {
         const stg_wait_range *wait = &plan->forecast.waits[i].wait;
 
-        stg_axis_include(axis, wait->least);
-        stg_axis_include(axis, wait->mean);
-        stg_axis_include(axis, wait->most);
+        widen(axis, wait->least);
+        widen(axis, wait->mean);
+        widen(axis, wait->most);
     }
 }
 
 /* A range of one column is a point. */
-static void show_bar(const stg_axis *axis, const stg_wait_range *wait,
+static void show_bar(const axis_scale *axis, const stg_wait_range *wait,
                      const pens *pen)
 {
-    int start = stg_axis_place(axis, wait->least);
-    int mean = stg_axis_place(axis, wait->mean);
-    int end = stg_axis_place(axis, wait->most);
+    int start = column_of(axis, wait->least);
+    int mean = column_of(axis, wait->mean);
+    int end = column_of(axis, wait->most);
 
     printf("%*s", start, "");
     for (int x = start; x <= end; x++) {
@@ -216,13 +227,13 @@ static void show_bar(const stg_axis *axis, const stg_wait_range *wait,
     putchar('\n');
 }
 
-static void show_axis(const stg_axis *axis, const pens *pen,
+static void show_axis(const axis_scale *axis, const pens *pen,
                       const stg_terminal *t)
 {
-    char labels[STG_AXIS_WIDTH_MAX + 1];
-    bool ticks[STG_AXIS_WIDTH_MAX] = {false};
+    char labels[AXIS_WIDTH_MAX + 1];
+    bool ticks[AXIS_WIDTH_MAX] = {false};
 
-    stg_axis_mark(axis, ticks, labels);
+    mark_all(axis, ticks, labels);
     printf("%s%*s", stg_terminal_style(t, STG_STYLE_FAINT), LABEL, "");
     for (int x = 0; x < axis->width; x++)
         fputs(ticks[x] ? pen->tick : pen->base, stdout);
@@ -249,7 +260,7 @@ static void show_rest(const stg_plan *plan, uint32_t shown)
                last + 1, stg_time_text(plan->policy.deadline, deadline));
 }
 
-static void show_plot(const stg_plan *plan, const stg_axis *axis,
+static void show_plot(const stg_plan *plan, const axis_scale *axis,
                       const pens *pen, const stg_terminal *t)
 {
     char window[STG_NS_TEXT_MAX];
@@ -271,7 +282,7 @@ static void show_plot(const stg_plan *plan, const stg_axis *axis,
     show_rest(plan, stg_plan_listed(plan));
 }
 
-static void show_legend(const stg_axis *axis, const pens *pen,
+static void show_legend(const axis_scale *axis, const pens *pen,
                         const stg_terminal *t)
 {
     char text[160];
@@ -286,12 +297,12 @@ static void show_legend(const stg_axis *axis, const pens *pen,
 void stg_plan_show_plot(const stg_plans *plans, const stg_terminal *t)
 {
     const pens *pen = t->is_utf8 ? &utf8 : &ascii;
-    stg_axis axis = {.width = t->width - LABEL};
+    axis_scale axis = {.width = t->width - LABEL};
     bool is_one = plans->count == 1;
 
     for (size_t i = 0; i < plans->count; i++)
         include(&plans->at[i], &axis);
-    stg_axis_settle(&axis);
+    settle(&axis);
     for (size_t i = 0; i < plans->count; i++) {
         if (i > 0)
             putchar('\n');

@@ -1,3 +1,5 @@
+/* stagger plan --target: the policies of targets of a settings file, as the hub would
+ * apply them. */
 #include "cli/plan/internal.h"
 
 #include <stdio.h>

@@ -79,6 +79,8 @@ static const stg_usage usage = {
     .stops_at_word = true,
 };
 
+/* The options, and the state of the loop. Its flags are options that can be given together,
+ * and two facts about the end: no state hides in them. */
 typedef struct run {
     stg_policy policy;
     const char *policy_text;

@@ -1,3 +1,5 @@
+/* Where `stagger send` posts to: the URL and the endpoint of the hub, and the headers
+ * that each message has, from the options. */
 #include "cli/send/send.h"
 
 #include <stdio.h>

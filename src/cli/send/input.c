@@ -1,3 +1,5 @@
+/* The input of `stagger send`: read in pieces of 256 KB into a buffer that grows, out
+ * of which lines are lent until the next piece is read. */
 #include "cli/send/send.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The line on stderr that `stagger send` shows to a terminal while it works: a bar where
+ * the size of the input is known, how many messages, and how many a second. */
 #include "cli/send/send.h"
 
 #include <inttypes.h>

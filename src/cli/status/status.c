@@ -31,7 +31,8 @@ static json_t *target_of(const status_row *row)
     return NULL;
 }
 
-void status_json_print(const status_look *look, bool is_line)
+/* Indented, or in one line. */
+static void print_json(const status_look *look, bool is_line)
 {
     json_t *targets = json_array();
     json_t *all = json_pack("{s:O, s:o}", "hub", look->hub, "targets", targets);
@@ -211,7 +212,7 @@ static int show_once(const settings *s, stg_remote *r)
         return stg_remote_complain(r);
     status_look_sort(&look);
     if (s->is_json)
-        status_json_print(&look, false);
+        print_json(&look, false);
     else
         draw(s, r, &look, NULL, 0);
     if (!s->is_json && s->is_all)
@@ -246,7 +247,7 @@ static int watch(const settings *s, stg_remote *r)
         if (!s->is_json)
             drawn = draw(s, r, &last, is_new ? NULL : notice, drawn);
         else if (is_new)
-            status_json_print(&last, true);
+            print_json(&last, true);
         status_look_order(&last);
         if (fflush(stdout) == 0)
             pause_for(s->interval);

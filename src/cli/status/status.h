@@ -74,9 +74,6 @@ unsigned status_table_print(const status_print_options *options,
 /* Below the table: each policy as the hub applies it, once. */
 void status_policies_print(const status_look *look);
 
-/* Indented, or in one line. */
-void status_json_print(const status_look *look, bool is_line);
-
 /* "1.2k", of 4 letters at most; STATUS_NONE: "-". */
 const char *status_count(uint64_t number, char text[8]);
 

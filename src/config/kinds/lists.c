@@ -218,6 +218,7 @@ const stg_kind stg_kind_cidrs = {
 
 _Static_assert(sizeof(stg_sign_secret) == 2 * sizeof(char *), "two texts");
 
+/* A call may not name files: who may change targets is not to read what the hub can. */
 static bool read_secret_file(stg_loading *l, const stg_setting *s,
                              const stg_yaml_node *n, stg_sign_secret *secret)
 {

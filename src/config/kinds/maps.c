@@ -302,6 +302,7 @@ static bool read_match_body(stg_loading *l, const stg_setting *s,
     return pattern != NULL;
 }
 
+/* A header by its name, with one value, a list, or conditions; `body` has a pattern. */
 static bool read_match(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, size_t i, void *part)
 {

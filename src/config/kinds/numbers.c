@@ -191,6 +191,7 @@ static bool is_time(const stg_setting *s, const char *text)
            time >= s->least && time <= s->most;
 }
 
+/* Units that people write, for the suggestion: "30 seconds" was meant as 30s. */
 static const char *unit_of_time(const char *word)
 {
     static const char *const words[][2] = {
@@ -288,6 +289,7 @@ static bool is_unit_of_time(const char *text)
     return false;
 }
 
+/* The suggestion is made first, for each of the refusals below. */
 static bool read_time(const stg_setting *s, const char *text, void *base,
                       stg_value_flaw *flaw)
 {

@@ -28,6 +28,8 @@ static bool is_like_number(const char *text)
     return end != text && *end == '\0' && strpbrk(text, "0123456789") != NULL;
 }
 
+/* YAML has one kind of scalar, JSON has four: quotes make a text, and what only looks
+ * like a number is refused rather than guessed. */
 static json_t *json_of_text(stg_loading *l, const stg_yaml_node *n)
 {
     json_t *number;
@@ -163,6 +165,7 @@ bool stg_load_has_conditions(const stg_yaml_node *list)
     return false;
 }
 
+/* As a pattern of a JSON object with one member, the header. */
 stg_pattern *stg_load_conditions(stg_loading *l, const char *header,
                                  const stg_yaml_node *list)
 {
@@ -222,6 +225,8 @@ static const char *attribute_of(stg_loading *l, const char *header)
     return name;
 }
 
+/* Attributes of an event in structured mode are members of its body: the conditions
+ * on headers ce-* hold there as well. */
 bool stg_load_event(stg_loading *l, stg_file_place place,
                     const stg_match_setting *match, size_t count,
                     stg_match_setting *event)

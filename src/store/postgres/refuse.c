@@ -148,6 +148,8 @@ static stg_status refuse_answer(const stg_pg *pg, stg_error *err)
                           pg->name, pg->words);
 }
 
+/* libpq has one text for many reasons; a ping tells a server that is away from one
+ * that refuses, and from a URL that is wrong. */
 stg_status stg_pg_refuse(const stg_pg *pg, stg_error *err)
 {
     PGPing ping = ping_server(pg, NULL);

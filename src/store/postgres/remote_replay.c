@@ -7,7 +7,7 @@
 
 #include "store/replay_job.h"
 
-enum { WISHES = 256 }; /* that are fulfilled at once */
+enum { REQUESTS_MAX = 256 }; /* that are carried out at once */
 
 static const uint64_t pause_time = STG_S, held_time = 5 * STG_S;
 
@@ -83,7 +83,7 @@ void stg_replay_job_ask_others(stg_replay_job *r)
 typedef struct looking {
     stg_store_request request;
     char *claimed;
-    uint64_t ids[WISHES];
+    uint64_t ids[REQUESTS_MAX];
     size_t count;
 } looking;
 
@@ -99,7 +99,7 @@ static int look_for_remote_replays(stg_store_request *e, stg_db *db)
 
     l->count = 0;
     if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "su", l->claimed, (uint64_t)WISHES);
+        rc = stg_sql_bind(st, "su", l->claimed, (uint64_t)REQUESTS_MAX);
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
         l->ids[l->count++] = stg_sql_column(st, 0);
         rc = SQLITE_OK;

@@ -441,6 +441,8 @@ static const char others[] =
     " || current_schema())::bigint & 4294967295 AND objsubid = 2"
     " AND objid <> %" PRIu32 " LIMIT 1";
 
+/* A shared advisory lock for each number of shards, held while a hub is connected: a
+ * hub that wants another number finds the others' lock. */
 static stg_status agree(PGconn *conn, const char *name, uint32_t shard_of,
                         stg_error *err)
 {
