@@ -2,7 +2,6 @@
  * fault, and known mistakes; by what `stagger plan` has. */
 #include <stagger/text.h>
 
-#include "plan/duration.h"
 #include "plan/plan.h"
 #include "sim/wasm_internal.h"
 
