@@ -41,12 +41,15 @@ const KNOBS = {
   attempts: { label: "attempts, the first one counted", usual: 6,
     steps: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], words: String },
   jitter: { label: "jitter of the waits", usual: "full",
+    about: "chance, so that clients do not come back together",
     options: Object.entries(JITTERS) },
   budget: { label: "retry budget", usual: 0,
+    about: "what all retries together may cost",
     steps: [0, 1, 2, 5, 10, 15, 20, 30, 50, 100],
     words: (share) => share === 0 ? "none"
       : `${per(share)} of the operations` },
   breaker: { label: "circuit breaker", usual: "none",
+    about: "stops calling a server that keeps failing",
     options: Object.entries(BREAKERS) },
 };
 
@@ -124,7 +127,8 @@ class Storm {
           this.changed();
         } });
       this.knobs[key] = made;
-      this.find("knobs").append(made.field);
+      this.find("knobs").append(made.field, ...knob.about
+        ? [element("p", { class: "about" }, knob.about)] : []);
     }
   }
 

@@ -21,8 +21,9 @@ function verdictOf(storm, sums, series) {
   return { kind: share > 0 ? "some" : "bad",
     title: share > 0
       ? `It recovers in ${sums.recovered} of ${sums.runs} runs: chance decides.`
-      : `It does not recover: ${REST} s after ${the}, ${plain(sums.after)} of ` +
-        `${plain(sums.before)} operations a second succeed.`,
+      : `It does not recover: in the ${REST} s after ${the}, ` +
+        `${plain(sums.after)} of ${plain(sums.before)} operations a second ` +
+        "succeed.",
     why: `${the[0].toUpperCase()}${the.slice(1)} is over, but each operation ` +
       `that fails is tried up to ${storm.attempts} times: ${plain(sent)} ` +
       `requests a second for a server that can do ${plain(CAPACITY)}. Its ` +
