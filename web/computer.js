@@ -49,6 +49,15 @@ class Computer {
     this.isBusy = true;
   }
 
+  // Nothing is wanted, and nothing shall go on.
+  stop() {
+    this.forget();
+    this.isBusy = false;
+    if (!this.worker) return;
+    this.worker.terminate();
+    this.start();
+  }
+
   // Nothing is wanted: what still comes is of before.
   forget() {
     this.id++;

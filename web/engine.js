@@ -16,9 +16,12 @@ const STORM_SUMS = [
 const BIN_FIELDS = 10; // stg_wasm_bin_field
 
 class Engine {
-  // module: a WebAssembly.Module; it imports nothing.
+  // module: a WebAssembly.Module.
   constructor(module) {
-    this.c = new WebAssembly.Instance(module, {}).exports;
+    this.told = () => {}; // gets the share that is done of what takes long
+    this.c = new WebAssembly.Instance(module, {
+      page: { told: (share) => this.told(share) },
+    }).exports;
     this.handle = this.c.stg_wasm_new(this.c.stg_wasm_memory.value);
     if (this.handle === 0) throw new Error("no memory for the simulator");
   }
@@ -86,6 +89,30 @@ class Engine {
         plan[key] = /^\d+$/.test(rest) ? Number(rest) : rest;
     }
     return plan;
+  }
+
+  // Which policy, for {clients, processes, capacity, load, outage, patience,
+  // service}, times in ns, load in percent: {policy, said: [...], rows: [{name,
+  // outage, stall, lost, load, peak, p99, runs, failed}]}, or {error}. It takes
+  // half a minute.
+  advise(question, reps) {
+    const { clients, processes, capacity, load, outage, patience, service } =
+      question;
+    const [head, said] = this.text("advise", clients, processes,
+      BigInt(capacity * 1000), load * 10, BigInt(outage), BigInt(patience),
+      BigInt(service), reps).split("\nsaid\n");
+    if (said === undefined) return { error: head.replace(/^error /, "") };
+    const [policy, ...rows] = head.split("\n");
+    return {
+      policy: policy.slice("policy ".length),
+      said: said.split("\n").filter((line) => line !== ""),
+      rows: rows.map((row) => {
+        const [name, ...numbers] = row.slice("row ".length).split("\t");
+        const [outage, stall, lost, load, peak, p99, runs, failed] =
+          numbers.map(Number);
+        return { name, outage, stall, lost, load, peak, p99, runs, failed };
+      }),
+    };
   }
 
   presets() {

@@ -14,7 +14,7 @@ const SCENARIOS = [
   }],
 ];
 
-const TABS = ["storm", "contention", "plan"];
+const TABS = ["storm", "contention", "advise", "plan"];
 
 class Page {
   constructor(engine, module) {
@@ -56,11 +56,21 @@ class Page {
     }
     this.tab = tab;
     const isNew = !this.panels[tab];
-    const kinds = { storm: Storm, contention: Contention, plan: Plan };
-    this.panels[tab] ||= new kinds[tab](this.engine, this.module,
-      () => this.link());
+    this.panels[tab] ||= this.make(tab);
     if (isNew || said) this.panels[tab].take(said || {});
     window[tab] = this.panels[tab];
+  }
+
+  make(tab) {
+    const { engine, module } = this;
+    const linked = () => this.link();
+    return {
+      storm: () => new Storm(module, linked),
+      contention: () => new Contention(engine, module, linked),
+      advise: () => new Advise(module, linked,
+        (text) => this.open("plan", { text })),
+      plan: () => new Plan(engine, linked),
+    }[tab]();
   }
 
   // The link to the tab as it is, which the address then is, too.

@@ -6,7 +6,7 @@ const usualPlan = () => ({
 });
 
 class Plan {
-  constructor(engine, module, linked) {
+  constructor(engine, linked) {
     this.engine = engine;
     this.find = (id) => document.getElementById(`plan-${id}`);
     this.card = new Card(engine, 0, {

@@ -28,7 +28,8 @@ class Runner {
       return;
     }
     this.width = message.width;
-    if (message.run?.storms) this.storm(message.id, message.run);
+    if (message.run?.question) this.advise(message.id, message.run);
+    else if (message.run?.storms) this.storm(message.id, message.run);
     else if (message.run) this.run(message.id, message.run);
     else if (this.progress) this.show();
   }
@@ -63,6 +64,22 @@ class Runner {
       ms: performance.now() - began,
     };
     this.show();
+  }
+
+  // One call, which nothing can interrupt but the end of the worker.
+  advise(id, { question, reps }) {
+    const began = performance.now();
+    let next = began;
+    this.latest = id;
+    this.progress = null;
+    this.engine.told = (share) => {
+      if (performance.now() < next) return;
+      next = performance.now() + TELL_MS;
+      this.tell({ id, share });
+    };
+    this.tell({ id, begun: true });
+    const answer = this.engine.advise(question, reps);
+    this.tell({ id, answer, ms: performance.now() - began });
   }
 
   async run(id, run) {

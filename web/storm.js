@@ -99,8 +99,8 @@ function stormName(storm, other) {
 // -- the panel
 
 class Storm {
-  constructor(engine, module, linked) {
-    Object.assign(this, { engine, linked, t: 0, isPlaying: false });
+  constructor(module, linked) {
+    Object.assign(this, { linked, t: 0, isPlaying: false });
     this.find = (id) => document.getElementById(id);
     this.scene = new Scene(this.find("scene"));
     this.computer = new Computer(module, (message) => this.show(message));

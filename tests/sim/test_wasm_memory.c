@@ -45,6 +45,33 @@ int our_vsnprintf(char *text, size_t size, const char *format, va_list args);
 #include "web/wasm/print.c"
 #undef snprintf
 #undef vsnprintf
+
+void *our_calloc(size_t count, size_t size);
+void our_free(void *bytes);
+void our_qsort(void *all, size_t count, size_t size,
+               int (*compare)(const void *a, const void *b));
+
+#define calloc our_calloc
+#define free our_free
+#define qsort our_qsort
+#include "web/wasm/library.c"
+#undef calloc
+#undef free
+#undef qsort
+
+static void *allocate(void *ctx, size_t size)
+{
+    (void)ctx;
+    return memset(malloc(size), 7, size);
+}
+
+static void release(void *ctx, void *bytes)
+{
+    (void)ctx;
+    free(bytes);
+}
+
+const stg_memory stg_wasm_memory = {allocate, release, NULL};
 #undef memchr
 #undef memcmp
 #undef memcpy
@@ -149,4 +176,30 @@ TEST(wasm_memory, prints_as_the_system_does)
                                numbers[i], "end"));
             CHECK_STR(a, b);
         }
+}
+
+static int compare(const void *a, const void *b)
+{
+    return *(const uint16_t *)a - *(const uint16_t *)b;
+}
+
+TEST(wasm_memory, sorts_and_zeroes)
+{
+    for (uint64_t seed = 0; seed < seeds(200); seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        size_t count = stg_rng_upto(&rng, SIZE);
+        uint16_t a[SIZE + 1], b[SIZE + 1];
+        unsigned char *bytes = our_calloc(count + 1, 3);
+
+        for (size_t i = 0; i < count; i++)
+            a[i] = b[i] = (uint16_t)stg_rng_upto(&rng, 300);
+        our_qsort(a, count, sizeof *a, compare);
+        qsort(b, count, sizeof *b, compare);
+        CHECK_FROM(seed, memcmp(a, b, count * sizeof *a) == 0);
+        for (size_t i = 0; i < 3 * (count + 1); i++)
+            CHECK_FROM(seed, bytes[i] == 0);
+        our_free(bytes);
+    }
+    our_free(NULL);
+    CHECK(our_calloc(SIZE_MAX, 2) == NULL);
 }

@@ -6,7 +6,7 @@ usage: web.py PAGE [TEST...]
 Numbers are those of the command; whatever is moved shows at once; what is wrong
 is said in core's own words; nothing goes out. STAGGER_SHOTS is a folder that
 keeps the screenshots. This file has what is about contention and about the whole
-page; web_storm.py has the storm, and web_plan.py the plan.
+page; web_storm.py, web_advise.py and web_plan.py have the other tabs.
 """
 import base64
 import csv
@@ -21,10 +21,11 @@ import browser
 
 from web_case import (FAINT, OVERLAPS, PageCase, SHOTS, STAGGER, by_label,
                       put)
-from web_plan import Plan  # whose tests run with these, in the same browser
+from web_advise import Advise  # tests that run with these, in the same browser
+from web_plan import Plan
 from web_storm import Storm
 
-assert Plan and Storm
+assert Advise and Plan and Storm
 
 DONE = "document.getElementById('results').dataset.done"
 
