@@ -23,6 +23,7 @@ stg_overload_options stg_overload_default(void)
 {
     return (stg_overload_options){
         .policy = stg_policy_default(),
+        .share = STG_SHARE_OPEN,
         .load = {.rate = 700 * 1000},
         .processes = 10,
         .timeout = 500 * STG_MS,
@@ -131,9 +132,31 @@ static stg_status check_times(const stg_overload_options *o, stg_error *err)
     return STG_OK;
 }
 
+static stg_status check_policies(const stg_overload_options *o, stg_error *err)
+{
+    if (stg_policy_check(&o->policy, err) != STG_OK)
+        return STG_INVALID;
+    if (!o->has_others && o->share != 0 && o->share != STG_SHARE_OPEN)
+        return stg_refuse(err,
+                          "share is of the clients that have another "
+                          "policy: expected others=POLICY, too");
+    if (!o->has_others)
+        return STG_OK;
+    if (o->share > 1000000)
+        return stg_refuse_number(err, "share", o->share,
+                                 "0 to 1000000 millionths");
+    return stg_policy_check(&o->others, err);
+}
+
+bool stg_overload_hedges(const stg_overload_options *o)
+{
+    return o->policy.hedge.max != 0 ||
+           (o->has_others && o->others.hedge.max != 0);
+}
+
 stg_status stg_overload_check(const stg_overload_options *o, stg_error *err)
 {
-    if (stg_policy_check(&o->policy, err) != STG_OK ||
+    if (check_policies(o, err) != STG_OK ||
         check_load(&o->load, err) != STG_OK ||
         stg_sim_service_check(&o->service, err) != STG_OK ||
         check_times(o, err) != STG_OK || check_trigger(o, err) != STG_OK ||
@@ -167,6 +190,9 @@ static double most(double a, double b)
  * operations a second into operations a ns. */
 static double guess_live(const stg_overload_options *o)
 {
+    bool is_once = o->policy.attempts_max == 1 &&
+                   (!o->has_others || o->others.attempts_max == 1);
+    stg_ns deadline = o->policy.deadline;
     const stg_overload_load *l = &o->load;
     double rate = stg_load_most(l) / 1e9, life, live;
 
@@ -174,8 +200,10 @@ static double guess_live(const stg_overload_options *o)
         return l->clients;
     if (o->trigger.kind == STG_TRIGGER_SPIKE)
         rate *= most(1, o->trigger.factor / 1000.0);
-    life = (double)stg_ns_min(o->policy.deadline, o->end_at);
-    if (o->policy.attempts_max == 1)
+    if (o->has_others)
+        deadline = stg_ns_max(deadline, o->others.deadline);
+    life = (double)stg_ns_min(deadline, o->end_at);
+    if (is_once)
         life = (double)stg_ns_min(o->timeout, o->end_at);
     live = rate * life * 2;
     return live > o->live_max ? o->live_max : live;
@@ -184,7 +212,9 @@ static double guess_live(const stg_overload_options *o)
 uint64_t stg_overload_memory(const stg_overload_options *o)
 {
     double live = guess_live(o);
-    uint32_t hedges = o->policy.hedge.max;
+    uint32_t hedges = o->policy.hedge.max > o->others.hedge.max
+                          ? o->policy.hedge.max
+                          : o->others.hedge.max;
     // Live ones have a request; and there are those that nobody waits for.
     double requests =
         live * (1 + hedges) + 2.0 * (o->service.queue_max + o->service.workers);
@@ -250,7 +280,7 @@ static stg_status make_processes(stg_overload_world *w)
         (o->throttle != 0 && w->throttles == NULL))
         return STG_IO;
     for (uint32_t i = 0; i < o->processes; i++) {
-        (void)stg_peer_init(&w->peers[i], &o->policy);
+        (void)stg_peer_init(&w->peers[i], stg_overload_policy(o, i));
         w->withs[i].peer = &w->peers[i];
         if (w->throttles != NULL)
             (void)stg_throttle_init(

@@ -75,6 +75,12 @@ typedef struct stg_overload_load {
 
 typedef struct stg_overload_options {
     stg_policy policy;
+    bool has_others;
+    stg_policy others; /* of a share of the processes, such as those that have
+                          not been changed yet; zeroed without */
+    uint32_t share;    /* of the processes, millionths, 0 to 1000000;
+                          STG_SHARE_OPEN: stg_overload_settle() says. As many whole
+                          processes as that makes; without others: 0 or open */
     stg_overload_load load;
     uint32_t processes; /* that the clients live in, 1 to 1000000 */
     uint32_t throttle;  /* K of a throttle beside the policy's,
@@ -99,6 +105,8 @@ typedef struct stg_overload_options {
     uint32_t live_max;   /* operations, and requests, at once; 1 to 50000000 */
     uint64_t events_max; /* of a run; 0: no limit */
 } stg_overload_options;
+
+#define STG_SHARE_OPEN UINT32_MAX
 
 #define STG_OVERLOAD_BINS_MAX 1000
 #define STG_OVERLOAD_WHYS (STG_WHY_INVALID + 1) /* how operations end */
@@ -137,6 +145,8 @@ typedef struct stg_overload_result {
     uint64_t begun, saved, lost; /* operations; the rest was under way */
     uint64_t sent, retried, held, refused, timeouts, for_nobody;
     uint64_t hedged, hedges_won, hedges_refused;
+    uint64_t others_begun, others_saved, others_lost,
+        others_sent;                  /* of these */
     uint64_t whys[STG_OVERLOAD_WHYS]; /* of those that ended, by stg_why */
     stg_sim_histogram latency;        /* of those that succeeded */
     double latency_sum;               /* ns */
@@ -173,6 +183,9 @@ stg_overload_options stg_overload_default(void);
  * range. */
 stg_status stg_overload_check(const stg_overload_options *o, stg_error *err);
 
+/* Whether a policy of it makes hedges. */
+bool stg_overload_hedges(const stg_overload_options *o);
+
 /* What a run takes at most, in bytes. */
 uint64_t stg_overload_memory(const stg_overload_options *o);
 
@@ -205,7 +218,8 @@ const stg_overload_setting *stg_overload_setting_at(size_t i);
 stg_status stg_overload_set(stg_overload_options *o, const char *name,
                             const char *value, stg_error *err);
 
-/* Chooses what was left open: a warm-up of STG_NEVER becomes half of what comes
+/* Chooses what was left open: a share of half of the processes, where there are
+ * others; a warm-up of STG_NEVER becomes half of what comes
  * before the trigger, or a tenth of the duration; a bin of 0 a width that
  * one can read, for 200 to 400 of them. */
 void stg_overload_settle(stg_overload_options *o);

@@ -36,7 +36,7 @@ static bool grow_rounds(stg_overload_world *w, uint32_t count)
 {
     stg_overload_round *rounds;
 
-    if (w->options->policy.hedge.max == 0)
+    if (!stg_overload_hedges(w->options))
         return true;
     rounds = enlarge(w, w->rounds, count, sizeof *rounds);
     if (rounds != NULL)
@@ -116,7 +116,7 @@ static void think(stg_overload_world *w, uint32_t id)
 
 static void end(stg_overload_world *w, uint32_t id, stg_why why)
 {
-    stg_overload_count_end(w, w->operations[id].begun_at, why);
+    stg_overload_count_end(w, &w->operations[id], why);
     if (w->options->load.is_closed)
         think(w, id);
     else
@@ -139,7 +139,7 @@ static void send(stg_overload_world *w, uint32_t id)
 
     if (request == STG_SIM_NONE)
         return;
-    stg_overload_count_sent(w, op->has_sent);
+    stg_overload_count_sent(w, op, op->has_sent);
     op->has_sent = true;
     if (w->rounds != NULL) {
         stg_overload_begin_round(w, id, request);
@@ -208,14 +208,15 @@ static void admit(stg_overload_world *w, uint32_t id)
 static void begin(stg_overload_world *w, uint32_t id, uint32_t process)
 {
     stg_overload_operation *op = &w->operations[id];
+    const stg_policy *policy = stg_overload_policy(w->options, process);
 
     op->begun_at = w->now;
     op->process = process;
     op->request = STG_SIM_NONE;
     op->has_sent = false;
-    stg_overload_count_begun(w);
-    (void)stg_retry_start(&op->retry, &w->options->policy, &w->withs[process],
-                          w->now);
+    op->is_other = policy != &w->options->policy;
+    stg_overload_count_begun(w, op->is_other);
+    (void)stg_retry_start(&op->retry, policy, &w->withs[process], w->now);
     admit(w, id);
 }
 

@@ -44,6 +44,7 @@ typedef struct stg_overload_operation {
     uint32_t next; /* among the free */
     uint8_t waiting; /* stg_waiting */
     bool has_sent;   /* a request, at least once */
+    bool is_other;   /* its process has the others' policy */
 } stg_overload_operation;
 
 enum { STG_ROUND_ATTEMPTS = 1 + STG_HEDGES_MAX };
@@ -88,6 +89,19 @@ typedef struct stg_overload_world {
     bool is_counting;                     /* the warm-up is over */
     double queued_before, present_before; /* when the bin began */
 } stg_overload_world;
+
+/* The policy of a process. Others are spread evenly: process i is one where the
+ * number of others goes up. */
+static inline const stg_policy *
+stg_overload_policy(const stg_overload_options *o, uint32_t process)
+{
+    uint64_t i = process;
+
+    if (!o->has_others)
+        return &o->policy;
+    return (i + 1) * o->share / 1000000 > i * o->share / 1000000 ? &o->others
+                                                                 : &o->policy;
+}
 
 /* Puts an event into the queue, unless it comes after the end. */
 void stg_overload_push(stg_overload_world *w, stg_ns at,
@@ -164,16 +178,18 @@ void stg_overload_return(stg_overload_world *w, uint32_t steps);
 /* Time goes on to at: closes the bins before it. */
 void stg_overload_pass(stg_overload_world *w, stg_ns at);
 
-void stg_overload_count_begun(stg_overload_world *w);
-void stg_overload_count_sent(stg_overload_world *w, bool is_retry);
-void stg_overload_count_hedge(stg_overload_world *w, bool is_sent);
+void stg_overload_count_begun(stg_overload_world *w, bool is_other);
+void stg_overload_count_sent(stg_overload_world *w,
+                             const stg_overload_operation *op, bool is_retry);
+void stg_overload_count_hedge(stg_overload_world *w,
+                              const stg_overload_operation *op, bool is_sent);
 void stg_overload_count_win(stg_overload_world *w);
 void stg_overload_count_held(stg_overload_world *w);
 void stg_overload_count_refused(stg_overload_world *w);
 void stg_overload_count_timeout(stg_overload_world *w);
 void stg_overload_count_for_nobody(stg_overload_world *w);
-void stg_overload_count_end(stg_overload_world *w, stg_ns begun_at,
-                            stg_why why);
+void stg_overload_count_end(stg_overload_world *w,
+                            const stg_overload_operation *op, stg_why why);
 
 /* -- overload_recovery.c --------------------------------------------------- */
 

@@ -7,6 +7,7 @@
  * quadratic equation.
  *
  * Source: Cinlar, "Introduction to Stochastic Processes", 1975, chapter 4. */
+#include "base/compiler.h"
 #include "core/reader.h"
 #include "core/writer.h"
 #include "sim/overload_internal.h"
@@ -96,8 +97,8 @@ double stg_load_total(const stg_overload_options *o)
 /* -- the next operation ----------------------------------------------------- */
 
 /* When `count` more have come, of `factor` times the load. */
-static stg_ns find_time(const stg_overload_world *w, double factor,
-                        double count)
+STG_NOINLINE static stg_ns find_time(const stg_overload_world *w, double factor,
+                                     double count)
 {
     const stg_overload_options *o = w->options;
     stg_ns at = w->now;

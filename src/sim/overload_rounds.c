@@ -64,14 +64,14 @@ static void make_hedge(stg_overload_world *w, uint32_t id)
     uint32_t index, request;
 
     if (!admit(w, id, &index)) {
-        stg_overload_count_hedge(w, false);
+        stg_overload_count_hedge(w, &w->operations[id], false);
         wait_for_first(w, id);
         return;
     }
     request = stg_overload_send(w, id);
     if (request == STG_SIM_NONE)
         return;
-    stg_overload_count_hedge(w, true);
+    stg_overload_count_hedge(w, &w->operations[id], true);
     add_attempt(w, id, index, request);
 }
 

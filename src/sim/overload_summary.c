@@ -163,12 +163,37 @@ static void work_out_hedges(const stg_overload_options *o,
                             const stg_overload_result *r, double seconds,
                             double v[STG_FIGURE_COUNT])
 {
-    bool has = o->policy.hedge.max != 0;
+    bool has = stg_overload_hedges(o);
 
     v[STG_FIGURE_HEDGED] = has ? share((double)r->hedged, seconds) : -1;
     v[STG_FIGURE_HEDGES_WON] = has ? share((double)r->hedges_won, seconds) : -1;
     v[STG_FIGURE_HEDGES_REFUSED] =
         has ? share((double)r->hedges_refused, seconds) : -1;
+}
+
+/* A part without an operation has no figures. */
+static void work_out_part(uint64_t begun, uint64_t saved, uint64_t lost,
+                          uint64_t sent, double v[2])
+{
+    v[0] =
+        saved + lost == 0 ? -1 : share((double)saved, (double)(saved + lost));
+    v[1] = begun == 0 ? -1 : share((double)sent, (double)begun);
+}
+
+static void work_out_parts(const stg_overload_options *o,
+                           const stg_overload_result *r,
+                           double v[STG_FIGURE_COUNT])
+{
+    double *own = &v[STG_FIGURE_OWN_SUCCESS];
+    double *others = &v[STG_FIGURE_OTHERS_SUCCESS];
+
+    own[0] = own[1] = others[0] = others[1] = -1;
+    if (!o->has_others)
+        return;
+    work_out_part(r->begun - r->others_begun, r->saved - r->others_saved,
+                  r->lost - r->others_lost, r->sent - r->others_sent, own);
+    work_out_part(r->others_begun, r->others_saved, r->others_lost,
+                  r->others_sent, others);
 }
 
 /* All figures of a run, in their order. Success is of the operations that
@@ -185,6 +210,7 @@ static void work_out(const stg_overload_options *o,
     v[STG_FIGURE_OFFERED] = share((double)r->sent, seconds);
     v[STG_FIGURE_RETRIED] = share((double)r->retried, seconds);
     work_out_hedges(o, r, seconds, v);
+    work_out_parts(o, r, v);
     v[STG_FIGURE_AMPLIFICATION] = share((double)r->sent, (double)r->begun);
     v[STG_FIGURE_SUCCESS] =
         share((double)r->saved, (double)(r->saved + r->lost));

@@ -70,6 +70,10 @@ static const stg_table_column columns[COLUMNS] = {
     FIGURE(AFTER_GOODPUT) = {"after.goodput_per_s", "after", false, 1},
     FIGURE(AFTER_P50) = {"after.latency_p50_ms", "p50 after", true, 6},
     FIGURE(AFTER_P99) = {"after.latency_p99_ms", "p99 after", true, 4},
+    FIGURE(OWN_SUCCESS) = {"own.success", "own success", false, 1},
+    FIGURE(OWN_AMPLIFICATION) = {"own.amplification", NULL, false, 0},
+    FIGURE(OTHERS_SUCCESS) = {"others.success", "others' success", false, 1},
+    FIGURE(OTHERS_AMPLIFICATION) = {"others.amplification", NULL, false, 0},
 #undef FIGURE
 };
 

@@ -66,15 +66,20 @@ static bool counts(const stg_overload_world *w)
     return w->now >= w->options->warmup;
 }
 
-void stg_overload_count_begun(stg_overload_world *w)
+void stg_overload_count_begun(stg_overload_world *w, bool is_other)
 {
+    if (is_other)
+        w->result->others_begun += counts(w);
     w->bin->begun++;
     w->result->begun += counts(w);
     w->result->trigger_begun += w->is_in_trigger;
 }
 
-void stg_overload_count_sent(stg_overload_world *w, bool is_retry)
+void stg_overload_count_sent(stg_overload_world *w,
+                             const stg_overload_operation *op, bool is_retry)
 {
+    if (op->is_other)
+        w->result->others_sent += counts(w);
     w->bin->sent++;
     w->bin->retried += is_retry;
     w->result->sent += counts(w);
@@ -82,14 +87,15 @@ void stg_overload_count_sent(stg_overload_world *w, bool is_retry)
 }
 
 /* A hedge is a request, and no retry. */
-void stg_overload_count_hedge(stg_overload_world *w, bool is_sent)
+void stg_overload_count_hedge(stg_overload_world *w,
+                              const stg_overload_operation *op, bool is_sent)
 {
     if (!is_sent) {
         w->bin->hedges_refused++;
         w->result->hedges_refused += counts(w);
         return;
     }
-    stg_overload_count_sent(w, false);
+    stg_overload_count_sent(w, op, false);
     w->bin->hedged++;
     w->result->hedged += counts(w);
 }
@@ -144,10 +150,16 @@ static void count_success(stg_overload_world *w, stg_ns begun_at)
 
 /* saved and lost are of the bin in which the operation began, succeeded and
  * given_up of the bin of now. */
-void stg_overload_count_end(stg_overload_world *w, stg_ns begun_at, stg_why why)
+void stg_overload_count_end(stg_overload_world *w,
+                            const stg_overload_operation *op, stg_why why)
 {
+    stg_ns begun_at = op->begun_at;
     stg_overload_bin *began_in = &w->result->bins[begun_at / w->options->bin];
 
+    if (op->is_other && begun_at >= w->options->warmup) {
+        w->result->others_saved += why == STG_WHY_DONE;
+        w->result->others_lost += why != STG_WHY_DONE;
+    }
     if (why == STG_WHY_DONE) {
         began_in->saved++;
         count_success(w, begun_at);

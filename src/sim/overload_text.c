@@ -1,5 +1,7 @@
 #include "sim/overload.h"
 
+#include <stagger/text.h>
+
 #include <string.h>
 
 #include "base/suggest.h"
@@ -90,6 +92,11 @@ static bool set_rate(stg_overload_options *o, stg_reader *r)
     r->at = r->end;
     return read_rate(first, &o->load.rate) &&
            (middle == NULL || read_rate(last, &o->load.rate_end));
+}
+
+static bool set_share(stg_overload_options *o, stg_reader *r)
+{
+    return read_percent(r, 1000000, &o->share);
 }
 
 static bool set_arrivals(stg_overload_options *o, stg_reader *r)
@@ -297,6 +304,7 @@ static const char *const none[] = {"none", NULL};
 
 #define TIMES "a time as 10ms, exponential:10ms, normal:10ms:2ms, up to 365d"
 
+/* A row without `set` is read by another parser, which says more. */
 static const struct {
     stg_overload_setting about;
     bool (*set)(stg_overload_options *o, stg_reader *r);
@@ -309,6 +317,8 @@ static const struct {
     {{"clients", "1 to 10000000"}, set_clients, NULL},
     {{"think", TIMES}, set_think, stg_distribution_words},
     {{"processes", "1 to 1000000"}, set_processes, NULL},
+    {{"others", "a policy, or none"}, NULL, none},
+    {{"share", "0% to 100%, to 0.0001%"}, set_share, NULL},
     {{"workers", "1 to 100000"}, set_workers, NULL},
     {{"service", TIMES}, set_service, stg_distribution_words},
     {{"queue", "0 to 10000000"}, set_queue, NULL},
@@ -378,6 +388,32 @@ static stg_status refuse(const stg_overload_setting *about, const char *value,
     return STG_INVALID;
 }
 
+/* The parser's words stand behind ours. */
+static stg_status set_others(stg_overload_options *o,
+                             const stg_overload_setting *about,
+                             const char *value, stg_error *err)
+{
+    stg_policy policy = {0};
+    stg_error words = {.text = ""};
+    stg_writer w;
+
+    if (strcmp(value, "none") != 0 && value[0] == '\0')
+        return refuse(about, value, NULL, err);
+    if (strcmp(value, "none") == 0 ||
+        stg_policy_parse(&policy, value, &words) == STG_OK) {
+        o->has_others = strcmp(value, "none") != 0;
+        o->others = policy;
+        return STG_OK;
+    }
+    (void)refuse(about, value, NULL, err);
+    if (err == NULL)
+        return STG_INVALID;
+    w = (stg_writer){err->text, sizeof err->text, strlen(err->text)};
+    stg_write_text(&w, ": ");
+    stg_write_text(&w, words.text);
+    return STG_INVALID;
+}
+
 stg_status stg_overload_set(stg_overload_options *o, const char *name,
                             const char *value, stg_error *err)
 {
@@ -389,6 +425,8 @@ stg_status stg_overload_set(stg_overload_options *o, const char *name,
         i++;
     if (i == count)
         return STG_NOT_FOUND;
+    if (settings[i].set == NULL)
+        return set_others(o, &settings[i].about, value, err);
     if (!settings[i].set(&changed, &r) || !stg_reader_is_empty(&r))
         return refuse(&settings[i].about, value, settings[i].words, err);
     *o = changed;
@@ -421,6 +459,8 @@ static stg_ns find_bin(stg_ns end_at)
  * there. */
 void stg_overload_settle(stg_overload_options *o)
 {
+    if (o->share == STG_SHARE_OPEN)
+        o->share = o->has_others ? 500000 : 0;
     if (o->trigger.kind == STG_TRIGGER_NONE)
         o->trigger = (stg_trigger){.kind = STG_TRIGGER_NONE};
     if (o->warmup == STG_NEVER)

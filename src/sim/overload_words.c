@@ -1,5 +1,7 @@
 #include "sim/overload_report.h"
 
+#include <stagger/text.h>
+
 #include <string.h>
 
 #include "sim/overload.h"
@@ -408,6 +410,24 @@ static void say_cold(const stg_overload_options *o, stg_text_buffer *buffer)
     stg_text_buffer_put(buffer, " requests");
 }
 
+static void say_others(const stg_overload_options *o, stg_text_buffer *buffer)
+{
+    char text[STG_POLICY_TEXT_MAX];
+
+    if (!o->has_others)
+        return;
+    (void)stg_policy_print(&o->others, text);
+    stg_text_buffer_form(buffer, "others with %s", text);
+}
+
+static void say_share(const stg_overload_options *o, stg_text_buffer *buffer)
+{
+    if (!o->has_others)
+        return;
+    stg_text_buffer_put_rounded(buffer, o->share / 1e4);
+    stg_text_buffer_put(buffer, "\u00a0% of the clients are others");
+}
+
 typedef void say(const stg_overload_options *o, stg_text_buffer *buffer);
 
 /* Whether a part says something, and the same of all cases. The texts are
@@ -434,8 +454,9 @@ static bool is_common(const stg_overload_case *cases, size_t count, say *part,
 void stg_overload_say_setting(const stg_overload_case *cases, size_t count,
                               stg_text_buffer *buffer)
 {
-    say *const parts[] = {say_workers, say_drag,    say_queue,  say_load,
-                          say_timeout, say_trigger, say_return, say_cold};
+    say *const parts[] = {say_workers, say_drag,   say_queue, say_load,
+                          say_timeout, say_others, say_share, say_trigger,
+                          say_return,  say_cold};
     stg_text_buffer part = stg_text_buffer_on(buffer->memory);
     bool is_first = true;
 

@@ -206,6 +206,24 @@ class Overload(unittest.TestCase):
         self.assertIn("--rate-file: ", refused.stderr)
         self.assertIn("/nowhere", refused.stderr)
 
+    def test_tells_the_parts_of_a_fleet_apart(self):
+        options = [*SMALL, "-p", "calm=attempts=1", "--others",
+                   "attempts=6 base=100ms"]
+        alone = results(*SMALL, "-p", "attempts=1")["results"][0]
+        self.assertIsNone(alone["own"]["success"])
+        self.assertIsNone(alone["others"]["amplification"])
+        calm, half = results(*options, "--sweep", "share=0%,50%")["results"]
+        self.assertIsNone(calm["others"]["success"])
+        self.assertEqual(calm["own"]["success"]["mean"],
+                         calm["success"]["mean"])
+        self.assertEqual(half["own"]["amplification"]["mean"], 1)
+        self.assertGreater(half["others"]["amplification"]["mean"], 1.1)
+        refused = run("--others", "attempst=3")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("did you mean attempts=?", refused.stderr)
+        self.assertIn("expected others=POLICY, too",
+                      run("--share", "10%").stderr)
+
     def test_takes_a_closed_load(self):
         found = results(*SMALL[2:], "--clients", "50", "--think",
                         "exponential:200ms", "-p", "attempts=2")["results"][0]

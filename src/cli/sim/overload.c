@@ -60,6 +60,12 @@ static const stg_option options[] = {
      "that the clients live in; each has one budget, one breaker and "
      "one throttle (10)",
      0, NULL},
+    {"--others POLICY",
+     "of a part of the clients, such as those that have not been changed yet "
+     "(none)",
+     0, NULL},
+    {"--share PERCENT", "of the processes have it, with --others (50%)", 0,
+     NULL},
     {"--timeout TIME", "of an attempt, or none (500ms)", 0, NULL},
     {"--throttle K",
      "clients refuse what would be more than K times what the service "
