@@ -140,6 +140,11 @@ static stg_status check_policies(const stg_overload_options *o, stg_error *err)
         return stg_refuse(err,
                           "share is of the clients that have another "
                           "policy: expected others=POLICY, too");
+    if (o->layers > STG_LAYERS_MAX)
+        return stg_refuse_number(err, "layers", o->layers, "1 to 4");
+    for (uint32_t i = 0; i < o->inner_count; i++)
+        if (stg_policy_check(&o->inner[i], err) != STG_OK)
+            return STG_INVALID;
     if (!o->has_others)
         return STG_OK;
     if (o->share > 1000000)
@@ -148,10 +153,22 @@ static stg_status check_policies(const stg_overload_options *o, stg_error *err)
     return stg_policy_check(&o->others, err);
 }
 
+/* The most hedges of any policy. */
+static uint32_t most_hedges(const stg_overload_options *o)
+{
+    uint32_t most = o->policy.hedge.max;
+
+    if (o->has_others && o->others.hedge.max > most)
+        most = o->others.hedge.max;
+    for (uint32_t i = 0; o->layers > 1 && i < o->inner_count; i++)
+        if (o->inner[i].hedge.max > most)
+            most = o->inner[i].hedge.max;
+    return most;
+}
+
 bool stg_overload_hedges(const stg_overload_options *o)
 {
-    return o->policy.hedge.max != 0 ||
-           (o->has_others && o->others.hedge.max != 0);
+    return most_hedges(o) != 0;
 }
 
 stg_status stg_overload_check(const stg_overload_options *o, stg_error *err)
@@ -211,10 +228,9 @@ static double guess_live(const stg_overload_options *o)
 
 uint64_t stg_overload_memory(const stg_overload_options *o)
 {
-    double live = guess_live(o);
-    uint32_t hedges = o->policy.hedge.max > o->others.hedge.max
-                          ? o->policy.hedge.max
-                          : o->others.hedge.max;
+    double layers = o->layers > 1 ? o->layers : 1;
+    double live = guess_live(o) * layers, processes = o->processes * layers;
+    uint32_t hedges = most_hedges(o);
     // Live ones have a request; and there are those that nobody waits for.
     double requests =
         live * (1 + hedges) + 2.0 * (o->service.queue_max + o->service.workers);
@@ -222,11 +238,11 @@ uint64_t stg_overload_memory(const stg_overload_options *o)
     double sum = live * (sizeof(stg_overload_operation) + 32) +
                  requests * (sizeof(stg_sim_request) + 32) +
                  (double)o->service.workers * sizeof(stg_sim_worker) +
-                 (double)o->processes * (sizeof(stg_peer) + sizeof(stg_with)) +
+                 processes * (sizeof(stg_peer) + sizeof(stg_with)) +
                  bins * sizeof(stg_overload_bin);
 
     if (o->throttle != 0)
-        sum += (double)o->processes * sizeof(stg_throttle);
+        sum += processes * sizeof(stg_throttle);
     if (hedges != 0)
         sum += live * sizeof(stg_overload_round);
     return (uint64_t)sum;
@@ -271,15 +287,16 @@ static void release(const stg_memory *memory, void *bytes)
 static stg_status make_processes(stg_overload_world *w)
 {
     const stg_overload_options *o = w->options;
+    uint32_t count = o->processes * w->layers;
 
-    w->peers = allocate(w->memory, o->processes, sizeof *w->peers);
-    w->withs = allocate(w->memory, o->processes, sizeof *w->withs);
+    w->peers = allocate(w->memory, count, sizeof *w->peers);
+    w->withs = allocate(w->memory, count, sizeof *w->withs);
     if (o->throttle != 0)
-        w->throttles = allocate(w->memory, o->processes, sizeof *w->throttles);
+        w->throttles = allocate(w->memory, count, sizeof *w->throttles);
     if (w->peers == NULL || w->withs == NULL ||
         (o->throttle != 0 && w->throttles == NULL))
         return STG_IO;
-    for (uint32_t i = 0; i < o->processes; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         (void)stg_peer_init(&w->peers[i], stg_overload_policy(o, i));
         w->withs[i].peer = &w->peers[i];
         if (w->throttles != NULL)
@@ -423,6 +440,7 @@ stg_status stg_overload_run(const stg_overload_options *o, uint64_t seed,
     stg_overload_world w = {.options = o,
                             .memory = memory,
                             .result = r,
+                            .layers = o->layers > 1 ? o->layers : 1,
                             .operation_free = STG_SIM_NONE};
     stg_status status;
 

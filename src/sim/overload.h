@@ -20,6 +20,9 @@
  * they do is what core decides: stg_retry_admit() and stg_retry_step(), and of a
  * policy with hedges stg_hedge_admit() and stg_hedge_step().
  *
+ * Between them and the service there may be others, which call it for them by
+ * policies of their own, and retry, too.
+ *
  * An attempt is a request: over the network to the service, which takes,
  * queues or refuses it; and an answer, over the network. After the attempt's
  * timeout the client waits no longer, and the service mostly does not know: it
@@ -73,6 +76,8 @@ typedef struct stg_overload_load {
     stg_distribution think; /* closed: from an operation's end to the next */
 } stg_overload_load;
 
+enum { STG_LAYERS_MAX = 4 };
+
 typedef struct stg_overload_options {
     stg_policy policy;
     bool has_others;
@@ -81,8 +86,19 @@ typedef struct stg_overload_options {
     uint32_t share;    /* of the processes, millionths, 0 to 1000000;
                           STG_SHARE_OPEN: stg_overload_settle() says. As many whole
                           processes as that makes; without others: 0 or open */
+    /* Services in a row, of which each calls the next; the last one is the one
+     * that is described below, and has the trouble. 2 to 4; 0 or 1: that one
+     * alone; 0 is left open, and stg_overload_settle() says. */
+    uint32_t layers;
+    stg_policy
+        inner[STG_LAYERS_MAX - 1]; /* by which they call: the first of the
+                                            first; the last of all others, too */
+    uint32_t inner_count;          /* 0: by the clients' policy */
+    bool propagates; /* a service is told how long its caller waits, and neither
+                        waits nor begins beyond that */
     stg_overload_load load;
-    uint32_t processes; /* that the clients live in, 1 to 1000000 */
+    uint32_t processes; /* that the clients live in, and each of the services
+                           that call, 1 to 1000000 */
     uint32_t throttle;  /* K of a throttle beside the policy's,
                            thousandths; 0: none */
     stg_ns timeout;     /* of an attempt, 1 us to 1 d or STG_NEVER; the policy's
@@ -145,6 +161,9 @@ typedef struct stg_overload_result {
     uint64_t begun, saved, lost; /* operations; the rest was under way */
     uint64_t sent, retried, held, refused, timeouts, for_nobody;
     uint64_t hedged, hedges_won, hedges_refused;
+    uint64_t
+        sent_to[STG_LAYERS_MAX]; /* requests to each service of a row; of the
+                                         last one `sent` */
     uint64_t others_begun, others_saved, others_lost,
         others_sent;                  /* of these */
     uint64_t whys[STG_OVERLOAD_WHYS]; /* of those that ended, by stg_why */
@@ -218,7 +237,7 @@ const stg_overload_setting *stg_overload_setting_at(size_t i);
 stg_status stg_overload_set(stg_overload_options *o, const char *name,
                             const char *value, stg_error *err);
 
-/* Chooses what was left open: a share of half of the processes, where there are
+/* Chooses what was left open: as many layers as the inner policies need; a share of half of the processes, where there are
  * others; a warm-up of STG_NEVER becomes half of what comes
  * before the trigger, or a tenth of the duration; a bin of 0 a width that
  * one can read, for 200 to 400 of them. */

@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-#include "sim/random.h"
-
 enum { OPERATIONS_FIRST = 1024 };
 
 /* -- slots ----------------------------------------------------------------- */
@@ -114,8 +112,21 @@ static void think(stg_overload_world *w, uint32_t id)
                             stg_ns_add(w->now, time));
 }
 
+/* Of a service's operation: what it is for is answered. */
+static void end_serving(stg_overload_world *w, uint32_t id, stg_why why)
+{
+    uint32_t request = w->operations[id].serves;
+
+    drop(w, id);
+    stg_overload_serve_end(w, request, why == STG_WHY_DONE);
+}
+
 static void end(stg_overload_world *w, uint32_t id, stg_why why)
 {
+    if (w->operations[id].layer > 0) {
+        end_serving(w, id, why);
+        return;
+    }
     stg_overload_count_end(w, &w->operations[id], why);
     if (w->options->load.is_closed)
         think(w, id);
@@ -205,20 +216,75 @@ static void admit(stg_overload_world *w, uint32_t id)
     follow(w, id, d);
 }
 
+static void start(stg_overload_world *w, uint32_t id, const stg_policy *policy,
+                  uint32_t process)
+{
+    stg_overload_operation *op = &w->operations[id];
+
+    op->begun_at = w->now;
+    op->process = process;
+    op->request = STG_SIM_NONE;
+    (void)stg_retry_start(&op->retry, policy, &w->withs[process], w->now);
+    admit(w, id);
+}
+
 static void begin(stg_overload_world *w, uint32_t id, uint32_t process)
 {
     stg_overload_operation *op = &w->operations[id];
     const stg_policy *policy = stg_overload_policy(w->options, process);
 
-    op->begun_at = w->now;
-    op->process = process;
-    op->request = STG_SIM_NONE;
+    op->layer = 0;
     op->has_sent = false;
     op->is_other = policy != &w->options->policy;
     stg_overload_count_begun(w, op->is_other);
-    (void)stg_retry_start(&op->retry, policy, &w->withs[process], w->now);
-    admit(w, id);
+    start(w, id, policy, process);
 }
+
+/* -- services that call ----------------------------------------------------- */
+
+/* Until when the caller waits for this request, for which it still does. */
+static stg_ns find_patience(const stg_overload_world *w, uint32_t request)
+{
+    uint32_t caller = w->service.requests[request].caller, i = 0;
+
+    if (w->rounds == NULL)
+        return w->operations[caller].due_at;
+    while (w->rounds[caller].requests[i] != request)
+        i++;
+    return w->rounds[caller].timeouts_at[i];
+}
+
+/* The request stays until the operation that it makes has ended, whether its
+ * caller still waits then or not. One that nobody waits for begins nothing where
+ * deadlines are propagated; a process's deadline is there for the start alone. */
+void stg_overload_serve(stg_overload_world *w, uint32_t request)
+{
+    const stg_sim_request q = w->service.requests[request];
+    const stg_overload_options *o = w->options;
+    uint32_t layer = q.layer + 1U, process = layer * o->processes, id;
+    stg_ns until_at = 0;
+
+    if (o->propagates && q.is_gone) {
+        stg_sim_service_drop(&w->service, request);
+        return;
+    }
+    if (o->propagates)
+        until_at = find_patience(w, request);
+    if (o->processes > 1)
+        process += (uint32_t)stg_rng_upto(&w->of_process, o->processes - 1);
+    id = take(w);
+    if (id == STG_SIM_NONE)
+        return;
+    w->operations[id].layer = (uint8_t)layer;
+    w->operations[id].serves = request;
+    w->operations[id].has_sent = q.is_again;
+    w->operations[id].is_other = false;
+    w->withs[process].deadline_at = until_at;
+    start(w, id, stg_overload_inner(o, layer), process);
+    w->withs[process].deadline_at = 0;
+}
+
+/* -- an attempt and its end ------------------------------------------------- */
 
 /* STG_GO: the other attempts of its round go on. */
 static stg_decision step(stg_overload_world *w, uint32_t id, uint32_t request,

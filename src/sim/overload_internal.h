@@ -2,7 +2,8 @@
  * Private.
  *
  *   overload.c           the options, and the loop over events
- *   overload_clients.c   operations: what core decides, and how they end
+ *   overload_clients.c   operations: what core decides, and how they end; those
+ *                        of services that call another, too
  *   overload_load.c      when they begin
  *   overload_rounds.c    their hedges
  *   overload_service.c   requests: on the way, in the service, and the trigger
@@ -43,8 +44,11 @@ typedef struct stg_overload_operation {
         request;   /* under way, or STG_SIM_NONE; with hedges: see its round */
     uint32_t next; /* among the free */
     uint8_t waiting; /* stg_waiting */
-    bool has_sent;   /* a request, at least once */
+    bool has_sent;   /* a request, at least once; or it serves one that would
+                        not be there without retries */
     bool is_other;   /* its process has the others' policy */
+    uint8_t layer;   /* 0: a client's; else of the service that calls */
+    uint32_t serves; /* of a service: the request that it is for */
 } stg_overload_operation;
 
 enum { STG_ROUND_ATTEMPTS = 1 + STG_HEDGES_MAX };
@@ -63,6 +67,7 @@ typedef enum stg_answer_kind {
     STG_ANSWER_FULL,    /* 503 */
     STG_ANSWER_REFUSED, /* nobody listens */
     STG_ANSWER_RESET,   /* lost in an outage */
+    STG_ANSWER_FAILED,  /* 503: the service that it called did not help */
 } stg_answer_kind;
 
 typedef struct stg_overload_world {
@@ -77,6 +82,7 @@ typedef struct stg_overload_world {
     stg_overload_operation *operations;
     stg_overload_round *rounds; /* of operations; NULL: the policy makes none */
     uint32_t operation_count, operation_free;
+    uint32_t layers; /* 1: the clients call the service */
     stg_ns now;      /* the engine's */
     stg_ns begin_at; /* open load: the next operation */
     bool is_in_trigger;
@@ -90,13 +96,27 @@ typedef struct stg_overload_world {
     double queued_before, present_before; /* when the bin began */
 } stg_overload_world;
 
-/* The policy of a process. Others are spread evenly: process i is one where the
+/* The policy by which service number layer, from 1, calls the next. */
+static inline const stg_policy *
+stg_overload_inner(const stg_overload_options *o, uint32_t layer)
+{
+    uint32_t last = o->inner_count;
+
+    if (last == 0)
+        return &o->policy;
+    return &o->inner[layer < last ? layer - 1 : last - 1];
+}
+
+/* The policy of a process: those of the clients come first, then those of each
+ * service that calls. Others are spread evenly: process i is one where the
  * number of others goes up. */
 static inline const stg_policy *
 stg_overload_policy(const stg_overload_options *o, uint32_t process)
 {
     uint64_t i = process;
 
+    if (process >= o->processes)
+        return stg_overload_inner(o, process / o->processes);
     if (!o->has_others)
         return &o->policy;
     return (i + 1) * o->share / 1000000 > i * o->share / 1000000 ? &o->others
@@ -114,6 +134,9 @@ void stg_overload_begin_load(stg_overload_world *w);
 
 /* The open load's next operation begins. */
 void stg_overload_begin(stg_overload_world *w);
+
+/* A request has reached a service that calls the next for it. */
+void stg_overload_serve(stg_overload_world *w, uint32_t request);
 
 /* An operation's wait is over. */
 void stg_overload_wake(stg_overload_world *w, uint32_t id);
@@ -158,6 +181,10 @@ stg_decision stg_overload_step_round(stg_overload_world *w, uint32_t id,
 uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation);
 
 void stg_overload_reach(stg_overload_world *w, uint32_t request);
+
+/* What was called for it came to an end. */
+void stg_overload_serve_end(stg_overload_world *w, uint32_t request,
+                            bool is_ok);
 
 /* Answers 503: there is no place, or it was shed. */
 void stg_overload_refuse(stg_overload_world *w, uint32_t request);

@@ -26,10 +26,18 @@ uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation)
 {
     uint32_t request = stg_sim_service_take(&w->service, operation);
 
-    if (request == STG_SIM_NONE)
+    if (request == STG_SIM_NONE) {
         w->result->is_cut = true;
-    else
-        stg_overload_push(w, cross(w), STG_EVENT_REACH, request);
+        return request;
+    }
+    if (w->layers > 1) {
+        const stg_overload_operation *op = &w->operations[operation];
+        stg_sim_request *q = &w->service.requests[request];
+
+        q->layer = op->layer;
+        q->is_again = op->has_sent;
+    }
+    stg_overload_push(w, cross(w), STG_EVENT_REACH, request);
     return request;
 }
 
@@ -46,6 +54,11 @@ static void reply(stg_overload_world *w, uint32_t request,
         stg_overload_push(w, cross(w), STG_EVENT_ANSWER, request);
 }
 
+void stg_overload_serve_end(stg_overload_world *w, uint32_t request, bool is_ok)
+{
+    reply(w, request, is_ok ? STG_ANSWER_OK : STG_ANSWER_FAILED);
+}
+
 void stg_overload_refuse(stg_overload_world *w, uint32_t request)
 {
     stg_overload_count_refused(w);
@@ -56,6 +69,10 @@ void stg_overload_refuse(stg_overload_world *w, uint32_t request)
  * network. A client that has gone is not noticed unless skips_gone is set. */
 void stg_overload_reach(stg_overload_world *w, uint32_t request)
 {
+    if (w->layers > 1 && w->service.requests[request].layer + 1U < w->layers) {
+        stg_overload_serve(w, request);
+        return;
+    }
     if (is_trigger_on(w, STG_TRIGGER_OUTAGE)) {
         reply(w, request, STG_ANSWER_REFUSED);
         return;
@@ -113,6 +130,8 @@ static stg_outcome find_outcome(const stg_overload_world *w, uint8_t answer)
         return stg_answered(500);
     case STG_ANSWER_FULL:
         return stg_answered_after(503, w->options->retry_after);
+    case STG_ANSWER_FAILED:
+        return stg_answered(503);
     case STG_ANSWER_REFUSED:
         return stg_failed(STG_FAULT_REFUSED);
     case STG_ANSWER_RESET:

@@ -211,6 +211,10 @@ static void work_out(const stg_overload_options *o,
     v[STG_FIGURE_RETRIED] = share((double)r->retried, seconds);
     work_out_hedges(o, r, seconds, v);
     work_out_parts(o, r, v);
+    for (uint32_t i = 0; i < STG_LAYERS_MAX; i++)
+        v[STG_FIGURE_TO_1 + i] = o->layers > 1 && i < o->layers && r->begun > 0
+                                     ? (double)r->sent_to[i] / (double)r->begun
+                                     : -1;
     v[STG_FIGURE_AMPLIFICATION] = share((double)r->sent, (double)r->begun);
     v[STG_FIGURE_SUCCESS] =
         share((double)r->saved, (double)(r->saved + r->lost));

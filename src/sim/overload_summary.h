@@ -113,6 +113,12 @@ typedef enum stg_figure {
     STG_FIGURE_OWN_AMPLIFICATION,
     STG_FIGURE_OTHERS_SUCCESS,
     STG_FIGURE_OTHERS_AMPLIFICATION,
+    /* Requests to each service of a row, an operation; -1: there is no row, or
+     * it is shorter. STG_LAYERS_MAX of them. */
+    STG_FIGURE_TO_1,
+    STG_FIGURE_TO_2,
+    STG_FIGURE_TO_3,
+    STG_FIGURE_TO_4,
     STG_FIGURE_COUNT
 } stg_figure;
 

@@ -74,6 +74,10 @@ static const stg_table_column columns[COLUMNS] = {
     FIGURE(OWN_AMPLIFICATION) = {"own.amplification", NULL, false, 0},
     FIGURE(OTHERS_SUCCESS) = {"others.success", "others' success", false, 1},
     FIGURE(OTHERS_AMPLIFICATION) = {"others.amplification", NULL, false, 0},
+    FIGURE(TO_1) = {"to_service.1", "to 1st", false, 1},
+    FIGURE(TO_2) = {"to_service.2", "to 2nd", false, 1},
+    FIGURE(TO_3) = {"to_service.3", "to 3rd", false, 1},
+    FIGURE(TO_4) = {"to_service.4", "to 4th", false, 1},
 #undef FIGURE
 };
 

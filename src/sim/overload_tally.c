@@ -78,6 +78,11 @@ void stg_overload_count_begun(stg_overload_world *w, bool is_other)
 void stg_overload_count_sent(stg_overload_world *w,
                              const stg_overload_operation *op, bool is_retry)
 {
+    if (w->layers > 1) {
+        w->result->sent_to[op->layer] += counts(w);
+        if (op->layer + 1U < w->layers)
+            return;
+    }
     if (op->is_other)
         w->result->others_sent += counts(w);
     w->bin->sent++;

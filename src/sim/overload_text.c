@@ -94,6 +94,17 @@ static bool set_rate(stg_overload_options *o, stg_reader *r)
            (middle == NULL || read_rate(last, &o->load.rate_end));
 }
 
+static bool set_layers(stg_overload_options *o, stg_reader *r)
+{
+    return stg_read_int(r, &o->layers) && o->layers >= 1 &&
+           o->layers <= STG_LAYERS_MAX;
+}
+
+static bool set_propagate(stg_overload_options *o, stg_reader *r)
+{
+    return read_yes(r, &o->propagates);
+}
+
 static bool set_share(stg_overload_options *o, stg_reader *r)
 {
     return read_percent(r, 1000000, &o->share);
@@ -317,6 +328,9 @@ static const struct {
     {{"clients", "1 to 10000000"}, set_clients, NULL},
     {{"think", TIMES}, set_think, stg_distribution_words},
     {{"processes", "1 to 1000000"}, set_processes, NULL},
+    {{"layers", "1 to 4"}, set_layers, NULL},
+    {{"inner", "1 to 3 policies with | between them, or none"}, NULL, none},
+    {{"propagate", "yes or no"}, set_propagate, answers},
     {{"others", "a policy, or none"}, NULL, none},
     {{"share", "0% to 100%, to 0.0001%"}, set_share, NULL},
     {{"workers", "1 to 100000"}, set_workers, NULL},
@@ -388,30 +402,65 @@ static stg_status refuse(const stg_overload_setting *about, const char *value,
     return STG_INVALID;
 }
 
-/* The parser's words stand behind ours. */
-static stg_status set_others(stg_overload_options *o,
-                             const stg_overload_setting *about,
-                             const char *value, stg_error *err)
+/* Reads policies with | between them, at most `most`; *count is 0 for "none".
+ * The parser's words stand behind ours. */
+static stg_status read_policies(const stg_overload_setting *about,
+                                const char *value, stg_policy *policies,
+                                uint32_t most, uint32_t *count, stg_error *err)
 {
-    stg_policy policy = {0};
+    stg_reader rest = {value, value + strlen(value)};
     stg_error words = {.text = ""};
     stg_writer w;
+    uint32_t n = 0;
 
-    if (strcmp(value, "none") != 0 && value[0] == '\0')
-        return refuse(about, value, NULL, err);
-    if (strcmp(value, "none") == 0 ||
-        stg_policy_parse(&policy, value, &words) == STG_OK) {
-        o->has_others = strcmp(value, "none") != 0;
-        o->others = policy;
+    *count = 0;
+    if (strcmp(value, "none") == 0)
         return STG_OK;
+    for (bool is_good = value[0] != '\0'; is_good && n < most; n++) {
+        stg_reader piece = stg_read_until(&rest, '|');
+        char text[STG_POLICY_TEXT_MAX];
+
+        stg_writer each = stg_writer_on(text, sizeof text);
+        stg_write_part(&each, piece.at, (size_t)(piece.end - piece.at));
+        is_good = each.length < sizeof text &&
+                  stg_policy_parse(&policies[n], text, &words) == STG_OK;
+        if (is_good && stg_reader_is_empty(&rest)) {
+            *count = n + 1;
+            return STG_OK;
+        }
     }
     (void)refuse(about, value, NULL, err);
-    if (err == NULL)
+    if (err == NULL || words.text[0] == '\0')
         return STG_INVALID;
     w = (stg_writer){err->text, sizeof err->text, strlen(err->text)};
     stg_write_text(&w, ": ");
     stg_write_text(&w, words.text);
     return STG_INVALID;
+}
+
+static stg_status set_policies(stg_overload_options *o,
+                               const stg_overload_setting *about,
+                               const char *value, stg_error *err)
+{
+    bool is_inner = strcmp(about->name, "inner") == 0;
+    stg_policy policies[STG_LAYERS_MAX - 1];
+    uint32_t count;
+    stg_status status = read_policies(
+        about, value, policies, is_inner ? STG_LAYERS_MAX - 1 : 1, &count, err);
+
+    if (status != STG_OK)
+        return status;
+    if (is_inner) {
+        memset(o->inner, 0, sizeof o->inner);
+        memcpy(o->inner, policies, count * sizeof *policies);
+        o->inner_count = count;
+        return STG_OK;
+    }
+    o->has_others = count > 0;
+    memset(&o->others, 0, sizeof o->others);
+    if (count > 0)
+        o->others = policies[0];
+    return STG_OK;
 }
 
 stg_status stg_overload_set(stg_overload_options *o, const char *name,
@@ -426,7 +475,7 @@ stg_status stg_overload_set(stg_overload_options *o, const char *name,
     if (i == count)
         return STG_NOT_FOUND;
     if (settings[i].set == NULL)
-        return set_others(o, &settings[i].about, value, err);
+        return set_policies(o, &settings[i].about, value, err);
     if (!settings[i].set(&changed, &r) || !stg_reader_is_empty(&r))
         return refuse(&settings[i].about, value, settings[i].words, err);
     *o = changed;
@@ -459,6 +508,8 @@ static stg_ns find_bin(stg_ns end_at)
  * there. */
 void stg_overload_settle(stg_overload_options *o)
 {
+    if (o->layers == 0)
+        o->layers = o->inner_count + 1;
     if (o->share == STG_SHARE_OPEN)
         o->share = o->has_others ? 500000 : 0;
     if (o->trigger.kind == STG_TRIGGER_NONE)

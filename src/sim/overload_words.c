@@ -410,6 +410,13 @@ static void say_cold(const stg_overload_options *o, stg_text_buffer *buffer)
     stg_text_buffer_put(buffer, " requests");
 }
 
+static void say_layers(const stg_overload_options *o, stg_text_buffer *buffer)
+{
+    if (o->layers > 1)
+        stg_text_buffer_form(buffer, "the last of %d services in a row",
+                             (int)o->layers);
+}
+
 static void say_others(const stg_overload_options *o, stg_text_buffer *buffer)
 {
     char text[STG_POLICY_TEXT_MAX];
@@ -454,9 +461,9 @@ static bool is_common(const stg_overload_case *cases, size_t count, say *part,
 void stg_overload_say_setting(const stg_overload_case *cases, size_t count,
                               stg_text_buffer *buffer)
 {
-    say *const parts[] = {say_workers, say_drag,   say_queue, say_load,
-                          say_timeout, say_others, say_share, say_trigger,
-                          say_return,  say_cold};
+    say *const parts[] = {say_workers, say_drag,    say_queue,  say_layers,
+                          say_load,    say_timeout, say_others, say_share,
+                          say_trigger, say_return,  say_cold};
     stg_text_buffer part = stg_text_buffer_on(buffer->memory);
     bool is_first = true;
 

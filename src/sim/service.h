@@ -67,7 +67,9 @@ typedef struct stg_sim_request {
     uint32_t caller;     /* the owner's */
     uint32_t next, prev; /* in the queue, or among the free */
     uint8_t place;       /* stg_request_place */
-    uint8_t answer;      /* the owner's */
+    uint8_t answer;      /* the owner's, as are: */
+    uint8_t layer;       /* of what sent it */
+    bool is_again;       /* there would be none without retries */
     bool is_gone;        /* nobody waits for the answer */
 } stg_sim_request;
 

@@ -224,6 +224,23 @@ class Overload(unittest.TestCase):
         self.assertIn("expected others=POLICY, too",
                       run("--share", "10%").stderr)
 
+    def test_multiplies_the_retries_of_services_in_a_row(self):
+        options = [*SMALL, "--rate", "50", "-p", "attempts=3 base=20ms"]
+        one, three = results(*options, "--sweep", "layers=1,3")["results"]
+        self.assertIsNone(one["to_service"]["1"])
+        self.assertIsNone(three["to_service"]["4"])
+        first, last = (three["to_service"][k]["mean"] for k in "13")
+        self.assertEqual(last, three["amplification"]["mean"])
+        self.assertGreater(last, first * 2)
+        self.assertGreater(last, one["amplification"]["mean"] * 2)
+        inner = results(*options, "--inner", "attempts=1|attempts=1")
+        self.assertAlmostEqual(
+            inner["results"][0]["to_service"]["3"]["mean"],
+            inner["results"][0]["to_service"]["1"]["mean"], 2)
+        refused = run("--inner", "client|clinet")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("did you mean client?", refused.stderr)
+
     def test_takes_a_closed_load(self):
         found = results(*SMALL[2:], "--clients", "50", "--think",
                         "exponential:200ms", "-p", "attempts=2")["results"][0]

@@ -215,6 +215,7 @@ TEST(overload, balances_its_books)
         o.service.shed_target = 20 * STG_MS;
         o.service.shed_interval = 100 * STG_MS;
         o.service.limit = i % 5 == 0 ? 50 * STG_MS : 0;
+        o.layers = i % 11 == 0 ? 2 : 1;
         r = help_run(&o, i);
         for (uint32_t b = 0; b < r.bin_count; b++) {
             const stg_overload_bin *bin = &r.bins[b];

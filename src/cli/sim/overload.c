@@ -60,6 +60,18 @@ static const stg_option options[] = {
      "that the clients live in; each has one budget, one breaker and "
      "one throttle (10)",
      0, NULL},
+    {"--layers N",
+     "services in a row, each calls the next: 1 to 4; the last one is the one "
+     "below, and has the trouble (1, or as many as --inner needs)",
+     0, NULL},
+    {"--inner POLICIES",
+     "by which each of them calls the next, from the first one on, with | "
+     "between them; the last is that of all others, too (none: the clients')",
+     0, NULL},
+    {"--propagate HOW",
+     "yes or no (no); with yes, each service is told how long its caller "
+     "waits, and stops then",
+     0, NULL},
     {"--others POLICY",
      "of a part of the clients, such as those that have not been changed yet "
      "(none)",
