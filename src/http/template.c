@@ -156,18 +156,28 @@ static const char *read_scalar(stg_span *value, char *text)
     }
 }
 
-static bool find_in_body(stg_span body, stg_span whole, char *text,
+/* Once a message, for all names in all of its templates. */
+static bool scan_body(stg_template_message *m, char flaw[STG_TEMPLATE_FLAW_MAX])
+{
+    stg_scan s = stg_scan_of(m->body);
+
+    if (m->root.at != NULL ||
+        (stg_scan_value(&s, &m->root) && stg_scan_end(&s)))
+        return true;
+    m->root.at = NULL;
+    snprintf(flaw, STG_TEMPLATE_FLAW_MAX, "the body is not JSON: %s", s.wrong);
+    return false;
+}
+
+static bool find_in_body(stg_template_message *m, stg_span whole, char *text,
                          stg_span *value, char flaw[STG_TEMPLATE_FLAW_MAX])
 {
     stg_span path = behind(whole, sizeof of_body - 1), name;
-    stg_scan s = stg_scan_of(body);
     const char *why = NULL;
 
-    if (!stg_scan_value(&s, value) || !stg_scan_end(&s)) {
-        snprintf(flaw, STG_TEMPLATE_FLAW_MAX, "the body is not JSON: %s",
-                 s.wrong);
+    if (!scan_body(m, flaw))
         return false;
-    }
+    *value = m->root;
     while (why == NULL && path.size > 0) {
         stg_span in = *value;
 
@@ -180,11 +190,11 @@ static bool find_in_body(stg_span body, stg_span whole, char *text,
 }
 
 /* text: room for what has to be decoded. */
-static bool find(const stg_template_message *m, stg_span name, char *text,
+static bool find(stg_template_message *m, stg_span name, char *text,
                  stg_span *value, char flaw[STG_TEMPLATE_FLAW_MAX])
 {
     if (begins(name, of_body, sizeof of_body - 1))
-        return find_in_body(m->body, name, text, value, flaw);
+        return find_in_body(m, name, text, value, flaw);
     *value = begins(name, of_header, sizeof of_header - 1)
                  ? find_header(m, behind(name, sizeof of_header - 1))
              : stg_span_is(name, "id")  ? m->id
@@ -199,7 +209,7 @@ static bool find(const stg_template_message *m, stg_span name, char *text,
 /* -- where they stand -------------------------------------------------------- */
 
 static bool put_value(stg_text *to, stg_template_place place,
-                      const stg_template_message *m, stg_span name,
+                      stg_template_message *m, stg_span name,
                       char flaw[STG_TEMPLATE_FLAW_MAX])
 {
     char text[VALUE_MAX];
@@ -235,7 +245,7 @@ static bool check_segment(const stg_text *to, size_t from, stg_span name,
 typedef struct filling {
     stg_text *to;
     stg_template_place place;
-    const stg_template_message *m;
+    stg_template_message *m;
     size_t segment; /* where that of the path begins */
     stg_span value; /* the last name in it; size 0: none */
     bool is_query;
@@ -264,8 +274,7 @@ static bool put_literal(filling *f, const char *c)
 }
 
 bool stg_template_put(stg_text *to, const char *text, stg_template_place place,
-                      const stg_template_message *m,
-                      char flaw[STG_TEMPLATE_FLAW_MAX])
+                      stg_template_message *m, char flaw[STG_TEMPLATE_FLAW_MAX])
 {
     filling f = {
         .to = to, .place = place, .m = m, .segment = to->size, .flaw = flaw};

@@ -27,6 +27,7 @@ typedef enum stg_template_place {
 typedef struct stg_template_message {
     stg_span id, topic, key; /* size 0: it has none */
     stg_span content_type, headers, body;
+    stg_span root; /* the body's value, once one was taken of it; NULL: none */
 } stg_template_message;
 
 enum { STG_TEMPLATE_FLAW_MAX = 256 };
@@ -42,7 +43,7 @@ bool stg_template_check(const char *text, char flaw[STG_TEMPLATE_FLAW_MAX]);
 /* Adds the text as it is for a message. False: it cannot be made of it, and why
  * is in flaw: "body.user.id is missing". */
 bool stg_template_put(stg_text *to, const char *text, stg_template_place place,
-                      const stg_template_message *m,
+                      stg_template_message *m,
                       char flaw[STG_TEMPLATE_FLAW_MAX]);
 
 #endif

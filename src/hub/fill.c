@@ -17,8 +17,7 @@ static stg_span topic_of(stg_span id)
     return (stg_span){id.at, dots == 2 ? size : 0};
 }
 
-static bool fill_path(stg_filled *f, const char *text,
-                      const stg_template_message *m,
+static bool fill_path(stg_filled *f, const char *text, stg_template_message *m,
                       char flaw[STG_TEMPLATE_FLAW_MAX])
 {
     stg_url url;
@@ -31,7 +30,7 @@ static bool fill_path(stg_filled *f, const char *text,
 }
 
 static bool fill_header(stg_filled *f, const stg_header_setting *h,
-                        const stg_template_message *m,
+                        stg_template_message *m,
                         char flaw[STG_TEMPLATE_FLAW_MAX])
 {
     stg_text_put(&f->headers, h->name);
@@ -46,12 +45,12 @@ static bool fill_header(stg_filled *f, const stg_header_setting *h,
 bool stg_fill(stg_filled *f, const stg_target_settings *s, stg_span id,
               const stg_parcel *p, char flaw[STG_TEMPLATE_FLAW_MAX])
 {
-    const stg_template_message m = {.id = id,
-                                    .topic = topic_of(id),
-                                    .key = p->key,
-                                    .content_type = p->content_type,
-                                    .headers = p->headers,
-                                    .body = p->body};
+    stg_template_message m = {.id = id,
+                              .topic = topic_of(id),
+                              .key = p->key,
+                              .content_type = p->content_type,
+                              .headers = p->headers,
+                              .body = p->body};
     bool is_filled;
 
     is_filled = fill_path(f, s->url, &m, flaw);

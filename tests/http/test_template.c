@@ -103,6 +103,23 @@ TEST(template, of_a_message_that_is_bare)
     }
 }
 
+/* What another name or template of the message needs is there already. */
+TEST(template, reads_a_body_once)
+{
+    static const char body[] = "{\"a\":1,\"b\":{\"c\":2}}";
+    stg_template_message m = {.body = {body, sizeof body - 1}};
+    char flaw[STG_TEMPLATE_FLAW_MAX];
+    stg_text to = {.at = NULL};
+
+    CHECK(stg_template_put(&to, "/{body.a}", STG_TEMPLATE_PATH, &m, flaw));
+    m.body = (stg_span){"no JSON", 7};
+    CHECK(stg_template_put(&to, "{body.b.c}{body.a}", STG_TEMPLATE_HEADER, &m,
+                           flaw));
+    CHECK_INT(to.size, 4);
+    CHECK(memcmp(to.at, "/121", 4) == 0);
+    stg_text_free(&to);
+}
+
 TEST(template, is_checked_before_there_is_a_message)
 {
     static const char *const good[] = {"/in", "/{{x", "/{id}{key}{topic}",
