@@ -111,6 +111,14 @@ void stg_process_look(stg_process_view *view)
         view->resident = resident;
 }
 
+uint32_t stg_process_pool(void)
+{
+    const char *text = getenv("UV_THREADPOOL_SIZE");
+    long size = text == NULL ? 4 : strtol(text, NULL, 10);
+
+    return size < 1 ? 1 : size > 1024 ? 1024 : (uint32_t)size;
+}
+
 /* -- files that only it may use ------------------------------------------------ */
 
 static bool is_ours(gid_t group)

@@ -49,6 +49,9 @@ typedef struct stg_process_view {
 /* Any thread; opens files of /proc, so it is not for the loop. */
 void stg_process_look(stg_process_view *view);
 
+/* Threads of libuv's pool: UV_THREADPOOL_SIZE of the environment, else 4. */
+uint32_t stg_process_pool(void);
+
 /* Names the calling thread, for `top -H`, perf and debuggers. name: 15
  * characters at most; the system cuts a longer one. */
 static inline void stg_thread_name(const char *name)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "host/process.h"
+
 enum {
     ASKED_MAX = 32, /* in a turn of the loop: a socket's buffer has room */
     RETRY_MS = 100,
@@ -299,15 +301,6 @@ uint8_t stg_name_order(stg_name *n, stg_address to[STG_ADDRESSES_MAX])
 
 /* -- all ------------------------------------------------------------------- */
 
-/* libuv keeps half of its threads, rounded down, free of look-ups. */
-static uint32_t count_threads(void)
-{
-    const char *text = getenv("UV_THREADPOOL_SIZE");
-    long size = text == NULL ? 4 : strtol(text, NULL, 10);
-
-    return size < 1 ? 1 : size > 1024 ? 512 : (uint32_t)(size + 1) / 2;
-}
-
 void stg_names_init(stg_names *all, uv_loop_t *loop, stg_deadlines *deadlines,
                     const stg_names_hooks *hooks)
 {
@@ -315,7 +308,8 @@ void stg_names_init(stg_names *all, uv_loop_t *loop, stg_deadlines *deadlines,
                        .deadlines = deadlines,
                        .hooks = *hooks,
                        .by = STG_RESOLVER_SYSTEM,
-                       .threads = count_threads(),
+                       // libuv keeps half of them, rounded down, free
+                       .threads = (stg_process_pool() + 1) / 2,
                        .path = "/etc/resolv.conf",
                        .port = 53,
                        .seed = stg_hash_seed_draw(stg_env_system())};

@@ -40,6 +40,7 @@ typedef struct stg_signings {
     uv_loop_t *loop;
     stg_list asked; /* in this turn */
     size_t count;   /* of them */
+    size_t threads; /* of libuv */
 } stg_signings;
 
 void stg_signings_init(stg_signings *all, uv_loop_t *loop);

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a batch, so that it takes a millisecond at most by Ed25519 (and by RSA ten);
- * and batches, so that all of libuv's threads have one. */
-enum { BATCH_MAX = 16, THREADS = 4 };
+#include "host/process.h"
+
+/* Of a batch, so that it takes a millisecond at most by Ed25519 (and by RSA ten). */
+enum { BATCH_MAX = 16 };
 
 struct stg_signing {
     stg_link link;
@@ -30,6 +31,7 @@ void stg_signings_init(stg_signings *all, uv_loop_t *loop)
 {
     all->loop = loop;
     all->count = 0;
+    all->threads = stg_process_pool();
     stg_list_init(&all->asked);
 }
 
@@ -133,9 +135,10 @@ static void hand_over(stg_signings *all, size_t size)
     (void)uv_queue_work(all->loop, &b->work, work, finish); // it cannot fail
 }
 
+/* Each thread has a batch, if there are so many. */
 void stg_signings_flush(stg_signings *all)
 {
-    size_t size = (all->count + THREADS - 1) / THREADS;
+    size_t size = (all->count + all->threads - 1) / all->threads;
 
     if (size > BATCH_MAX)
         size = BATCH_MAX;

@@ -3,6 +3,7 @@
 #include "hub/parts.h"
 
 #include <openssl/crypto.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/harness.h"
@@ -97,6 +98,25 @@ TEST(signing, tells_each_once_and_in_a_later_turn)
         CHECK_U64(w.told, counts[i]);
         CHECK_U64(w.right, counts[i]);
     }
+}
+
+TEST(signing, has_as_many_batches_as_there_are_threads)
+{
+    static const char name[] = "UV_THREADPOOL_SIZE";
+    static const struct {
+        const char *text;
+        size_t threads;
+    } rows[] = {{"9", 9}, {"0", 1}, {"-3", 1}, {"x", 1}, {"5000", 1024}};
+    stg_signings all;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_INT(setenv(name, rows[i].text, 1), 0);
+        stg_signings_init(&all, NULL);
+        CHECK_U64(all.threads, rows[i].threads);
+    }
+    CHECK_INT(unsetenv(name), 0);
+    stg_signings_init(&all, NULL);
+    CHECK_U64(all.threads, 4);
 }
 
 TEST(signing, takes_more_while_others_are_being_made)
