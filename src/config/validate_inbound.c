@@ -25,7 +25,8 @@ static bool has_needed(stg_loading *l, size_t i)
 {
     static const char *const needed[][2] = {
         {"name", "name: NAME, the last part of its path"},
-        {"scheme", "scheme: standard-webhooks, github, stripe or custom"},
+        {"scheme",
+         "scheme: standard-webhooks, github, stripe, rfc9421 or custom"},
         {"secrets", "secrets: {file: PATH}"},
     };
     bool has_all = true;
