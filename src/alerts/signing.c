@@ -94,14 +94,12 @@ stg_status stg_alert_signing_check(const stg_alert_receiver_options *o,
 stg_status stg_alert_signing_open(const stg_alert_receiver_options *o,
                                   stg_signer **signer, stg_error *err)
 {
-    const char **values = calloc(o->secret_count + 1, sizeof *values);
+    const char **values = stg_sign_secret_texts(o->secrets, o->secret_count);
     stg_status status = STG_OK;
 
     *signer = NULL;
     if (values == NULL)
         return stg_hub_refuse(err, STG_IO, "no memory for a key");
-    for (size_t i = 0; i < o->secret_count; i++)
-        values[i] = o->secrets[i].value;
     if (o->sign.scheme != STG_SIGN_NONE)
         status = stg_signer_new(signer, &o->sign, values, o->secret_count, err);
     free(values);

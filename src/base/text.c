@@ -142,17 +142,20 @@ static bool is_unreserved(unsigned char c)
            c == '~';
 }
 
-void stg_text_put_percent(stg_text *t, stg_span bytes)
+void stg_text_put_escape(stg_text *t, char c)
 {
     static const char digits[] = "0123456789ABCDEF";
+    unsigned byte = (unsigned char)c;
+    char escape[3] = {'%', digits[byte >> 4], digits[byte & 15]};
 
-    for (size_t i = 0; i < bytes.size; i++) {
-        unsigned char c = (unsigned char)bytes.at[i];
-        char escape[3] = {'%', digits[c >> 4], digits[c & 15]};
+    stg_text_add(t, escape, sizeof escape);
+}
 
-        if (is_unreserved(c))
+void stg_text_put_percent(stg_text *t, stg_span bytes)
+{
+    for (size_t i = 0; i < bytes.size; i++)
+        if (is_unreserved((unsigned char)bytes.at[i]))
             stg_text_add(t, bytes.at + i, 1);
         else
-            stg_text_add(t, escape, sizeof escape);
-    }
+            stg_text_put_escape(t, bytes.at[i]);
 }

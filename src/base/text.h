@@ -57,6 +57,9 @@ bool stg_base64_read(char *to, stg_span text, size_t *size);
 
 void stg_text_put_base64(stg_text *t, stg_span bytes);
 
+/* "%2F" */
+void stg_text_put_escape(stg_text *t, char c);
+
 /* Percent-encoded but for letters, digits and -._~: RFC 3986, section 2.3. */
 void stg_text_put_percent(stg_text *t, stg_span bytes);
 

@@ -151,7 +151,7 @@ static stg_status make_signer(stg_settings *s, stg_target_settings *t,
 {
     struct stg_settings_inside *in = s->inside;
     size_t count = t->secret_count, most = stg_sign_secrets_max(t->sign.scheme);
-    const char **secrets = calloc(count + 1, sizeof *secrets);
+    const char **secrets = stg_sign_secret_texts(t->secrets, count);
     stg_signer *signer = NULL,
                **grown = realloc(in->signers,
                                  (in->signer_count + 1) * sizeof(stg_signer *));
@@ -165,8 +165,6 @@ static stg_status make_signer(stg_settings *s, stg_target_settings *t,
         status = stg_hub_refuse(err, STG_INVALID,
                                 "%zu secrets to sign with; expected 1 to %zu",
                                 count, most);
-    for (size_t i = 0; secrets != NULL && i < count; i++)
-        secrets[i] = t->secrets[i].value;
     if (status == STG_OK)
         status = stg_signer_new(&signer, &t->sign, secrets, count, err);
     free(secrets);

@@ -8,13 +8,11 @@
 static stg_status make_verifier(const stg_inbound_settings *o,
                                 stg_verifier **verifier, stg_error *err)
 {
-    const char **secrets = calloc(o->secret_count + 1, sizeof *secrets);
+    const char **secrets = stg_sign_secret_texts(o->secrets, o->secret_count);
     stg_status status = stg_verify_check(&o->hook.sign, err);
 
     if (secrets == NULL)
         return stg_hub_refuse(err, STG_IO, "out of memory");
-    for (size_t i = 0; i < o->secret_count; i++)
-        secrets[i] = o->secrets[i].value;
     if (status == STG_OK && o->secret_count == 0)
         status = stg_hub_refuse(err, STG_INVALID, "no secret to verify with");
     if (status == STG_OK)

@@ -208,17 +208,6 @@ static char *put(char **at, const char *text, size_t size)
     return from;
 }
 
-static int print_peer(char *text, size_t size, const stg_url *url,
-                      bool with_port)
-{
-    char port[8] = "";
-
-    if (with_port)
-        (void)snprintf(port, sizeof port, ":%u", (unsigned)url->port);
-    return snprintf(text, size, url->is_v6 ? "[%.*s]%s" : "%.*s%s",
-                    (int)url->host.size, url->host.at, port);
-}
-
 static bool has_agent(const char *headers)
 {
     stg_span lines = {headers, strlen(headers)}, line;
@@ -239,8 +228,8 @@ static int print_head(char *text, size_t size, const stg_endpoint_options *o,
     char host[300];
     bool has_slash = url->path.size > 0 && url->path.at[0] == '/';
 
-    (void)print_peer(host, sizeof host, url,
-                     url->port != (url->is_tls ? 443 : 80));
+    (void)stg_url_print_peer(url, url->port != (url->is_tls ? 443 : 80), host,
+                             sizeof host);
     return snprintf(text, size, "%s %s%.*s HTTP/1.1\r\nHost: %s\r\n%s%s",
                     o->method, has_slash ? "" : "/", (int)url->path.size,
                     url->path.at, host, has_agent(headers) ? "" : agent,
@@ -299,12 +288,13 @@ static void measure_tunnel(tunnel_texts *t, const stg_endpoint_options *o,
 {
     char none[1];
 
-    t->peer_size = (size_t)print_peer(t->peer, sizeof t->peer, &w->url, true);
+    t->peer_size =
+        (size_t)stg_url_print_peer(&w->url, true, t->peer, sizeof t->peer);
     t->via_size = t->size = 0;
     if (o->proxy == NULL)
         return;
     t->via_size =
-        (size_t)print_peer(t->via, sizeof t->via, &w->proxy.url, true);
+        (size_t)stg_url_print_peer(&w->proxy.url, true, t->via, sizeof t->via);
     t->size = (size_t)stg_proxy_print(&w->proxy, t->peer, none, sizeof none);
 }
 

@@ -93,18 +93,15 @@ stg_status stg_oauth_check(const stg_oauth_options *o, stg_error *err)
 /* As application/x-www-form-urlencoded: RFC 6749, appendix B. */
 static void put_encoded(stg_text *to, const char *text)
 {
-    static const char digits[] = "0123456789ABCDEF";
-
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
-        char escaped[] = {'%', digits[c >> 4], digits[c & 15]};
         bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
                         (c >= 'a' && c <= 'z') || strchr("*-._", c) != NULL;
 
         if (is_plain || c == ' ')
             stg_text_add(to, is_plain ? text : "+", 1);
         else
-            stg_text_add(to, escaped, sizeof escaped);
+            stg_text_put_escape(to, *text);
     }
 }
 

@@ -211,6 +211,15 @@ stg_status stg_sign_check(const stg_sign_options *o, stg_error *err)
     return stg_sign_layout_check(o, true, err);
 }
 
+const char **stg_sign_secret_texts(const stg_sign_secret *secrets, size_t count)
+{
+    const char **texts = calloc(count + 1, sizeof *texts);
+
+    for (size_t i = 0; texts != NULL && i < count; i++)
+        texts[i] = secrets[i].value;
+    return texts;
+}
+
 size_t stg_sign_secrets_max(stg_sign_scheme scheme)
 {
     enum { SECRETS_MAX = 8 };

@@ -92,6 +92,10 @@ typedef struct stg_sign_secret {
     const char *file; /* where it came from; NULL: from the settings */
 } stg_sign_secret;
 
+/* Their values, as an array to be freed. NULL: no memory. */
+const char **stg_sign_secret_texts(const stg_sign_secret *secrets,
+                                   size_t count);
+
 typedef struct stg_signer stg_signer;
 
 /* Whether they have the same words and the same texts, by where these are. */

@@ -196,8 +196,7 @@ static bool read_target(const stg_sign_request *r, char authority[300],
     const char *mark;
 
     if (stg_url_parse(&url, r->url, NULL) != STG_OK ||
-        snprintf(authority, 300, url.is_v6 ? "[%.*s]:%u" : "%.*s:%u",
-                 (int)url.host.size, url.host.at, (unsigned)url.port) >= 300)
+        stg_url_print_peer(&url, true, authority, 300) >= 300)
         return false;
     mark = memchr(url.path.at, '?', url.path.size);
     *t = (stg_sign_target){.method = stg_span_of(r->method),

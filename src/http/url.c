@@ -4,6 +4,7 @@
  * what is no URL. */
 #include "http/url.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -181,6 +182,17 @@ stg_status stg_url_parse(stg_url *url, const char *text, stg_error *err)
 bool stg_url_is_address(stg_span host)
 {
     return is_address(host, AF_INET) || is_address(host, AF_INET6);
+}
+
+int stg_url_print_peer(const stg_url *url, bool with_port, char *text,
+                       size_t size)
+{
+    char port[8] = "";
+
+    if (with_port)
+        (void)snprintf(port, sizeof port, ":%u", (unsigned)url->port);
+    return snprintf(text, size, url->is_v6 ? "[%.*s]%s" : "%.*s%s",
+                    (int)url->host.size, url->host.at, port);
 }
 
 bool stg_url_read_address(const stg_url *url, struct sockaddr_storage *to)

@@ -41,6 +41,11 @@ bool stg_url_read_address(const stg_url *url, struct sockaddr_storage *to);
 /* What may be shown of a target's URL, and stored: values of its
  * query may be secrets. */
 
+/* "10.0.0.1:3128", "[::1]:80", or that without the port. Returns the size that it
+ * needs, as snprintf() does. */
+int stg_url_print_peer(const stg_url *url, bool with_port, char *text,
+                       size_t size);
+
 /* "https://a/b?token=x&flag" as "https://a/b?token=***&***": what follows a name
  * and =, a part of the query that has no =, a password, and a fragment are not
  * there. Anything may be given, also what is no URL. Of malloc(); NULL: no

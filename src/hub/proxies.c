@@ -29,8 +29,7 @@ static void print_name(const char *text, char *name, size_t size)
 
     if (stg_proxy_parse(&p, text, NULL) != STG_OK)
         return; // it was checked
-    (void)snprintf(name, size, p.url.is_v6 ? "[%.*s]:%u" : "%.*s:%u",
-                   (int)p.url.host.size, p.url.host.at, (unsigned)p.url.port);
+    (void)stg_url_print_peer(&p.url, true, name, size);
     stg_proxy_free(&p);
 }
 

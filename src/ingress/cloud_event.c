@@ -77,14 +77,13 @@ static bool is_text_type(stg_span type)
 /* Source: HTTP Protocol Binding, 3.1.3.2. */
 static void put_encoded(stg_text *to, stg_span value)
 {
-    static const char digits[] = "0123456789ABCDEF";
-
     for (size_t i = 0; i < value.size; i++) {
         unsigned char c = (unsigned char)value.at[i];
-        char code[] = {'%', digits[c >> 4], digits[c & 15]};
-        bool is_plain = c > ' ' && c < 0x7f && c != '"' && c != '%';
 
-        stg_text_add(to, is_plain ? value.at + i : code, is_plain ? 1 : 3);
+        if (c > ' ' && c < 0x7f && c != '"' && c != '%')
+            stg_text_add(to, value.at + i, 1);
+        else
+            stg_text_put_escape(to, value.at[i]);
     }
 }
 

@@ -20,6 +20,7 @@ import urllib.request
 
 import case
 import leaf
+import prometheus
 import targets
 from case import STAGGER
 from endpoint import Certificates
@@ -167,9 +168,7 @@ class Clients(case.ByFile):
     def metrics(self, hub):
         with urllib.request.urlopen(
                 f"http://127.0.0.1:{hub.port}/metrics") as answer:
-            lines = answer.read().decode().splitlines()
-        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
-                for line in lines if not line.startswith("#")}
+            return prometheus.samples(answer.read().decode())
 
     def target(self, server, at, name="a", **more):
         oauth2 = {"token-url": server.url, "client-id": "hub",
