@@ -80,7 +80,9 @@ class Looks(console_case.Console):
             self.said(page, "the hub does not answer; what is shown is ")
         words = page.evaluate("document.getElementById('said').textContent")
         page.wait(f"document.getElementById('said').textContent !== {json.dumps(words)}")
-        self.assertEqual(page.evaluate("heard"), ["the hub does not answer"])
+        heard = page.evaluate("heard")  # that it is stopping, perhaps, and then this, once
+        self.assertEqual(heard.index("the hub does not answer"), len(heard) - 1, heard)
+        self.assertLessEqual(len(heard), 2)
 
     def test_a_target_that_is_not_there_has_no_headings(self):
         hub, _, _ = self.begin()
