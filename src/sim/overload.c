@@ -282,12 +282,13 @@ static void release(const stg_memory *memory, void *bytes)
         memory->release(memory->ctx, bytes);
 }
 
-/* The operations of a process share its peer, and so budget and breaker. The
+/* The operations of a process share its peer, and so budget and breaker. Those of
+ * the clients come first, then those of each service that calls another. The
  * inits cannot fail: the options have passed the check. */
 static stg_status make_processes(stg_overload_world *w)
 {
     const stg_overload_options *o = w->options;
-    uint32_t count = o->processes * w->layers;
+    uint32_t count = o->processes * w->layers, layer = 0;
 
     w->peers = allocate(w->memory, count, sizeof *w->peers);
     w->withs = allocate(w->memory, count, sizeof *w->withs);
@@ -297,7 +298,10 @@ static stg_status make_processes(stg_overload_world *w)
         (o->throttle != 0 && w->throttles == NULL))
         return STG_IO;
     for (uint32_t i = 0; i < count; i++) {
-        (void)stg_peer_init(&w->peers[i], stg_overload_policy(o, i));
+        layer += i == (layer + 1) * o->processes;
+        (void)stg_peer_init(&w->peers[i], layer == 0
+                                              ? stg_overload_policy(o, i)
+                                              : stg_overload_inner(o, layer));
         w->withs[i].peer = &w->peers[i];
         if (w->throttles != NULL)
             (void)stg_throttle_init(

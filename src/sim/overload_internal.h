@@ -107,16 +107,13 @@ stg_overload_inner(const stg_overload_options *o, uint32_t layer)
     return &o->inner[layer < last ? layer - 1 : last - 1];
 }
 
-/* The policy of a process: those of the clients come first, then those of each
- * service that calls. Others are spread evenly: process i is one where the
+/* The policy of a process of clients. Others are spread evenly: process i is one where the
  * number of others goes up. */
 static inline const stg_policy *
 stg_overload_policy(const stg_overload_options *o, uint32_t process)
 {
     uint64_t i = process;
 
-    if (process >= o->processes)
-        return stg_overload_inner(o, process / o->processes);
     if (!o->has_others)
         return &o->policy;
     return (i + 1) * o->share / 1000000 > i * o->share / 1000000 ? &o->others

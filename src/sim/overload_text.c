@@ -339,7 +339,7 @@ static const struct {
     {{"order", "fifo, lifo, adaptive-lifo or adaptive-lifo:100ms"},
      set_order,
      orders},
-    {{"shed",
+    {{"shedding",
       "wait:1s, wait:5ms:100ms or codel:5ms:100ms (1us to 1d each), or none"},
      set_shed,
      sheds},

@@ -325,7 +325,7 @@ static void say_queue(const stg_overload_options *o, stg_text_buffer *buffer)
     stg_text_buffer_put_rounded(buffer, o->service.queue_max);
     stg_text_buffer_put(buffer, orders[o->service.order]);
     if (o->service.shed != STG_SIM_SHED_NONE)
-        stg_text_buffer_form(buffer, ", shed %s",
+        stg_text_buffer_form(buffer, ", shedding %s",
                              stg_service_print_shed(&o->service, text));
     if (o->service.limit != 0)
         stg_text_buffer_form(buffer, ", limit %s",

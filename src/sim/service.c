@@ -40,10 +40,10 @@ stg_status stg_sim_service_check(const stg_sim_service_options *o,
     if (o->order == STG_SIM_ORDER_ADAPTIVE && !is_span(o->stands_after))
         return stg_refuse_duration(err, "order", o->stands_after, SPANS);
     if (o->shed != STG_SIM_SHED_NONE && !is_span(o->shed_target))
-        return stg_refuse_duration(err, "shed", o->shed_target, SPANS);
+        return stg_refuse_duration(err, "shedding", o->shed_target, SPANS);
     if ((o->shed == STG_SIM_SHED_CODEL || o->shed_interval != 0) &&
         !is_span(o->shed_interval))
-        return stg_refuse_duration(err, "shed", o->shed_interval, SPANS);
+        return stg_refuse_duration(err, "shedding", o->shed_interval, SPANS);
     if (o->limit != 0 && !is_span(o->limit))
         return stg_refuse_duration(err, "limit", o->limit, SPANS);
     return STG_OK;

@@ -101,7 +101,7 @@ TEST(overload, shows_what_else_ends_the_storm)
             CHECK(stg_overload_set(&o, "order", "adaptive-lifo", NULL) ==
                   STG_OK);
         if (way >= 5)
-            CHECK(stg_overload_set(&o, "shed",
+            CHECK(stg_overload_set(&o, "shedding",
                                    way == 5   ? "wait:300ms"
                                    : way == 6 ? "wait:5ms:100ms"
                                               : "codel:5ms:100ms",
@@ -369,10 +369,10 @@ TEST(overload, refuses_what_is_out_of_range_and_says_the_range)
     CHECK_REFUSED(o.service.queue_max = 10000001,
                   "queue=10000001 is out of range, expected 0 to 10000000");
     CHECK_REFUSED(o.service.shed = STG_SIM_SHED_WAIT,
-                  "shed=0 is out of range, expected 1us to 1d");
+                  "shedding=0 is out of range, expected 1us to 1d");
     CHECK_REFUSED(
         (o.service.shed = STG_SIM_SHED_CODEL, o.service.shed_target = STG_MS),
-        "shed=0 is out of range, expected 1us to 1d");
+        "shedding=0 is out of range, expected 1us to 1d");
     CHECK_REFUSED(o.service.limit = 1,
                   "limit=1ns is out of range, expected 1us to 1d");
     CHECK_REFUSED(o.service.order = STG_SIM_ORDER_ADAPTIVE,

@@ -30,9 +30,9 @@ static const stg_option options[] = {
     {"--sweep KEY=LIST",
      "repeat the simulation with each of these values, such as "
      "budget=none,ratio:0.1 or queue=10,1000: a setting of a "
-     "policy (backoff= is its kind), or an option below but reps, "
-     "seed and threads; or a range, such as rate=100..900/100; may be "
-     "repeated",
+     "policy (backoff= is its kind), or an option below but rate-file, "
+     "reps, seed and threads; or a range, such as rate=100..900/100; may "
+     "be repeated",
      SWEEP, NULL},
     {"--edge KEY=FROM..TO",
      "find the value at which recovery ends, such as to=21s..80s or "
@@ -97,7 +97,7 @@ static const stg_option options[] = {
      "request first, adaptive-lifo only while a queue stands (for 100ms, "
      "or adaptive-lifo:TIME)",
      0, NULL},
-    {"--shed HOW",
+    {"--shedding HOW",
      "requests that get 503 when their turn comes: wait:1s those that "
      "have waited longer, wait:5ms:100ms longer than 5ms while a queue "
      "stands for 100ms (and else than that), codel:5ms:100ms as RFC 8289 "
@@ -161,6 +161,8 @@ const stg_usage stg_sim_overload_usage = {
         "  stagger sim overload -p client --sweep budget=none,tokens:100:10/s,ratio:0.1\n"
         "  stagger sim overload -p backend --trigger slow:3 --sweep order=fifo,lifo\n"
         "  stagger sim overload --edge to=21s..80s\n"
+        "  stagger sim overload -p 'attempts=4 base=100ms' --rate 300 --layers 3\n"
+        "  stagger sim overload -p new='attempts=6 budget=ratio:0.1' --others attempts=6 --edge share=0%..100%\n"
         "  stagger sim overload --clients 5000 --think 5s --html overload.html\n"
         "\n"
         "Exit code: 0; 2 for bad options, and for what does not fit memory; 130 when\n"
