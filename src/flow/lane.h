@@ -257,6 +257,8 @@ typedef struct stg_parked_cache {
     bool is_unread; /* none was fetched yet, and one may close the gate */
     bool is_fetching;
     bool has_stale_fetch; /* what is being fetched is to be fetched again */
+    bool is_ahead;        /* a row that was read was due by a clock ahead of
+                             flow's: those after the mark may be due at once */
     bool was_evicted;     /* for want of memory: not at once again */
     stg_mark mark;        /* every row up to it is in memory */
     stg_ns fetch_at;      /* not before */

@@ -364,9 +364,9 @@ static bool wants_fetch(const stg_flow *f, stg_parked_cache *cache, stg_ns now,
          cache->lane->is_gated) &&
         !is_whole(cache))
         return false;
-    if (is_whole(cache))
-        from_at = 0; // it begins when it has them all
-    else if (cache->count > few)
+    if (is_whole(cache) || cache->is_ahead)
+        from_at = 0; // it begins when it has them all, or may be due at once
+    if (!is_whole(cache) && cache->count > few)
         return false;
     // Else lanes whose rows do not fit at once would fetch in circles.
     if (cache->was_evicted)
@@ -431,6 +431,7 @@ void stg_parking_reset(stg_flow *f, stg_parked_cache *cache)
     evict(f, cache);
     cache->is_all = false;
     cache->is_unread = true;
+    cache->is_ahead = false;
     cache->mark = (stg_mark){.due_at = 0};
 }
 
@@ -456,9 +457,23 @@ static bool is_known(const stg_parked_cache *cache, const stg_parked_row *row)
     return false;
 }
 
-static bool add_row(stg_flow *f, stg_lane *l, const stg_partition *p,
-                    const stg_parked_row *row)
+/* No later than its wait from now: whoever wrote the row (a replay, another hub)
+ * may have had a wall clock that is ahead of flow's. */
+static stg_ns find_due(const stg_flow *f, stg_parked_cache *cache,
+                       const stg_parked_row *row, stg_ns now)
 {
+    stg_ns due_at = stg_flow_from_wall(f, row->due_at);
+    stg_ns latest_at = stg_ns_add(now, row->wait);
+
+    cache->is_ahead |= due_at > latest_at;
+    return stg_ns_min(due_at, latest_at);
+}
+
+static bool add_row(stg_flow *f, stg_parked_cache *cache,
+                    const stg_partition *p, const stg_parked_row *row,
+                    stg_ns now)
+{
+    stg_lane *l = cache->lane;
     stg_message *m = NULL;
     stg_delivery *d = NULL;
 
@@ -479,7 +494,7 @@ static bool add_row(stg_flow *f, stg_lane *l, const stg_partition *p,
     d->is_stored = true;
     d->wait = row->wait;
     d->due_wall = row->due_at;
-    d->due_at = stg_flow_from_wall(f, row->due_at);
+    d->due_at = find_due(f, cache, row, now);
     d->began_at = row->began_at;
     if (row->has_failure) {
         stg_delivery_note(f, d, &row->failure);
@@ -551,7 +566,7 @@ static void take_rows(stg_flow *f, stg_parked_cache *cache,
         const stg_partition *p = find_home(f, &rows[i]);
 
         if (p != NULL && !is_known(cache, &rows[i]) &&
-            !add_row(f, l, p, &rows[i]))
+            !add_row(f, cache, p, &rows[i], now))
             break;
         cache->mark = mark_of(&rows[i]);
     }

@@ -229,3 +229,19 @@ TEST(replay, may_cross_a_group)
         world_end(w);
     }
 }
+
+/* The store takes the time of a replay from the wall clock, which may be ahead of
+ * flow's: it was set forward, or the machine has slept. */
+TEST(replay, starts_at_once_though_the_wall_clock_was_set_forward)
+{
+    stg_world *w = make_world(1, 200, STG_ORDER_NONE);
+    stg_ns begun_at = stg_world_now(w);
+
+    stg_world_set_wall_forward(w, STG_HOUR);
+    stg_world_set_answer(w, 0, stg_ok(), STG_MS);
+    CHECK_U64(stg_world_replay(w, 0, 200), 200);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 200);
+    CHECK(stg_world_now(w) - begun_at < 10 * STG_S);
+    world_end(w);
+}
