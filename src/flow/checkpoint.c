@@ -431,7 +431,8 @@ static bool build(stg_flow *f, stg_ns now)
                            .cursors = c->cursors,
                            .cursor_count = to.cursors,
                            .claims = c->claims,
-                           .claim_count = claims};
+                           .claim_count = claims,
+                           .number = ++c->made};
     c->state = STG_GROUP_MADE;
     return true;
 }

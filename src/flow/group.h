@@ -168,6 +168,10 @@ typedef struct stg_group {
     /* One for each partition that a change or a cursor is of, sorted. */
     const stg_claim *claims;
     size_t claim_count;
+    /* Counts the groups that were made, from 1. A group that comes again after
+     * STG_STORED_UNKNOWN has the number that it had: it was made before what flow
+     * has heard of since (replays). 0: it does not come again. */
+    uint64_t number;
 } stg_group;
 
 /* A parked row as it comes back from the store, lent for a call. due_at is no

@@ -119,6 +119,7 @@ typedef struct stg_checkpoint {
     stg_list pending; /* deliveries whose change waits */
     uint32_t pending_count;
     stg_group group;
+    uint64_t made; /* groups so far */
     stg_change *changes;
     stg_cursor *cursors;
     uint64_t *settled;

@@ -56,7 +56,10 @@ void stg_store_group(stg_store *s, const stg_group *g, stg_group_fn *done,
     r->group = g;
     r->done = done;
     r->ctx = ctx;
-    r->told = s->replays_told;
+    if (g->number == 0 || g->number != s->group_number)
+        s->group_told = s->replays_told;
+    s->group_number = g->number;
+    r->told = s->group_told;
     uv_mutex_lock(&s->in.lock);
     assert(s->in.group == NULL);
     s->in.group = r;

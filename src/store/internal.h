@@ -77,6 +77,8 @@ struct stg_store {
     uint64_t notes; /* of pauses and targets that were written by us */
     stg_target_mark targets_seen; /* of those of calls, by peer_sync */
     uint64_t replays_told; /* groups of replays whose end the loop has heard */
+    uint64_t group_number; /* of the last group, which may come again, */
+    uint64_t group_told;   /* and what was told when it first came */
     stg_lanes lanes;
     stg_partitions partitions;
     stg_request_queue in;

@@ -819,6 +819,37 @@ TEST(store_replay, puts_right_the_books_of_a_group_that_knows_nothing_of_it)
     shelf_end(s);
 }
 
+/* Its answer was lost, and by the time it comes again flow has heard of the
+ * replay: its books are still those of before. */
+TEST(store_replay, puts_right_the_books_of_a_group_that_comes_again)
+{
+    const stg_cursor old = {
+        .lane = 0, .base = 9, .routed = 8, .dead = 5, .delivered = 3};
+    stg_group g = {.cursors = &old, .cursor_count = 1, .number = 1};
+    sum done = {.is_done = false};
+    told t;
+    shelf *s = &t.shelf;
+
+    make(&t);
+    die(s, 0, 5);
+    CHECK_INT(shelf_store(s, &g), STG_STORED);
+    stg_store_replay(s->store, &any, false, on_sum, &done);
+    SHELF_UNTIL(s, done.is_done);
+    CHECK_INT(shelf_store(s, &g), STG_STORED);
+    CHECK_STR(shelf_stands(s), "0/0 9 [] 8=3+0+0+5\n");
+    // Another one was made later, and knows of it.
+    CHECK_INT(
+        shelf_store(s, &(stg_group){.cursors = &(stg_cursor){.base = 9,
+                                                             .routed = 8,
+                                                             .delivered = 3,
+                                                             .parked = 5},
+                                    .cursor_count = 1,
+                                    .number = 2}),
+        STG_STORED);
+    CHECK_STR(shelf_stands(s), "0/0 9 [] 8=3+0+0+5\n");
+    shelf_end(s);
+}
+
 /* -- room, faults, ends */
 
 TEST(store_replay, waits_for_room_and_goes_on)
