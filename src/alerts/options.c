@@ -118,21 +118,6 @@ stg_status stg_alert_threshold_read(const char *text, stg_alert_threshold *t,
     return STG_OK;
 }
 
-const char *stg_alert_threshold_print(const stg_alert_threshold *t,
-                                      char text[STG_ALERT_THRESHOLD_TEXT_MAX])
-{
-    stg_writer w = stg_writer_on(text, STG_ALERT_THRESHOLD_TEXT_MAX);
-
-    if (t->failures == 0) {
-        stg_write_text(&w, "off");
-        return text;
-    }
-    stg_write_number(&w, t->failures);
-    stg_write_text(&w, t->failures == 1 ? " failure in " : " failures in ");
-    stg_write_duration(&w, t->window);
-    return text;
-}
-
 /* -- defaults -------------------------------------------------------------- */
 
 stg_alert_receiver_options

@@ -51,12 +51,6 @@ typedef struct stg_alert_threshold {
 stg_status stg_alert_threshold_read(const char *text, stg_alert_threshold *t,
                                     stg_error *err);
 
-enum { STG_ALERT_THRESHOLD_TEXT_MAX = 64 };
-
-/* The inverse. Returns text. */
-const char *stg_alert_threshold_print(const stg_alert_threshold *t,
-                                      char text[STG_ALERT_THRESHOLD_TEXT_MAX]);
-
 /* -- receivers: the ways to tell ------------------------------------------- */
 
 typedef enum stg_receiver_type {

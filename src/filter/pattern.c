@@ -72,6 +72,8 @@ static json_t *part_of(json_t *v, size_t i, const char **key)
     return json_object_iter_value(at);
 }
 
+/* The way to a flaw is kept as the numbers of members and items, which cost nothing
+ * while all is well: their names are looked up here. */
 static void print_path(stg_pattern_flaw *f, json_t *v)
 {
     const char *key;
@@ -171,6 +173,8 @@ static bool read_exists(compiling *c, const json_t *v, stg_pattern_test *t)
     return json_is_boolean(v) || refuse_kind(c, v, "true or false");
 }
 
+/* Two conditions are a range. The numbers stay JSON's, so that integers of 64 bits
+ * are compared exactly. */
 static bool read_numeric(compiling *c, const json_t *v, stg_pattern_test *t)
 {
     static const char *const signs[] = {"=", "<", "<=", ">", ">="};
@@ -217,6 +221,7 @@ bool stg_pattern_address_read(stg_pattern_address *a, const char *text,
     return inet_pton(a->family, copy, a->bytes) == 1;
 }
 
+/* The bits that do not count may be anything: 10.0.0.7/24 is a network, too. */
 static bool read_cidr(compiling *c, const json_t *v, stg_pattern_test *t)
 {
     static const char expected[] =
@@ -316,6 +321,7 @@ static bool read_each(compiling *c, json_t *v, stg_pattern_test *t,
     return is_read;
 }
 
+/* Values as they are, or the values of one condition on texts. */
 static bool read_but(compiling *c, json_t *v, stg_pattern_test *t)
 {
     void *first = json_object_iter(v);
@@ -340,6 +346,7 @@ static bool read_but(compiling *c, json_t *v, stg_pattern_test *t)
 
 /* -- lists ----------------------------------------------------------------- */
 
+/* One condition a map, so that none of two is overlooked. */
 static bool read_condition(compiling *c, json_t *map, stg_pattern_test *t)
 {
     void *first = json_object_iter(map);
@@ -540,6 +547,8 @@ static stg_pattern *make(json_t *source, const size *s)
     return NULL;
 }
 
+/* Measured first: fields, tests and texts are in one piece of memory each, which
+ * matching walks through. */
 stg_status stg_pattern_new(stg_pattern **pattern, json_t *source,
                            stg_pattern_flaw *flaw)
 {

@@ -101,6 +101,7 @@ static const json_t *first_map(const json_t *list)
     return NULL;
 }
 
+/* Of a list of maps one has to fit: why its first does not is as good as any. */
 static bool explain_within(search *s, const stg_pattern_field *map,
                            const json_t *v)
 {
@@ -140,6 +141,8 @@ static bool explain_map(search *s, const stg_pattern_field *map,
     return true;
 }
 
+/* Values of a message may have what a terminal obeys: the words are cleaned as a
+ * whole. */
 void stg_pattern_explain(const stg_pattern *p, const json_t *body,
                          const char *name, stg_text *why)
 {

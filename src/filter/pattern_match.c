@@ -50,6 +50,7 @@ static bool fits_wildcard(const stg_pattern_test *t, stg_span text)
     return text.size == 0;
 }
 
+/* Whole bytes first, then the bits that are left. */
 static bool is_in_network(const stg_pattern_test *t, stg_span text)
 {
     stg_pattern_address a;
@@ -89,6 +90,7 @@ static bool passes_text(const stg_pattern_test *t, stg_span text)
 
 /* -- numbers --------------------------------------------------------------- */
 
+/* Integers are compared as such, all others as doubles. */
 static int order(const json_t *a, const json_t *b)
 {
     double x, y;

@@ -97,6 +97,8 @@ static void forget(stg_verdicts *v)
     v->bits = NULL;
 }
 
+/* Targets with equal patterns share a number. A new number makes all that is known
+ * void: older entries have no bit of it. */
 uint32_t stg_verdicts_add(stg_verdicts *v, stg_pattern *p)
 {
     kept *k;
@@ -127,6 +129,7 @@ void stg_verdicts_remove(stg_verdicts *v, uint32_t number)
 
 /* -- what is known of a message -------------------------------------------- */
 
+/* As many entries as the memory allows: the more patterns, the fewer messages. */
 static bool make_entries(stg_verdicts *v)
 {
     size_t count = ENTRIES_MAX;

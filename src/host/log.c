@@ -137,12 +137,6 @@ stg_field stg_field_time(const char *name, stg_ns ns)
     return (stg_field){.name = name, .kind = STG_FIELD_TIME, .number = ns};
 }
 
-stg_field stg_field_secret(const char *name, const char *value)
-{
-    (void)value;
-    return (stg_field){.name = name, .kind = STG_FIELD_SECRET};
-}
-
 /* -- lines go out ------------------------------------------------------------ */
 
 static void init_line(stg_log_line *line, const stg_log *l, form f, size_t room)

@@ -84,7 +84,6 @@ typedef struct stg_field {
         STG_FIELD_NUMBER,
         STG_FIELD_TIME,
         STG_FIELD_BOOL,
-        STG_FIELD_SECRET,
     } kind;
     stg_span text;
     uint64_t number;
@@ -99,9 +98,6 @@ stg_field stg_field_bool(const char *name, bool is_true);
 /* A duration: "1.5 s" in logfmt, milliseconds in JSON as NAME_ms; STG_NEVER is
  * "never", and null. */
 stg_field stg_field_time(const char *name, stg_ns ns);
-
-/* Only that it is there; the value is forgotten here. */
-stg_field stg_field_secret(const char *name, const char *value);
 
 /* An event with the fields in their order. event: words-with-hyphens. */
 void stg_log_event(stg_log *l, stg_log_level level, const char *event,

@@ -184,9 +184,6 @@ static void add_field(stg_log_line *l, const stg_field *f)
     case STG_FIELD_BOOL:
         add(l, f->number != 0 ? "true" : "false");
         break;
-    case STG_FIELD_SECRET:
-        add_text(l, (stg_span){"[secret]", 8});
-        break;
     }
 }
 

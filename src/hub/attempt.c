@@ -387,6 +387,8 @@ STG_NOINLINE void stg_attempt_end_unmade(stg_attempts *all,
                            "there was no memory for the attempt");
 }
 
+/* A message of the log that cannot be unpacked is no reason to stop: it becomes a
+ * dead letter of each target. */
 static void start_alone(stg_attempts *all, const stg_action *action)
 {
     const stg_message *m = action->start.message;

@@ -329,6 +329,7 @@ static bool is_due(const stg_batcher *b)
     return b->open != NULL && stg_deadline_at(&b->due) == STG_NEVER;
 }
 
+/* Full batches first; one that is still filled goes when its time has come. */
 static void pump(stg_batcher *b)
 {
     while (b->under_way < requests_max(b)) {
@@ -498,6 +499,7 @@ void stg_batch_cancel(stg_attempt *a)
     pump(b);
 }
 
+/* Flow has forgotten these deliveries. A request under way goes on without members. */
 void stg_batches_drop(stg_attempts *all)
 {
     stg_link *at = stg_list_first(&all->batches), *next;

@@ -79,6 +79,7 @@ bool stg_batch_id(stg_span ids, char id[STG_BATCH_ID_MAX])
 
 /* -- the answer ------------------------------------------------------------ */
 
+/* A result is believed as a status line would be: what is no status is no result. */
 static bool read_result(const json_t *item, stg_outcome *o)
 {
     enum { FIRST = 200, LAST = 599, WAIT_MAX = 365 * 24 * 3600 };

@@ -29,6 +29,7 @@ static void ignore(void *ctx, bool is_full)
     (void)is_full;
 }
 
+/* As a pause of its own kind, which `stagger resume` ends, and nothing else. */
 static void disable(stg_hub *h, stg_target *t, stg_ns since)
 {
     char text[STG_UTC_TEXT_MAX];
@@ -79,6 +80,8 @@ static bool look_at(stg_target *t, stg_lane_note *n)
     return attempts > 0;
 }
 
+/* One transaction for all that have something to say. The store answers with what all
+ * hubs have seen. */
 static void look(stg_deadline *d)
 {
     stg_hub *h = STG_HEAP_HOLDER(d, stg_hub, failing);

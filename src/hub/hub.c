@@ -468,6 +468,8 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     return STG_OK;
 }
 
+/* Nothing new comes in, and flow begins to drain; the end follows by itself
+ * (stg_hub_finish). */
 void stg_hub_stop(stg_hub *h)
 {
     stg_flow_view all;
@@ -485,6 +487,7 @@ void stg_hub_stop(stg_hub *h)
     stg_shell_note(h);
 }
 
+/* Flow first: its messages and deliveries point to nothing else. */
 void stg_hub_free(stg_hub *h)
 {
     if (h->flow != NULL)

@@ -49,6 +49,7 @@ static void put_receipt(stg_text *to, const stg_hub *h, const stg_receipt *r)
 
 /* -- what became of a batch ------------------------------------------------ */
 
+/* Once when it begins to fail, and once when it is over. */
 static void tell(stg_receipt_copy *c)
 {
     const stg_hub *h = c->hub;
@@ -202,6 +203,7 @@ stg_status stg_receipt_copy_open(stg_receipt_copy *c, stg_hub *hub,
     return STG_OK;
 }
 
+/* While a piece is being written the next one gathers, up to a limit. */
 void stg_receipt_copy_take(stg_receipt_copy *c, const stg_receipt *rows,
                            size_t count)
 {

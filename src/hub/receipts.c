@@ -44,6 +44,8 @@ static void stored(void *ctx, size_t count, bool is_stored)
         send_batch(r);
 }
 
+/* The rows are given: to the copy first, which reads them, then to the store, which
+ * frees them. */
 static void send_batch(stg_hub_receipts *r)
 {
     stg_receipt *rows = r->rows;

@@ -139,6 +139,7 @@ void stg_recovery_opened(stg_target *t)
     t->recovery = STG_RECOVERY_DUE;
 }
 
+/* Only with a closed breaker: a single success may have been a probe. */
 void stg_recovery_note(stg_hub *h, stg_target *t)
 {
     stg_lane_view v;

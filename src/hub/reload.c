@@ -570,6 +570,7 @@ void stg_hub_reload_by_signal(stg_hub *h)
     note_reload(h, &result);
 }
 
+/* Carried out in the next turn, so that whoever calls has its answer first. */
 stg_status stg_hub_reload(stg_hub *h, stg_reload_fn *done, void *ctx,
                           stg_error *err)
 {

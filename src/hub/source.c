@@ -301,6 +301,7 @@ void stg_hub_source_free(stg_hub *h)
     free(h->source_part.properties);
 }
 
+/* A partition that the store does not know has no topic, and is everybody's. */
 bool stg_hub_source_is_of(const stg_hub *h, uint32_t partition,
                           const stg_texts *topics)
 {

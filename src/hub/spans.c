@@ -330,6 +330,7 @@ static void answered(void *ctx, const stg_reply *reply)
     attempted(s, &reply->outcome, reply);
 }
 
+/* At the end of the hub there is only so much time left. */
 static void attempt(stg_spans *s)
 {
     static const char headers[] = "Content-Type: application/json\r\n";

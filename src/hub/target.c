@@ -60,6 +60,8 @@ void stg_latency_add(stg_latency *l, stg_ns took)
     *count += *count < UINT32_MAX;
 }
 
+/* The bucket below whose end the wanted share lies; rounded up, so that one of one is
+ * found. */
 uint32_t stg_latency_find(const stg_latency *l, uint32_t permille)
 {
     uint64_t all = 0, below = 0, needed;
@@ -318,6 +320,7 @@ typedef struct search {
     bool has_failed; /* no memory */
 } search;
 
+/* What another shard has is not this hub's, though the store knows it. */
 static void add_stored(void *ctx, uint32_t lane, const char *name,
                        const char *url)
 {
@@ -360,6 +363,7 @@ stg_status stg_targets_find_lanes(stg_targets *t, stg_store *store,
     return status == STG_OK && s.has_failed ? fail_memory(err) : status;
 }
 
+/* Behind those with settings, ahead of those that only the store knows. */
 bool stg_targets_insert(stg_targets *t, stg_target *target)
 {
     stg_target **all = realloc(t->all, (t->count + 1) * sizeof(stg_target *));
@@ -376,6 +380,7 @@ bool stg_targets_insert(stg_targets *t, stg_target *target)
     return true;
 }
 
+/* The order of the others stays, as pages and metrics show it. */
 void stg_targets_move(stg_targets *t, stg_target *target, bool has_settings)
 {
     size_t at = 0, to = has_settings ? t->known : t->count - 1;

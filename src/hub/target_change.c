@@ -355,6 +355,7 @@ void stg_target_change_begun(stg_target *t)
         end(c, STG_TARGET_MADE, "");
 }
 
+/* The store's row decides between two callers: `expected` is its version. */
 stg_status stg_hub_write_target(stg_hub *h, const char *name, const char *text,
                                 uint64_t expected, stg_target_changed_fn *done,
                                 void *ctx, stg_error *err)
@@ -441,6 +442,8 @@ static void marked(void *ctx, stg_target_write how, uint64_t version)
     forget(c);
 }
 
+/* The row is marked first ("" for its settings): marked() goes on when that is
+ * durable. */
 stg_status stg_hub_remove_target(stg_hub *h, const char *name,
                                  uint64_t expected, stg_target_changed_fn *done,
                                  void *ctx, stg_error *err)

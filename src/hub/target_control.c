@@ -109,6 +109,7 @@ void stg_target_control_pause(stg_hub *h, stg_target *t, stg_pause pause,
     stg_store_pause(h->store, t->lane, pause, done, ctx);
 }
 
+/* The store remembers it, so that it holds for all hubs and after a restart. */
 stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
                          stg_target_control_fn *done, void *ctx, stg_error *err)
 {
@@ -127,6 +128,7 @@ stg_status stg_hub_pause(stg_hub *h, const char *name, bool is_paused,
 
 /* -- probe ------------------------------------------------------------------- */
 
+/* Where nothing waits that could be the probe, a dead letter may be (recovery.c). */
 stg_status stg_hub_probe(stg_hub *h, const char *name, stg_probe_fn *done,
                          void *ctx, stg_error *err)
 {

@@ -103,6 +103,8 @@ stg_status stg_target_changes_open(stg_hub *h, stg_error *err)
 
 /* -- by other hubs --------------------------------------------------------- */
 
+/* Another hub has added, changed or removed a target: the same is done here, and what
+ * is wrong with it is only logged, as nobody waits for an answer. */
 static void seen(stg_hub *h, const stg_target_row *row)
 {
     stg_target *t = stg_targets_named(&h->targets, row->name), *made;

@@ -115,6 +115,8 @@ static const char *decision_of(const stg_verdict *v)
     return v->failure != NULL ? "parked" : "put-back";
 }
 
+/* Failures of one target with one cause are one line a window: the first three fields
+ * say which are the same. */
 static void tell_failure(const stg_hub *h, const stg_attempt_end *e,
                          const char *message, stg_ns now)
 {

@@ -234,7 +234,7 @@ static size_t put_letters(const stg_kafka_source *s, stg_source_fact *to)
     return 3;
 }
 
-/* The numbers of stagger_kafka_ in the metrics, in the order of docs/metrics.md. */
+/* The numbers of stagger_kafka_ in the metrics. */
 static size_t facts(const stg_source *source,
                     stg_source_fact to[STG_SOURCE_FACTS_MAX])
 {

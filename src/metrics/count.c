@@ -76,6 +76,7 @@ void stg_metrics_store(stg_metrics *m, const stg_group *g, stg_ns now)
     m->group_at = now;
 }
 
+/* Counted when it is stored, as a row, and not when it was decided. */
 static void count_change(const stg_metrics *m, const stg_change *change)
 {
     bool is_range = change->kind == STG_CHANGE_RANGE && !change->is_cancelled;

@@ -49,6 +49,7 @@ void stg_causes_merge(stg_causes *c, const stg_causes *other)
             c->faults[other->statuses[i].fault] += other->statuses[i].count;
 }
 
+/* Faults by their numbers; statuses in the order in which they first came. */
 void stg_causes_each(const stg_causes *c, stg_cause_fn *each, void *ctx)
 {
     for (unsigned i = 0; i < STG_FAULT_COUNT; i++)

@@ -131,6 +131,8 @@ void stg_page_thousandths(stg_exposition *p, const stg_label *labels,
     add_sample(p, "", labels, count, print_decimal(text, value, 3));
 }
 
+/* Buckets are kept by themselves, and printed as Prometheus wants them: each has all
+ * that is below its bound. */
 void stg_page_histogram(stg_exposition *p, const stg_label *labels,
                         size_t count, const stg_histogram *h)
 {

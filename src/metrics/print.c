@@ -324,6 +324,7 @@ static void print_process(const stg_snapshot *p, const stg_process_view *v,
                   v->files_max);
 }
 
+/* Printed on any thread: nothing here is the loop's. */
 void stg_snapshot_print(const stg_snapshot *p, const stg_process_view *process,
                         stg_exposition *page)
 {

@@ -10,25 +10,19 @@ TEST(alert_options, reads_a_threshold)
     static const struct {
         const char *text;
         stg_alert_threshold expected;
-        const char *printed;
     } all[] = {
-        {"10 failures in 5m", {10, 5 * STG_MIN}, "10 failures in 5m"},
-        {"1 failure in 10s", {1, 10 * STG_S}, "1 failure in 10s"},
-        {"1000000000 failures  in\t1d",
-         {1000000000, STG_DAY},
-         "1000000000 failures in 1d"},
-        {"7 failures in 90s", {7, 90 * STG_S}, "7 failures in 90s"},
-        {"off", {0, 0}, "off"},
+        {"10 failures in 5m", {10, 5 * STG_MIN}},
+        {"1 failure in 10s", {1, 10 * STG_S}},
+        {"1000000000 failures  in\t1d", {1000000000, STG_DAY}},
+        {"7 failures in 90s", {7, 90 * STG_S}},
+        {"off", {0, 0}},
     };
-    char text[STG_ALERT_THRESHOLD_TEXT_MAX];
-
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         stg_alert_threshold t;
 
         CHECK_INT(stg_alert_threshold_read(all[i].text, &t, NULL), STG_OK);
         CHECK_U64(t.failures, all[i].expected.failures);
         CHECK_U64(t.window, all[i].expected.window);
-        CHECK_STR(stg_alert_threshold_print(&t, text), all[i].printed);
     }
 }
 

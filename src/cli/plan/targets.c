@@ -4,20 +4,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/options.h"
 #include "config/load.h"
 
 static const char who[] = "stagger plan";
-
-static const stg_target_settings *find(const stg_settings *s, const char *name)
-{
-    for (size_t i = 0; i < s->target_count; i++)
-        if (strcmp(s->targets[i].name, name) == 0)
-            return &s->targets[i];
-    return NULL;
-}
 
 static int refuse(const stg_settings *s, const char *config, const char *name)
 {
@@ -48,7 +39,7 @@ int stg_plan_targets_walk(const char *config, const char *const *names,
         code = STG_EXIT_USAGE;
     }
     for (size_t i = 0; code == 0 && i < count; i++) {
-        const stg_target_settings *t = find(s, names[i]);
+        const stg_target_settings *t = stg_settings_target(s, names[i]);
 
         code = t == NULL ? refuse(s, config, names[i])
                          : take(ctx, names[i], t->policy);

@@ -195,8 +195,6 @@ static void bind_number(stg_pg_stmt *one, int i, sqlite3_int64 number)
     one->sizes[i] = 8;
 }
 
-/* Values are kept as text or bytes until the statement runs, with lengths, for
- * libpq. */
 static int bind(stg_stmt *st, int at, const stg_sql_value *v)
 {
     stg_pg_stmt *one = of(st);
