@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "http/sign.h"
 #include "http/sign_key.h"
+#include "http/verify.h"
 
 enum {
     STG_COVERS_MAX = 16,
@@ -53,5 +54,29 @@ bool stg_sign_message_derive(stg_text *base, stg_span name,
 
 /* Adds the line of a field. */
 void stg_sign_message_field(stg_text *base, stg_span name, stg_span value);
+
+/* -- verify_message.c ---------------------------------------------------- */
+
+/* Verifies HTTP Message Signatures. Private to verify.c. */
+
+/* What a signature has to cover, at least: o->covers, else content-digest. */
+stg_sign_message stg_verify_message_of(const stg_sign_options *o);
+
+/* Whether one of the request's signatures is that of one of the keys, and the body
+ * that of its digest. */
+stg_signature stg_verify_message(const stg_sign_message *m,
+                                 const stg_sign_key *keys, size_t count,
+                                 EVP_MD_CTX *work, const stg_verify_request *r,
+                                 uint64_t window, uint64_t now, stg_error *why);
+
+/* -- verify.c -------------------------------------------------------------- */
+
+/* The value of a header that is there once. False: it is not, and why says so. */
+bool stg_verify_header(stg_span lines, const char *name, stg_span *value,
+                       stg_error *why);
+
+/* Whether a number of seconds is within the window. */
+stg_signature stg_verify_time(stg_span time, uint64_t window, uint64_t now,
+                              stg_error *why);
 
 #endif

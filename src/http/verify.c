@@ -14,7 +14,7 @@
 #include "http/header.h"
 #include "http/request.h"
 #include "http/sign_layout.h"
-#include "http/verify_message.h"
+#include "http/sign_message.h"
 
 enum { SIGNATURES_MAX = 8 }; /* of a request that are looked at */
 

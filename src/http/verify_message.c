@@ -7,7 +7,7 @@
  * stands there. A component with parameters is not known here, and a signature with
  * one is passed over. A proxy may have taken TLS off: @target-uri, @scheme and
  * @authority are tried with https and with http. */
-#include "http/verify_message.h"
+#include "http/sign_message.h"
 
 #include <string.h>
 #include <strings.h>
