@@ -22,10 +22,10 @@ typedef struct hub_flag {
 } hub_flag;
 
 typedef struct hub_options {
-    stg_settings *settings; /* NULL: given away, or there are none */
+    stg_settings *settings;   /* NULL: given away, or there are none */
     stg_diagnostics warnings; /* of the file; to be told */
-    const char *file;       /* -c */
-    hub_flag *flags;        /* in their order */
+    const char *file;         /* -c */
+    hub_flag *flags;          /* in their order */
     size_t flag_count;
     const char *level; /* -v, -q; NULL: neither */
 } hub_options;
