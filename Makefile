@@ -3,6 +3,7 @@
 .SUFFIXES:
 
 PREFIX = /usr/local
+SWARM = 10m
 DESTDIR =
 BUILD = build/release
 
@@ -18,6 +19,7 @@ help:
 	@echo 'make test        run the tests'
 	@echo 'make check       all that CI runs: sanitizers, fuzzing, mutants ...'
 	@echo 'make check-long  the same with many more seeds, inputs and mutants'
+	@echo 'make swarm       random worlds of the hub in virtual time, for SWARM=10m'
 	@echo 'make bench       measure the library'
 	@echo 'make bench-web   measure the simulator in WebAssembly (with node)'
 	@echo 'make bench-adapters measure a retry, beside other libraries'
@@ -58,6 +60,11 @@ check:
 check-long:
 	@scripts/deps all
 	@scripts/check --long
+
+# The seed is another one each time.
+swarm: build
+	@build/release/stagger sim delivery --swarm 100000000 --for $(SWARM) \
+	    --seed $$(date +%s) --shrink build/swarm.events
 
 bench: build
 	@build/release/bench/core
@@ -116,5 +123,5 @@ deb:
 clean:
 	rm -rf build
 
-.PHONY: build help web wheel demo test check check-long bench fuzz coverage format
+.PHONY: build help web wheel demo test check check-long swarm bench fuzz coverage format
 .PHONY: figures bench-adapters bench-hub bench-store bench-web bench-kafka install uninstall deb clean

@@ -71,7 +71,6 @@ foreach(objects IN ITEMS stagger_svg stagger_sim)
         ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 endforeach()
 
-# Linked by what uses it, with flow's objects.
 add_library(stagger_delivery OBJECT
     sim/delivery/hub.c
     sim/delivery/invariants.c
@@ -80,7 +79,12 @@ add_library(stagger_delivery OBJECT
     sim/delivery/other_hubs.c
     sim/delivery/partition.c
     sim/delivery/rows.c
+    sim/delivery/script.c
     sim/delivery/store.c
+    sim/delivery/swarm.c
+    sim/delivery/swarm_draw.c
+    sim/delivery/swarm_shrink.c
+    sim/delivery/swarm_target.c
     sim/delivery/target.c
     sim/delivery/trace.c
     sim/delivery/world.c
@@ -90,7 +94,9 @@ target_include_directories(stagger_delivery PRIVATE
     ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 
 add_library(stagger_model STATIC sim/parallel.c $<TARGET_OBJECTS:stagger_sim>
-                                 $<TARGET_OBJECTS:stagger_svg>)
+                                 $<TARGET_OBJECTS:stagger_svg>
+                                 $<TARGET_OBJECTS:stagger_flow>
+                                 $<TARGET_OBJECTS:stagger_delivery>)
 target_compile_definitions(stagger_model PUBLIC ${posix})
 target_include_directories(stagger_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(stagger_model PUBLIC stagger_static Threads::Threads)
@@ -112,6 +118,7 @@ set(sim_commands
     cli/sim/contention_sweep.c
     cli/sim/overload.c
     cli/sim/overload_show.c
+    cli/sim/delivery.c
     cli/sim/drain.c
     cli/sim/drain_show.c
     cli/sim/edge.c
@@ -119,6 +126,7 @@ set(sim_commands
     cli/sim/output.c
     cli/sim/range.c
     cli/sim/study.c
+    cli/sim/swarm.c
     cli/sim/sweep.c
     cli/sim/trials.c
 )

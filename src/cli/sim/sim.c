@@ -28,6 +28,7 @@ static const struct {
     {"contention", stg_sim_contention, &stg_sim_contention_usage},
     {"overload", stg_sim_overload, &stg_sim_overload_usage},
     {"advise", stg_sim_advise, &stg_sim_advise_usage},
+    {"delivery", stg_sim_delivery, &stg_sim_delivery_usage},
 };
 
 enum { SUBCOMMANDS = sizeof subcommands / sizeof *subcommands };
@@ -54,7 +55,7 @@ static int refuse(const char *who, const char *word)
     for (size_t i = 0; i < SUBCOMMANDS; i++)
         names[i] = subcommands[i].name;
     return stg_options_refuse(
-        who, "%s%sexpected contention, overload or advise%s",
+        who, "%s%sexpected contention, overload, advise or delivery%s",
         word != NULL ? word : "", word != NULL ? ": " : "",
         word != NULL ? stg_options_suggest(suggestion, word, names)
                      : suggestion);

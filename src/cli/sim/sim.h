@@ -24,11 +24,13 @@
 int stg_sim_contention(int argc, char **argv);
 int stg_sim_overload(int argc, char **argv);
 int stg_sim_advise(int argc, char **argv);
+int stg_sim_delivery(int argc, char **argv);
 
 /* `stagger sim --help` shows them all. */
 extern const stg_usage stg_sim_contention_usage;
 extern const stg_usage stg_sim_overload_usage;
 extern const stg_usage stg_sim_advise_usage;
+extern const stg_usage stg_sim_delivery_usage;
 
 enum {
     STG_EXIT_INTERRUPTED = 130, /* what was printed is a part */

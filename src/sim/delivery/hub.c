@@ -332,11 +332,15 @@ void stg_world_remove(stg_world *w, uint32_t lane)
     stg_world_end_lane(w, lane);
 }
 
-/* Memory does not fail by chance for a lane that is added. */
+/* Memory does not fail by chance for a lane that is added. What the log has lost by
+ * then may be the lane's business, and is a hole in its order. */
 static void add(stg_world *w, uint32_t lane)
 {
     uint32_t one_in = w->fail_one_in;
 
+    for (uint32_t p = 0; w->is_group && p < w->partition_count; p++)
+        if (w->partitions[p].trimmed > 0)
+            w->lanes[lane]->has_lost = w->lanes[lane]->has_shed = true;
     w->fail_one_in = 0;
     stg_world_start_lane(w, lane);
     w->fail_one_in = one_in;
@@ -355,6 +359,7 @@ void stg_world_add_again(stg_world *w, uint32_t lane)
     l->was_removed = l->was_known = l->was_added = false;
     l->life++;
     l->in_flight = 0;
+    l->rewound = 0;
     memset(l->receipts, 0, w->log_count * sizeof *l->receipts);
     add(w, lane);
 }

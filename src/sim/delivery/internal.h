@@ -71,14 +71,22 @@ typedef struct stg_world_message {
     size_t size, true_size;
 } stg_world_message;
 
+/* Rows of a lane in a partition, while cursors are checked. */
+typedef struct stg_world_tally {
+    uint64_t parked, replays, dead, cancelled;
+} stg_world_tally;
+
 /* A lane's cursor in a partition, as the store has it. */
 typedef struct stg_world_cursor {
     stg_cursor c;
     bool is_known;
     uint64_t *settled;
-    uint64_t begin;    /* the first position that is the lane's business */
-    uint64_t end;      /* of a removed lane: the first that is not */
-    uint64_t replayed; /* since the group was made that is with the store */
+    uint64_t begin; /* the first position that is the lane's business */
+    uint64_t end;   /* of a removed lane: the first that is not */
+    /* Rows of replays since the group was made that is with the store, and
+     * those of them that a rewind has made. */
+    uint64_t replayed, rewound;
+    stg_world_tally tally;
 } stg_world_cursor;
 
 typedef struct stg_world_lane {
@@ -96,6 +104,7 @@ typedef struct stg_world_lane {
     uint64_t starts;
     uint32_t life; /* how often it was added again */
     uint32_t replays;
+    uint64_t rewound;    /* messages, in this life */
     uint64_t filter;     /* refuses multiples of it; 0: none */
     uint32_t unfollowed; /* bit p: it does not follow partition p */
     bool is_removing, was_removed;
@@ -164,7 +173,7 @@ struct stg_world {
     uint64_t store_room;
     stg_ns store_delay, fetch_delay; /* STG_NEVER: a random one */
 
-    uint64_t reads, catch_ups, fetches, groups;
+    uint64_t reads, catch_ups, fetches, groups, handled, delivered;
     size_t allocated; /* by flow, and not released */
     uint64_t allocations, fail_at;
 
@@ -172,6 +181,8 @@ struct stg_world {
     stg_ns turn_at; /* the first event that flow was not asked about */
     uint32_t ask_events, ask_ends; /* the same */
     uint32_t events_since, ends_since;
+    uint32_t check_every, unchecked; /* stg_world_set_checks() */
+    uint64_t actions_left;           /* stg_world_actions(); 0: no bound */
     uint32_t partition_count;
     uint32_t lost_answers;
     uint32_t crashes, failing_reads;
@@ -181,8 +192,11 @@ struct stg_world {
     bool is_group;         /* partitions come and go */
     bool keeps_rows;       /* the store is this hub's alone */
     bool is_group_pending; /* no group is answered for good since it was made */
+    uint64_t group_number; /* of it */
+    bool was_written;      /* it is there, though flow does not know */
     bool has_delays;
     bool is_stopped, is_clean;
+    bool is_cut; /* between two actions */
 };
 
 /* -- invariants.c ---------------------------------------------------------- */
@@ -218,10 +232,14 @@ static inline stg_world_subject stg_about_all(void)
 bool stg_world_require(stg_world *w, bool claim, const char *invariant,
                        stg_world_subject of, const char *text);
 
-/* I17: a stored cursor balances, and counts the rows that are. */
-void stg_world_check_cursor(stg_world *w, const stg_cursor *c);
+/* I17: stored cursors of these lanes and partitions balance, and count the rows
+ * that are. */
+void stg_world_check_cursors(stg_world *w, const stg_cursor *cursors,
+                             size_t count);
 /* I17: what flow says of itself balances; and stg_flow_check(). */
 void stg_world_check_flow(stg_world *w);
+/* The same, of every so manyth call. */
+void stg_world_check_sometimes(stg_world *w);
 /* A removed lane has left: every message that was its business has an end. */
 void stg_world_check_removed(stg_world *w, uint32_t lane);
 /* An attempt may start, and of this message. */

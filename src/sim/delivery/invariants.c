@@ -41,36 +41,54 @@ static bool is_dead_of(const stg_world *w, const stg_world_dead *d,
            d->life == w->lanes[lane]->life;
 }
 
-void stg_world_check_cursor(stg_world *w, const stg_cursor *c)
+static void tally(stg_world *w)
 {
-    uint64_t rows = 0, replays = 0, dead = 0, cancelled = 0;
-
     for (size_t i = 0; i < w->row_count; i++) {
         const stg_world_row *r = &w->rows[i];
-        bool is_of = r->lane == c->lane && r->partition == c->partition;
+        stg_world_cursor *c = &w->lanes[r->lane]->cursors[r->partition];
 
-        rows += is_of;
-        replays += is_of && r->replay > 0;
+        c->tally.parked++;
+        c->tally.replays += r->replay > 0;
     }
     for (size_t i = 0; i < w->dead_count; i++) {
         const stg_world_dead *d = &w->dead[i];
+        stg_world_cursor *c = &w->lanes[d->lane]->cursors[d->partition];
 
-        if (!is_dead_of(w, d, c->lane, c->partition))
+        if (d->life != w->lanes[d->lane]->life)
             continue;
         if (d->is_cancelled)
-            cancelled += count_of(d);
+            c->tally.cancelled += count_of(d);
         else
-            dead += count_of(d);
+            c->tally.dead += count_of(d);
     }
-    stg_world_require(w,
-                      c->parked == rows && c->replays == replays &&
-                          c->dead == dead && c->cancelled == cancelled,
-                      "I17", stg_about_message(c->lane, c->partition, c->base),
-                      "a stored cursor counts the rows that are");
-    stg_world_require(
-        w, c->routed == c->delivered + c->dead + c->cancelled + c->parked,
-        "I17", stg_about_message(c->lane, c->partition, c->base),
-        "the books of a stored cursor balance");
+}
+
+/* One pass over all rows, whatever cursors there are to check. */
+void stg_world_check_cursors(stg_world *w, const stg_cursor *cursors,
+                             size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        w->lanes[cursors[i].lane]->cursors[cursors[i].partition].tally =
+            (stg_world_tally){0, 0, 0, 0};
+    if (count > 0)
+        tally(w);
+    for (size_t i = 0; i < count; i++) {
+        const stg_world_cursor *known =
+            &w->lanes[cursors[i].lane]->cursors[cursors[i].partition];
+        const stg_cursor *c = &known->c;
+        const stg_world_tally *t = &known->tally;
+
+        stg_world_require(
+            w,
+            c->parked == t->parked && c->replays == t->replays &&
+                c->dead == t->dead && c->cancelled == t->cancelled,
+            "I17", stg_about_message(c->lane, c->partition, c->base),
+            "a stored cursor counts the rows that are");
+        stg_world_require(
+            w, c->routed == c->delivered + c->dead + c->cancelled + c->parked,
+            "I17", stg_about_message(c->lane, c->partition, c->base),
+            "the books of a stored cursor balance");
+    }
 }
 
 /* Flow's own check, and its counts against the world's. A lane that flow does
@@ -97,6 +115,14 @@ void stg_world_check_flow(stg_world *w)
         stg_world_require(w, v.limit <= w->lanes[l]->o.in_flight_max, "I8",
                           stg_about_lane(l), "the limit is within its bound");
     }
+}
+
+void stg_world_check_sometimes(stg_world *w)
+{
+    if (++w->unchecked < w->check_every)
+        return;
+    w->unchecked = 0;
+    stg_world_check_flow(w);
 }
 
 static bool has_claim(const stg_group *g, uint32_t p)
@@ -152,6 +178,14 @@ static bool has_shed(stg_world *w, uint32_t lane)
     return w->lanes[lane]->has_shed;
 }
 
+/* The partition came with rows of another order, which wait for none before them:
+ * the lane's order holds there when they have ended. */
+static bool is_draining(const stg_world *w, uint32_t lane, uint32_t partition)
+{
+    return stg_lane_cursor_is_draining(stg_lane_cursor_in(
+        stg_flow_lane(w->flow, lane), stg_flow_partition(w->flow, partition)));
+}
+
 /* I18: those that come before it have ended: of the same key, or in a strict
  * lane all. Not asked once something was replayed or shed: a replay comes after
  * later messages by its nature. */
@@ -161,7 +195,8 @@ static void check_turn(stg_world *w, uint32_t lane, uint64_t i)
     const stg_world_message *m = &w->log[i];
     stg_order order = stg_flow_lane(w->flow, lane)->o.order; // that holds now
 
-    if (order == STG_ORDER_NONE || has_shed(w, lane) || l->replays > 0)
+    if (order == STG_ORDER_NONE || has_shed(w, lane) || l->replays > 0 ||
+        is_draining(w, lane, m->partition))
         return;
     for (uint64_t before = 0; before < i; before++) {
         const stg_world_message *other = &w->log[before];
@@ -279,6 +314,12 @@ static bool is_parked(const stg_world *w, uint32_t lane, uint64_t i)
     return false;
 }
 
+/* As far as the hub can know: a target that lies has the message. */
+static bool has_arrived(const stg_world_receipt *r)
+{
+    return r->processed > 0 || r->lied > 0;
+}
+
 /* The bounds of attempts and arrivals are per replay, and wider by one for each
  * crash: a crash loses the count of an attempt that was made. `unknown` are
  * those that arrived and of which the hub heard a fault. */
@@ -295,7 +336,7 @@ static void check_end(stg_world *w, uint32_t lane, uint64_t i)
     stg_world_require(w, !is_parked(w, lane, i), "I20", of,
                       "no message is parked for ever");
     stg_world_require(w, rows <= 1, "I13", of, "a dead message has one row");
-    stg_world_require(w, r->processed > 0 || how != ALIVE, "I1", of,
+    stg_world_require(w, has_arrived(r) || how != ALIVE, "I1", of,
                       "a message is delivered, or dead with a row");
     if (!l->has_changed && l->policy->reset_after == STG_NEVER &&
         l->policy->attempts_max != STG_UNLIMITED)
@@ -334,7 +375,7 @@ static lane_sum check_each(stg_world *w, uint32_t lane)
             continue;
         }
         s.routed++;
-        s.processed += l->receipts[i].processed > 0;
+        s.processed += has_arrived(&l->receipts[i]);
         check_end(w, lane, i);
         stg_world_require(
             w, stg_world_is_settled(&l->cursors[m->partition], m->position),
@@ -407,12 +448,12 @@ static void check_lane(stg_world *w, uint32_t lane)
         settled += c->delivered + c->dead + c->cancelled;
         delivered += c->delivered;
     }
-    settled -= count_lost(w, lane);
+    settled -= count_lost(w, lane) + l->rewound;
     stg_world_require(w,
                       l->has_lost || has_log_lost(w) ? settled <= s.routed
                                                      : settled == s.routed,
                       "I17", of, "all that was routed is settled once");
-    stg_world_require(w, delivered <= s.processed, "I1", of,
+    stg_world_require(w, delivered <= s.processed + l->rewound, "I1", of,
                       "what counts as delivered was processed");
 }
 

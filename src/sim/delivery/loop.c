@@ -5,7 +5,7 @@
  * way or flow's own wake-up comes first. Two events of one instant happen in
  * the order in which they were made, so that a seed replays. */
 
-enum { ACTIONS_MAX = 1000000, STEPS_MAX = 1000000, CHECK_EVERY = 64 };
+enum { ACTIONS_MAX = 1000000, STEPS_MAX = 10000000, CHECK_EVERY = 64 };
 
 /* -- events ---------------------------------------------------------------- */
 
@@ -147,7 +147,7 @@ static void carry_out(stg_world *w, const stg_action *a)
 
 static bool goes_on(const stg_world *w)
 {
-    return !w->is_stopped && !w->has_failed;
+    return !w->is_stopped && !w->has_failed && !w->is_cut;
 }
 
 /* The check of flow is dear and is made every so many actions, and at the end.
@@ -161,11 +161,12 @@ void stg_world_act(stg_world *w)
     while (goes_on(w) && stg_flow_next(w->flow, &a, w->now)) {
         carry_out(w, &a);
         if (++count % CHECK_EVERY == 0)
-            stg_world_check_flow(w);
+            stg_world_check_sometimes(w);
+        w->is_cut = w->actions_left > 0 && --w->actions_left == 0;
         stg_world_require(w, count <= ACTIONS_MAX, "rest", stg_about_all(),
                           "flow comes to rest");
     }
-    stg_world_check_flow(w);
+    stg_world_check_sometimes(w);
 }
 
 /* Attempts have ended in this turn: others start in their places. */
@@ -179,7 +180,7 @@ static void start_more(stg_world *w)
                               stg_about_all(), "only starts are asked for"))
             stg_world_begin_attempt(w, &a);
     }
-    stg_world_check_flow(w);
+    stg_world_check_sometimes(w);
 }
 
 /* -- a step ---------------------------------------------------------------- */
@@ -224,7 +225,7 @@ static void end_event(stg_world *w, bool is_end)
     else if (w->ends_since >= w->ask_ends)
         start_more(w);
     else
-        stg_world_check_flow(w);
+        stg_world_check_sometimes(w);
 }
 
 /* One event, or flow's own time. False: nothing is under way before then. Time
@@ -247,6 +248,7 @@ static bool step(stg_world *w, stg_ns until_at)
         bool is_end = e->kind == STG_WORLD_ENDED;
 
         w->now = stg_ns_max(w->now, e->at);
+        w->handled++;
         handle(w, e);
         end_event(w, is_end);
         return true;
@@ -276,4 +278,16 @@ void stg_world_steps(stg_world *w, uint64_t count)
     stg_world_act(w);
     for (uint64_t i = 0; i < count && step(w, STG_NEVER); i++)
         ;
+}
+
+/* What flow still wants in this turn waits: it is asked in the next one, if the
+ * hub lives. */
+void stg_world_actions(stg_world *w, uint64_t count)
+{
+    w->actions_left = count;
+    stg_world_act(w);
+    while (step(w, STG_NEVER))
+        ;
+    w->actions_left = 0;
+    w->is_cut = false;
 }

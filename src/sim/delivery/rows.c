@@ -245,12 +245,12 @@ static void apply_cursor(stg_world *w, const stg_cursor *c)
     known->c = *c;
     known->c.settled = settled;
     // The group was made before flow heard of these.
-    known->c.dead -= known->replayed;
+    known->c.routed += known->rewound;
+    known->c.dead -= known->replayed - known->rewound;
     known->c.parked += known->replayed;
     known->c.replays += known->replayed;
     known->is_known = true;
     w->lanes[c->lane]->was_known = true;
-    stg_world_check_cursor(w, &known->c);
 }
 
 /* Changes first: a cursor counts the rows that they leave. */
@@ -260,6 +260,7 @@ void stg_world_apply(stg_world *w, const stg_group *g)
         apply_change(w, &g->changes[i]);
     for (size_t i = 0; i < g->cursor_count; i++)
         apply_cursor(w, &g->cursors[i]);
+    stg_world_check_cursors(w, g->cursors, g->cursor_count);
 }
 
 bool stg_world_is_settled(const stg_world_cursor *c, uint64_t position)
@@ -333,4 +334,72 @@ uint32_t stg_world_replay(stg_world *w, uint32_t lane, uint32_t count)
             replayed += replay_one(w, d);
     }
     return replayed;
+}
+
+/* -- a rewind -------------------------------------------------------------- */
+
+/* Of what has ended for the lane: it is the lane's business, nothing of it waits,
+ * and no dead letter of its own would have another beside it. */
+static bool is_rewindable(const stg_world *w, uint32_t lane, uint64_t i)
+{
+    const stg_world_lane *l = w->lanes[lane];
+    const stg_world_message *m = &w->log[i];
+    const stg_world_cursor *c = &l->cursors[m->partition];
+
+    if (!stg_world_is_settled(c, m->position) || m->position < c->begin ||
+        m->position < w->partitions[m->partition].trimmed || m->true_size > 0 ||
+        l->receipts[i].processed == 0 ||
+        !stg_world_is_routed(l, m->partition, m->position))
+        return false;
+    for (uint32_t n = 0; n <= l->receipts[i].replays; n++)
+        if (stg_world_find_row(w, lane, m->partition, m->position, n) != NULL)
+            return false;
+    for (size_t d = 0; d < w->dead_count; d++)
+        if (w->dead[d].lane == lane && w->dead[d].partition == m->partition &&
+            w->dead[d].life == l->life && w->dead[d].position <= m->position &&
+            (w->dead[d].count > 0 ? w->dead[d].last_position
+                                  : w->dead[d].position) >= m->position)
+            return false;
+    return true;
+}
+
+/* One transaction, as a replay is: a parked row that is due at once, and the
+ * message is routed once more. */
+static bool rewind_one(stg_world *w, uint32_t lane, uint64_t i)
+{
+    stg_world_lane *l = w->lanes[lane];
+    const stg_world_message *m = &w->log[i];
+    stg_world_cursor *c = &l->cursors[m->partition];
+    stg_world_row *row = stg_world_add_row(w);
+
+    if (row == NULL)
+        return false;
+    *row = (stg_world_row){.lane = lane,
+                           .partition = m->partition,
+                           .position = m->position,
+                           .replay = ++l->receipts[i].replays,
+                           .due_at = stg_world_wall(w)};
+    l->receipts[i].not_before = 0;
+    l->replays++;
+    l->rewound++;
+    c->c.routed++;
+    c->c.parked++;
+    c->c.replays++;
+    c->replayed += w->is_group_pending;
+    c->rewound += w->is_group_pending;
+    stg_flow_replayed(w->flow, lane, m->partition, 1, true, w->now);
+    return true;
+}
+
+uint32_t stg_world_rewind(stg_world *w, uint32_t lane, uint32_t count)
+{
+    const stg_world_lane *l = w->lanes[lane];
+    uint32_t rewound = 0;
+
+    if (l->is_removing || l->was_removed)
+        return 0;
+    for (uint64_t i = 0; i < w->log_count && rewound < count; i++)
+        if (!w->has_failed && is_rewindable(w, lane, i))
+            rewound += rewind_one(w, lane, i);
+    return rewound;
 }

@@ -15,11 +15,12 @@
  * was told of, so they are no longer added to the cursors. */
 static void forget_group(stg_world *w)
 {
-    w->is_group_pending = false;
+    w->is_group_pending = w->was_written = false;
     w->group = NULL;
     for (uint32_t l = 0; l < w->lane_count; l++)
         for (uint32_t p = 0; p < w->partition_count; p++)
-            w->lanes[l]->cursors[p].replayed = 0;
+            w->lanes[l]->cursors[p].replayed = w->lanes[l]->cursors[p].rewound =
+                0;
 }
 
 /* What takes room: parked rows and single dead letters; rows that are replaced
@@ -39,6 +40,10 @@ void stg_world_store(stg_world *w, const stg_action *a)
     stg_world_require(w, w->group == NULL, "check", stg_about_all(),
                       "one group at a time");
     stg_world_check_claims(w, a->group);
+    // The one before may be given up, when all of it was lost.
+    if (a->group->number != w->group_number)
+        forget_group(w);
+    w->group_number = a->group->number;
     w->group = a->group;
     w->is_group_pending = true;
     w->groups++;
@@ -52,21 +57,23 @@ static stg_stored write_group(stg_world *w)
 
     if (stg_world_is_fenced(w, w->group))
         return STG_STORED_FENCED;
-    if (rows > w->store_room)
+    if (rows > w->store_room && !w->was_written)
         return STG_STORED_FULL;
     if (w->lost_answers > 0) {
         w->lost_answers--;
         if (stg_rng_upto(&w->rng, 1) == 1)
+            w->was_written = true;
+        if (w->was_written)
             stg_world_apply(w, w->group);
         return STG_STORED_UNKNOWN;
     }
     stg_world_apply(w, w->group);
-    w->store_room -= w->store_room == UINT64_MAX ? 0 : rows;
+    w->store_room -= w->store_room == UINT64_MAX || w->was_written ? 0 : rows;
     return STG_STORED;
 }
 
 /* After UNKNOWN flow sends the same group again, made before the replays since:
- * they are still to be added. */
+ * they are still to be added. One that was written needs no room again. */
 void stg_world_end_store(stg_world *w)
 {
     stg_stored how = write_group(w);

@@ -279,6 +279,10 @@ void stg_world_end_attempt(stg_world *w, stg_world_event *e)
     w->lanes[e->lane]->in_flight--;
     stg_world_count_processed(w, e);
     r->ended_at = w->now;
+    if (ended.outcome.fault == STG_FAULT_NONE) {
+        w->delivered++;
+        r->lied += !e->attempt.answer.is_processed;
+    }
     v = stg_flow_ended(w->flow, e->attempt.delivery, &ended, w->now);
     stg_world_trace_end(w, e, &v);
     if (v.decision.next != STG_WAIT)

@@ -93,6 +93,7 @@ stg_status stg_world_new(stg_world **world, const stg_world_hooks *hooks,
     w->store_delay = 5 * STG_MS;
     w->fetch_delay = STG_NEVER;
     w->ask_events = w->ask_ends = 1;
+    w->check_every = 1;
     return STG_OK;
 }
 
@@ -274,6 +275,11 @@ void stg_world_set_turn(stg_world *w, uint32_t events, uint32_t ends,
     w->turn = turn;
 }
 
+void stg_world_set_checks(stg_world *w, uint32_t every)
+{
+    w->check_every = every;
+}
+
 void stg_world_set_store_room(stg_world *w, uint64_t rows)
 {
     w->store_room = rows;
@@ -328,6 +334,10 @@ stg_ns stg_world_now(const stg_world *w)
 
 stg_world_totals stg_world_sum(const stg_world *w)
 {
+    uint64_t starts = 0;
+
+    for (size_t i = 0; i < w->lane_count; i++)
+        starts += w->lanes[i]->starts;
     return (stg_world_totals){.lanes = (uint32_t)w->lane_count,
                               .crashes = w->crashes,
                               .messages = w->log_count,
@@ -336,6 +346,9 @@ stg_world_totals stg_world_sum(const stg_world *w)
                               .fetches = w->fetches,
                               .groups = w->groups,
                               .allocations = w->allocations,
+                              .events = w->handled,
+                              .starts = starts,
+                              .delivered = w->delivered,
                               .parked = w->row_count,
                               .dead = w->dead_count,
                               .is_stopped = w->is_stopped};

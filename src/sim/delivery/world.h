@@ -94,6 +94,7 @@ typedef struct stg_world_dead {
 typedef struct stg_world_receipt {
     uint32_t attempts, processed, replays;
     uint32_t unknown; /* it was processed, and the hub cannot know */
+    uint32_t lied;    /* it was not processed, and the target said 2xx */
     stg_ns started_at, ended_at, not_before;
     bool is_over; /* it has ended, as far as the hub knows */
 } stg_world_receipt;
@@ -152,6 +153,11 @@ void stg_world_join_group(stg_world *w, bool keeps_rows);
 void stg_world_set_turn(stg_world *w, uint32_t events, uint32_t ends,
                         stg_ns turn);
 
+/* Flow is checked after each `every`th event, or so many actions; 1: after each
+ * event, as a world does unless told otherwise. The check is dear where there
+ * are many lanes; what a target sees is judged at each start in any case. */
+void stg_world_set_checks(stg_world *w, uint32_t every);
+
 /* -- targets --------------------------------------------------------------- */
 
 void stg_world_set_target(stg_world *w, uint32_t lane,
@@ -179,6 +185,9 @@ void stg_world_start(stg_world *w);
 /* Until then, or until nothing is under way. */
 void stg_world_run(stg_world *w, stg_ns until_at);
 void stg_world_steps(stg_world *w, uint64_t count); /* so many events at most */
+/* Runs until flow has asked for so many actions at most, and stands between two
+ * of them: for a crash there. */
+void stg_world_actions(stg_world *w, uint64_t count);
 stg_ns stg_world_now(const stg_world *w);
 
 /* Kills the hub: what is under way is lost, or got through unseen. A new one
@@ -228,6 +237,10 @@ void stg_world_copy_options(const stg_world *w, uint32_t lane,
 /* Dead letters (no bulk rows) of the lane are parked anew, `count` at most.
  * Returns how many. */
 uint32_t stg_world_replay(stg_world *w, uint32_t lane, uint32_t count);
+/* Messages of the lane that have ended are sent once more, as a rewind does,
+ * `count` at most: the oldest that have no dead letter of their own. Returns how
+ * many. */
+uint32_t stg_world_rewind(stg_world *w, uint32_t lane, uint32_t count);
 /* Retention ends below the position; the log itself loses it by trim. */
 void stg_world_retain(stg_world *w, uint32_t partition, uint64_t position);
 void stg_world_trim(stg_world *w, uint32_t partition, uint64_t position);
@@ -271,6 +284,8 @@ typedef struct stg_world_totals {
     uint64_t reads, catch_ups; /* of the log; of these the catch-up reader's */
     uint64_t fetches, groups;  /* of the store; written to it */
     uint64_t allocations;      /* by flow */
+    uint64_t events, starts;   /* all; attempts of all lanes */
+    uint64_t delivered;        /* attempts that were answered 2xx */
     size_t parked, dead;       /* rows in the store */
     bool is_stopped;           /* the hub, in order */
 } stg_world_totals;
