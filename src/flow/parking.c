@@ -299,6 +299,13 @@ static bool is_early(const stg_delivery *d)
            d->message->position >= cursor->loose_below;
 }
 
+/* Something else than its due time is between the row and its start. */
+static bool is_held(const stg_lane *l, const stg_delivery *d)
+{
+    return d->is_blocked || is_early(d) ||
+           (d->replay > 0 && d->replay == l->held_replay);
+}
+
 /* A row that was never tried since its replay needs no budget. */
 static stg_ns find_start(const stg_lane *l, const stg_delivery *d)
 {
@@ -314,7 +321,7 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_parked_cache *cache,
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
         stg_ns start_at;
 
-        if (d->is_blocked || is_early(d))
+        if (is_held(l, d))
             continue;
         start_at = find_start(l, d);
         if (start_at <= now)
@@ -340,7 +347,7 @@ stg_delivery *stg_parking_most_tried(const stg_lane *l,
 
         if (d->due_at > now)
             break;
-        if (d->is_blocked || is_early(d) || find_start(l, d) > now ||
+        if (is_held(l, d) || find_start(l, d) > now ||
             d->progress.attempts >= below)
             continue;
         if (most == NULL || d->progress.attempts > most->progress.attempts)
