@@ -56,6 +56,7 @@ typedef struct stg_replay_job_step {
     /* of a bulk row */
     uint64_t last, positions[STG_REPLAY_JOB_SCANNED];
     uint64_t keys[STG_REPLAY_JOB_SCANNED]; /* their hashes */
+    size_t scan_max;     /* messages that are looked at at most */
     stg_order order;     /* of the lane; of stg_again only */
     bool wants_body;     /* the target's filter looks at it */
     stg_parcel *parcels; /* with bodies only then */
@@ -89,6 +90,7 @@ struct stg_replay_job {
     bool is_waiting; /* no step is: something has to end first */
     bool is_woken;   /* and something has, since it went on last */
     bool is_cancel_asked;
+    bool is_single;      /* its last piece was one message, in strict order */
     uint64_t wants_room; /* while it waits: rows that have to have room */
     stg_letters_sum_fn *done;
     void *ctx;
