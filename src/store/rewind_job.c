@@ -108,11 +108,17 @@ static void wake(stg_replay_job *r)
     stg_replay_job_advance(r);
 }
 
+/* Where the settings lack its target, the next look asks again. */
 static void go_on(stg_replay_job *r)
 {
     const stg_letter *l = &r->found.letters[0];
+    const stg_store_options *o = &r->s->o;
 
-    if (r->again->is_stored && stg_replay_job_room(r, l->lane) == 0)
+    if (stg_replay_job_is_unread(r, l))
+        stg_replay_job_finish(r, STG_LETTERS_AWAY);
+    else if (o->knows != NULL && !o->knows(o->ctx, l->lane))
+        stg_replay_job_finish(r, STG_LETTERS_HELD);
+    else if (r->again->is_stored && stg_replay_job_room(r, l->lane) == 0)
         wait_for_end(r, ROOM_MIN);
     else if (!r->again->has_begun)
         begin(r);
@@ -120,11 +126,9 @@ static void go_on(stg_replay_job *r)
         stg_replay_job_range(r, l);
 }
 
-/* Where the settings lack its target, the next look asks again. */
 void stg_rewind_advance(stg_replay_job *r)
 {
     const stg_letter *l = &r->found.letters[0];
-    const stg_store_options *o = &r->s->o;
     stg_again *a = r->again;
 
     r->is_woken = false;
@@ -137,10 +141,6 @@ void stg_rewind_advance(stg_replay_job *r)
         cancel(r);
     else if (is_read(r))
         end(r);
-    else if (stg_replay_job_is_unread(r, l))
-        stg_replay_job_finish(r, STG_LETTERS_AWAY);
-    else if (o->knows != NULL && !o->knows(o->ctx, l->lane))
-        stg_replay_job_finish(r, STG_LETTERS_HELD);
     else
         go_on(r);
 }
