@@ -113,7 +113,6 @@ static stg_delivery *last(const stg_parked_cache *cache)
     return STG_HOLDER((stg_link *)at, stg_delivery, link);
 }
 
-/* From the end: a delivery that is parked now is due later than most. */
 static void insert(stg_flow *f, stg_parked_cache *cache, stg_delivery *d)
 {
     stg_mark mark = stg_delivery_mark(d);
@@ -333,8 +332,6 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_parked_cache *cache,
     return NULL;
 }
 
-/* Rows are in order of their time, so that the search ends at the first that is not
- * due. */
 stg_delivery *stg_parking_most_tried(const stg_lane *l,
                                      const stg_parked_cache *cache,
                                      uint32_t below, stg_ns now)
@@ -396,8 +393,6 @@ void stg_parking_want(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
     }
 }
 
-/* Asks for what is behind the mark: an ordered lane for all that its ring can hold,
- * others for what is missing to a full cache. */
 bool stg_parking_next(stg_flow *f, stg_action *action)
 {
     stg_parked_cache *cache =
@@ -589,8 +584,6 @@ static void take_rows(stg_flow *f, stg_parked_cache *cache,
     stg_parking_trim(f, cache);
 }
 
-/* Rows that were asked for before a replay or a removal may be out of date: they are
- * dropped, and asked for again. */
 void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
                    const stg_parked_row *rows, size_t count, bool is_all,
                    stg_ns now)
