@@ -1,6 +1,21 @@
 /* Flow as a whole: what happens to messages, as traces. */
 #include "tests/flow/world.h"
 
+/* Whatever may have arrived uses an attempt up, however it ended. */
+TEST(flow, counts_attempts_that_end_in_a_reset_or_a_timeout)
+{
+    stg_world *w =
+        world_begin(8,
+                    "fixed base=1s jitter=none attempts=3 deadline=none "
+                    "attempt-timeout=5s retry=reset,timeout,protocol",
+                    "reset timeout reset", 1);
+
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(stg_world_sum(w).starts, 3);
+    CHECK_U64(stg_world_sum_lane(w, 0).dead, 1);
+    world_end(w);
+}
+
 TEST(flow, delivers_each_message_once_to_each_lane)
 {
     stg_world *w = world_new(1);

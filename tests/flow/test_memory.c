@@ -19,6 +19,23 @@ TEST(memory, is_enough_for_more_messages_than_it_holds)
     world_end(w);
 }
 
+/* What all lanes have taken and ended is let go: nothing is held when all is
+ * quiet. */
+TEST(memory, is_let_go_when_all_lanes_have_passed)
+{
+    stg_world *w = world_new(3);
+
+    stg_world_set_size(w, 65536); // the largest
+    for (uint32_t l = 0; l < 3; l++)
+        world_lane(w, STEADY);
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_look(w, 2).delivered, 100);
+    CHECK(world_look_all(w).held <= 4 << 20); // the room of the next read
+    world_end(w);
+}
+
 static stg_world_answer hang(stg_world *w, uint32_t l, uint64_t position,
                              uint64_t attempt)
 {

@@ -181,6 +181,19 @@ void stg_world_cancel_rows(stg_world *w, const stg_change *c)
 
 /* -- a group, as one transaction ------------------------------------------- */
 
+/* What a bulk row grows by is said, too, for the metrics; where it is told again
+ * after an unknown outcome, it has grown already. */
+static void check_growth(stg_world *w, const stg_change *c)
+{
+    const stg_world_dead *d = find_dead(w, c);
+
+    if (d != NULL)
+        stg_world_require(
+            w, d->count == c->count || d->count == c->count - c->added, "I17",
+            stg_about_message(c->lane, c->partition, c->position),
+            "a bulk row grows by as much as its change says");
+}
+
 /* A row ends with its delivery, whether delivered or dead. */
 static void apply_change(stg_world *w, const stg_change *c)
 {
@@ -203,6 +216,7 @@ static void apply_change(stg_world *w, const stg_change *c)
                                                    c->position, c->replay));
         break;
     case STG_CHANGE_RANGE:
+        check_growth(w, c);
         stg_world_put_dead(w, c);
         break;
     case STG_CHANGE_CANCEL:
