@@ -295,7 +295,6 @@ add_library(stagger_hub STATIC
     store/replay_job.c
     store/replay_range.c
     store/replay_write.c
-    store/resend.c
     store/rewind_job.c
     store/rewind_rows.c
     store/rewinds.c

@@ -6,7 +6,6 @@ const SCENARIOS = [
   ["Retry storm", "storm", {}],
   ["30 s outage", "storm", { length: 30 }],
   ["Cron at midnight", "storm", { trouble: "spike", load: 50 }],
-  ["Three layers", "storm", { layers: 3, load: 30, attempts: 4 }],
   ["AWS 2015", "contention", {}],
   ["Rate limit", "contention", {
     clients: 300, resource: { kind: "rate", rate: 50, says: true },

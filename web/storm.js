@@ -40,9 +40,6 @@ const KNOBS = {
     45, 60], words: (s) => `${s} s` },
   attempts: { label: "attempts, the first one counted", usual: 6,
     steps: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], words: String },
-  layers: { label: "services in a row", usual: 1, steps: [1, 2, 3, 4],
-    about: "each calls the next one, and retries; the last one is the server",
-    words: String },
   jitter: { label: "jitter of the waits", usual: "full",
     about: "chance, so that clients do not come back together",
     options: Object.entries(JITTERS) },
@@ -77,9 +74,8 @@ function policyOf(storm) {
     ...breaker !== "none" ? [`breaker=${breaker}`] : []].join(" ");
 }
 
-function settingsOf({ load, trouble, length, layers }) {
+function settingsOf({ load, trouble, length }) {
   return {
-    ...layers > 1 ? { layers } : {},
     rate: load * CAPACITY / 100, trigger: TROUBLES[trouble].trigger,
     from: `${FROM}s`, to: `${FROM + length}s`,
     duration: `${FROM + length + REST}s`,
@@ -93,7 +89,7 @@ function stormName(storm, other) {
     attempts: `${storm.attempts}-attempts`, jitter: `${storm.jitter}-jitter`,
     breaker: storm.breaker === "none" ? "no-breaker" : "breaker",
     load: `load-${storm.load}%`, length: `${storm.length}s`,
-    trouble: storm.trouble, layers: `${storm.layers}-layers`,
+    trouble: storm.trouble,
   };
   const apart = Object.keys(says).filter((key) => storm[key] !== other?.[key]);
   return apart.length && other ? apart.slice(0, 2).map((key) => says[key])
@@ -217,9 +213,8 @@ class Storm {
       this.names.push(before.name);
     }
     this.find("storm-title").textContent = `${TROUBLES[state.trouble].of} ` +
-      `${state.length} s. ${state.attempts === 1 ? "Nobody retries."
-        : state.layers === 1 ? "Clients retry."
-          : "Clients retry, and so does each service between."}`;
+      `${state.length} s. ${state.attempts > 1 ? "Clients retry" :
+        "Nobody retries"}.`;
     this.find("budget-button").textContent = state.budget === 0
       ? "Add a retry budget" : "Take the budget away";
     this.find("pin").textContent = pinned ? "Unpin" : "Pin this run";

@@ -25,9 +25,7 @@ function verdictOf(storm, sums, series) {
         `${plain(sums.after)} of ${plain(sums.before)} operations a second ` +
         "succeed.",
     why: `${the[0].toUpperCase()}${the.slice(1)} is over, but each operation ` +
-      `that fails is tried up to ${storm.attempts} times` +
-      (storm.layers > 1 ? ` by each of ${storm.layers} layers, which multiplies ` +
-        `to ${storm.attempts ** storm.layers}` : "") + `: ${plain(sent)} ` +
+      `that fails is tried up to ${storm.attempts} times: ${plain(sent)} ` +
       `requests a second for a server that can do ${plain(CAPACITY)}. Its ` +
       "queue stays full, so answers come when their clients have stopped " +
       "waiting, and these try again. The retries keep the trouble alive: a " +
@@ -36,13 +34,13 @@ function verdictOf(storm, sums, series) {
 
 function goodWords(storm, sums) {
   const rate = storm.load * CAPACITY / 100;
-  const most = rate * (1 + storm.budget / 100) ** storm.layers;
+  const most = rate * (1 + storm.budget / 100);
   if (storm.attempts === 1)
     return "Nothing is retried, so there is no storm. But each operation that " +
       `meets the trouble is lost: ${per(numberWords(100 - 100 * sums.success))}.`;
   if (storm.budget > 0)
     return `The budget pays for ${storm.budget} retries in 100 operations, and ` +
-      `no more${storm.layers > 1 ? ", in each layer" : ""}. So ${plain(rate)} operations a second are ${plain(most)} ` +
+      `no more. So ${plain(rate)} operations a second are ${plain(most)} ` +
       "requests at most, but for a moment" + (most < CAPACITY
       ? `: fewer than the ${plain(CAPACITY)} that the server can do. Its queue ` +
         "drains, and answers are in time again." : ".");

@@ -115,7 +115,7 @@ void stg_admin_rewind(void *admin, stg_ask *ask)
 
 /* -- its end --------------------------------------------------------------- */
 
-static void cancelled(void *ctx, bool is_known, uint64_t waiting, bool is_full)
+static void cancelled(void *ctx, bool is_known, bool is_full)
 {
     stg_change_call *c = ctx;
 
@@ -124,10 +124,7 @@ static void cancelled(void *ctx, bool is_known, uint64_t waiting, bool is_full)
     else if (!is_known)
         stg_change_refuse(c, 404, "no rewind of this target is under way");
     else
-        stg_change_done(c, 200,
-                        json_pack("{s:b,s:o}", "is_cancelled", 1, "messages",
-                                  stg_json_count(waiting)),
-                        false);
+        stg_change_done(c, 200, json_pack("{s:b}", "is_cancelled", 1), false);
 }
 
 void stg_admin_cancel_rewind(void *admin, stg_ask *ask)
@@ -143,28 +140,22 @@ void stg_admin_cancel_rewind(void *admin, stg_ask *ask)
 
 /* -- its progress ---------------------------------------------------------- */
 
-static const char *state_of(const stg_rewind_view *v)
-{
-    return v->is_cancelling  ? "cancelling"
-           : v->is_running   ? "running"
-           : v->is_cancelled ? "cancelled"
-                             : "done";
-}
-
 /* messages and passed are null until each partition knows its range. */
 static json_t *print_view(const stg_rewind_view *v)
 {
     bool is_known = v->begun == v->partitions;
 
     return json_pack(
-        "{s:o,s:s,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "number",
-        stg_json_count(v->number), "state", state_of(v), "is_paused",
-        v->is_paused, "since", stg_json_time(v->since), "messages",
+        "{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "number",
+        stg_json_count(v->number), "state",
+        v->is_running     ? "running"
+        : v->is_cancelled ? "cancelled"
+                          : "done",
+        "since", stg_json_time(v->since), "messages",
         is_known ? stg_json_count(v->messages) : json_null(), "passed",
-        is_known ? stg_json_count(v->passed) : json_null(), "waiting",
-        stg_json_count(v->waiting), "sent", stg_json_count(v->sent),
-        "cancelled", stg_json_count(v->cancelled), "started_at",
-        stg_json_time(v->began_at), "ended_at", stg_json_time(v->ended_at));
+        is_known ? stg_json_count(v->passed) : json_null(), "sent",
+        stg_json_count(v->sent), "started_at", stg_json_time(v->began_at),
+        "ended_at", stg_json_time(v->ended_at));
 }
 
 static void answer_views(void *ctx, const stg_rewind_view *all, size_t count)

@@ -53,26 +53,13 @@ static int cancel(stg_remote *r, const char *name, const char *path)
 
     if (!stg_remote_call(r, "DELETE", path, NULL, &answer))
         return stg_remote_complain(r);
-    stg_say(stdout,
-            "%s: cancelled; messages that waited, and are not sent: %" PRIu64
-            "\n",
-            name, stg_json_count_of(answer, "messages"));
     json_decref(answer);
+    stg_say(stdout, "%s: cancelled; what waits by now is still sent\n", name);
     return 0;
 }
 
-static void print_count(const json_t *rewind, const char *member,
-                        const char *words)
-{
-    uint64_t count = stg_json_count_of(rewind, member);
-
-    if (count > 0)
-        stg_say(stdout, "%" PRIu64 " %s, ", count, words);
-}
-
-/* "shop: rewind 2: running, 12000 of 40000 positions read, 300 wait, 11700 messages
- * sent again, 2026-03-01T12:00:00.000Z to now; the target is paused: it goes on when
- * that is resumed" */
+/* "shop: rewind 2: done, 1200 of 1200 positions passed, 1198 messages sent again,
+ * 2026-03-01T12:00:00.000Z to 2026-03-01T12:00:04.000Z" */
 static void print_one(const char *name, const json_t *rewind)
 {
     const char *ended = stg_json_text_of(rewind, "ended_at");
@@ -81,18 +68,13 @@ static void print_one(const char *name, const json_t *rewind)
             stg_json_count_of(rewind, "number"),
             stg_json_text_of(rewind, "state"));
     if (!json_is_null(json_object_get(rewind, "messages")))
-        stg_say(stdout, "%" PRIu64 " of %" PRIu64 " positions read, ",
+        stg_say(stdout, "%" PRIu64 " of %" PRIu64 " positions passed, ",
                 stg_json_count_of(rewind, "passed"),
                 stg_json_count_of(rewind, "messages"));
-    print_count(rewind, "waiting", "wait");
-    print_count(rewind, "cancelled", "cancelled");
-    stg_say(stdout, "%" PRIu64 " messages sent again, %s to %s%s\n",
+    stg_say(stdout, "%" PRIu64 " messages sent again, %s to %s\n",
             stg_json_count_of(rewind, "sent"),
             stg_json_text_of(rewind, "started_at"),
-            *ended == '\0' ? "now" : ended,
-            json_is_true(json_object_get(rewind, "is_paused"))
-                ? "; the target is paused: it goes on when that is resumed"
-                : "");
+            *ended == '\0' ? "now" : ended);
 }
 
 static int show(const target_rewind *o, stg_remote *r, const char *name,

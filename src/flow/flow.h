@@ -304,16 +304,6 @@ bool stg_flow_retain_lane(stg_flow *f, uint32_t lane, stg_ns now);
 void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
                        uint64_t count, bool is_again, stg_ns now);
 
-/* No row of the lane with this number of a replay starts any more; one number of a
- * lane at a time. Returns whether none of them is under way, or on its way to the
- * store: then that stays so, and the rows may be deleted. */
-bool stg_flow_hold_replay(stg_flow *f, uint32_t lane, uint32_t replay);
-
-/* The rows of a replay that is held were deleted from the store: so many
- * deliveries are cancelled. */
-void stg_flow_replay_cancelled(stg_flow *f, uint32_t lane, uint32_t partition,
-                               uint32_t replay, uint64_t count);
-
 /* Pauses a lane, or resumes it. From the return of a pause on no attempt of the
  * lane starts; those in flight go on. */
 void stg_flow_pause(stg_flow *f, uint32_t lane, bool is_paused, stg_ns now);

@@ -455,3 +455,26 @@ bool stg_flow_probe(stg_flow *f, uint32_t lane, stg_ns now)
     stg_lane_wake(f, l);
     return true;
 }
+
+void stg_flow_replayed(stg_flow *f, uint32_t lane, uint32_t partition,
+                       uint64_t count, bool is_again, stg_ns now)
+{
+    stg_lane *l = stg_flow_lane(f, lane);
+    stg_partition *p = stg_flow_partition(f, partition);
+    stg_lane_cursor *cursor;
+
+    (void)now;
+    if (l == NULL || p == NULL || p->phase == STG_PHASE_LOST)
+        return;
+    cursor = stg_lane_cursor_in(l, p);
+    if (is_again)
+        cursor->routed += count;
+    else
+        cursor->dead -= count;
+    cursor->rows += count;
+    cursor->replays += count;
+    // Rows are due that memory does not know, and may come before others.
+    stg_parking_reset(f, &l->caches[STG_PARKED_REPLAYS]);
+    stg_lane_cursor_mark(f, l, p, STG_SLICE_MUST);
+    stg_lane_wake(f, l);
+}

@@ -298,9 +298,8 @@ typedef struct stg_lane {
     stg_link link;             /* where */
     stg_order order_requested; /* o.order becomes it when it can */
     uint32_t in_flight;
-    uint32_t starts;      /* every fourth is for what waits longer */
-    uint32_t replaying;   /* of in_flight, replays */
-    uint32_t held_replay; /* stg_flow_hold_replay(); 0: none */
+    uint32_t starts;    /* every fourth is for what waits longer */
+    uint32_t replaying; /* of in_flight, replays */
     uint32_t settling;
     uint32_t parking; /* of settling, those that become new rows */
     uint32_t untried_count;

@@ -113,6 +113,7 @@ static stg_delivery *last(const stg_parked_cache *cache)
     return STG_HOLDER((stg_link *)at, stg_delivery, link);
 }
 
+/* From the end: a delivery that is parked now is due later than most. */
 static void insert(stg_flow *f, stg_parked_cache *cache, stg_delivery *d)
 {
     stg_mark mark = stg_delivery_mark(d);
@@ -298,13 +299,6 @@ static bool is_early(const stg_delivery *d)
            d->message->position >= cursor->loose_below;
 }
 
-/* Something else than its due time is between the row and its start. */
-static bool is_held(const stg_lane *l, const stg_delivery *d)
-{
-    return d->is_blocked || is_early(d) ||
-           (d->replay > 0 && d->replay == l->held_replay);
-}
-
 /* A row that was never tried since its replay needs no budget. */
 static stg_ns find_start(const stg_lane *l, const stg_delivery *d)
 {
@@ -320,7 +314,7 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_parked_cache *cache,
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
         stg_ns start_at;
 
-        if (is_held(l, d))
+        if (d->is_blocked || is_early(d))
             continue;
         start_at = find_start(l, d);
         if (start_at <= now)
@@ -332,6 +326,8 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_parked_cache *cache,
     return NULL;
 }
 
+/* Rows are in order of their time, so that the search ends at the first that is not
+ * due. */
 stg_delivery *stg_parking_most_tried(const stg_lane *l,
                                      const stg_parked_cache *cache,
                                      uint32_t below, stg_ns now)
@@ -344,7 +340,7 @@ stg_delivery *stg_parking_most_tried(const stg_lane *l,
 
         if (d->due_at > now)
             break;
-        if (is_held(l, d) || find_start(l, d) > now ||
+        if (d->is_blocked || is_early(d) || find_start(l, d) > now ||
             d->progress.attempts >= below)
             continue;
         if (most == NULL || d->progress.attempts > most->progress.attempts)
@@ -393,6 +389,8 @@ void stg_parking_want(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
     }
 }
 
+/* Asks for what is behind the mark: an ordered lane for all that its ring can hold,
+ * others for what is missing to a full cache. */
 bool stg_parking_next(stg_flow *f, stg_action *action)
 {
     stg_parked_cache *cache =
@@ -584,6 +582,8 @@ static void take_rows(stg_flow *f, stg_parked_cache *cache,
     stg_parking_trim(f, cache);
 }
 
+/* Rows that were asked for before a replay or a removal may be out of date: they are
+ * dropped, and asked for again. */
 void stg_flow_rows(stg_flow *f, uint32_t lane, bool is_replay,
                    const stg_parked_row *rows, size_t count, bool is_all,
                    stg_ns now)

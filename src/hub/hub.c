@@ -333,8 +333,6 @@ static stg_status open_store(stg_hub *h, const stg_settings *o, stg_error *err)
     s.wants_body = stg_shell_wants_body;
     s.order = stg_rewind_order;
     s.next = stg_rewind_next;
-    s.hold = stg_rewind_hold;
-    s.cancelled = stg_rewind_cancelled;
     s.rewound = stg_rewind_ended;
     s.paused = stg_target_control_paused;
     s.forgotten = stg_target_control_forgotten;

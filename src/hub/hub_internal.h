@@ -221,11 +221,8 @@ bool stg_shell_wants(void *hub, uint32_t lane, const stg_parcel *message);
 bool stg_shell_wants_body(void *hub, uint32_t lane);
 stg_order stg_rewind_order(void *hub, uint32_t lane);
 uint64_t stg_rewind_next(void *hub, uint32_t lane, uint32_t partition);
-bool stg_rewind_hold(void *hub, uint32_t lane, uint32_t replay);
-void stg_rewind_cancelled(void *hub, uint32_t lane, uint32_t partition,
-                          uint32_t replay, uint64_t count);
 void stg_rewind_ended(void *hub, uint32_t lane, uint32_t partition,
-                      uint64_t messages, uint64_t cancelled);
+                      uint64_t messages);
 
 /* -- target_control.c ------------------------------------------------------ */
 

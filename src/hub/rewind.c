@@ -28,25 +28,9 @@ uint64_t stg_rewind_next(void *hub, uint32_t lane, uint32_t partition)
                : 0;
 }
 
-bool stg_rewind_hold(void *hub, uint32_t lane, uint32_t replay)
-{
-    const stg_hub *h = hub;
-
-    return stg_flow_hold_replay(h->flow, lane, replay);
-}
-
-void stg_rewind_cancelled(void *hub, uint32_t lane, uint32_t partition,
-                          uint32_t replay, uint64_t count)
-{
-    stg_hub *h = hub;
-
-    stg_flow_replay_cancelled(h->flow, lane, partition, replay, count);
-    stg_shell_note(h);
-}
-
 /* Partition 0 is the queue's, which has no topic to name. */
 void stg_rewind_ended(void *hub, uint32_t lane, uint32_t partition,
-                      uint64_t messages, uint64_t cancelled)
+                      uint64_t messages)
 {
     const stg_hub *h = hub;
     const stg_target *t = stg_targets_at(&h->targets, lane);
@@ -60,14 +44,12 @@ void stg_rewind_ended(void *hub, uint32_t lane, uint32_t partition,
         STG_LOG(h->log, STG_LOG_INFO, "rewind-ended",
                 stg_field_text("target", t->name),
                 stg_field_number("messages", messages),
-                stg_field_number("cancelled", cancelled),
                 stg_field_text("topic", p.topic),
                 stg_field_number("partition", p.partition));
     else
         STG_LOG(h->log, STG_LOG_INFO, "rewind-ended",
                 stg_field_text("target", t->name),
-                stg_field_number("messages", messages),
-                stg_field_number("cancelled", cancelled));
+                stg_field_number("messages", messages));
 }
 
 /* -- calls ----------------------------------------------------------------- */

@@ -5,8 +5,8 @@
  * store is ahead of the group, which happens after an answer that was lost: bases
  * only rise, and a group that comes late takes nothing back.
  *
- * A replay moves rows from dead to parked in its own transaction, and a rewind
- * routes messages again or cancels that, of which flow hears later. A group that flow made before it heard has the books of before: so
+ * A replay moves rows from dead to parked in its own transaction, or routes
+ * messages again, of which flow hears later. A group that flow made before it heard has the books of before: so
  * moves are kept until a group comes that knows of them, and are added to those
  * that do not. After a rollback all is read anew. */
 #include "store/lanes.h"
@@ -138,12 +138,7 @@ static bool is_forgotten(const stg_group *g, uint32_t lane)
 
 static void move(stg_cursor *c, const stg_move *m)
 {
-    if (m->kind == STG_MOVE_CANCEL) {
-        c->parked = stg_ns_sub(c->parked, m->count);
-        c->cancelled += m->count;
-        return;
-    }
-    if (m->kind == STG_MOVE_AGAIN)
+    if (m->is_again)
         c->routed += m->count;
     else
         c->dead = stg_ns_sub(c->dead, m->count);

@@ -31,12 +31,9 @@ static void tell_group(stg_store_request *e)
 {
     const stg_group_request *r = group_of(e);
 
-    if (r->how == STG_STORED) {
+    if (r->how == STG_STORED)
         forget_lanes(e->s, r->group);
-        stg_rewinds_note(e->s, r->group);
-    }
     r->done(r->ctx, r->how, r->fenced, r->fenced_count);
-    stg_rewinds_wake(e->s);
 }
 
 static void free_group(stg_store_request *e)

@@ -89,7 +89,7 @@ struct stg_store {
     bool is_over;           /* broken, and told: nothing else is */
     bool is_away;           /* the server; the writer waits for it */
     stg_list readings;      /* replays for which another log reads */
-    stg_list rewinding;     /* rewinds under way here, or waiting */
+    stg_list rewinding;     /* rewinds under way here */
     bool is_rewind_watched; /* it is looked at which are to be */
     void (*closed)(void *ctx);
     void *closed_ctx;
@@ -105,14 +105,6 @@ void stg_store_end(stg_store *s);
 
 /* "{1,7}", the partitions that are claimed. Of malloc(); NULL: no memory. */
 char *stg_store_claimed(const stg_store *s);
-
-/* rewind_job.c: rewinds that wait for the end of what the group has ended; to go on
- * when flow has heard of it. */
-void stg_rewinds_note(stg_store *s, const stg_group *g);
-void stg_rewinds_wake(stg_store *s);
-
-/* Frees those that wait. */
-void stg_rewind_drop_waiting(stg_store *s);
 
 /* store/postgres/remote_replay.c: after a pause looks for dead letters in our
  * partitions that another hub was asked to replay, replays them, and begins

@@ -68,18 +68,13 @@ int stg_cursors_read(stg_db *db, const char *partitions, bool counts,
 
 typedef struct stg_slice stg_slice;
 
-typedef enum stg_move_kind {
-    STG_MOVE_REPLAY, /* dead letters were parked */
-    STG_MOVE_AGAIN,  /* messages were routed once more, and parked: rewinds.h */
-    STG_MOVE_CANCEL, /* parked rows were cancelled */
-} stg_move_kind;
-
-/* What a replay, or a rewind, has done to the books of a lane. */
+/* Rows that were parked: of dead letters; or of messages that are routed again,
+ * see rewinds.h. */
 typedef struct stg_move {
     uint64_t number; /* of the transaction; they rise from 1 */
     uint32_t lane, partition;
     uint64_t count;
-    stg_move_kind kind;
+    bool is_again;
 } stg_move;
 
 /* The writer's knowledge of the table. */
@@ -109,9 +104,9 @@ int stg_cursors_reload(stg_cursors *c, stg_db *db, const uint32_t *partitions,
  * group; what was replayed after it is put right. In the caller's transaction. */
 int stg_cursors_write(stg_cursors *c, const stg_group *g, uint64_t told);
 
-/* Moves m->count in a lane's books, in the caller's transaction, which makes the
- * rows, or deletes them; and counts it when that is durable. m->number is set
- * here. */
+/* Moves m->count from dead to parked in a lane's books, or routes it again, in the
+ * caller's transaction (the rows are made by stg_replays_*); and counts it when
+ * that is durable. m->number is set here. */
 int stg_cursors_replay(stg_cursors *c, const stg_move *m);
 void stg_cursors_replayed(stg_cursors *c);
 

@@ -68,7 +68,6 @@ static void release(stg_store *s)
     stg_partitions_free(&s->partitions);
     stg_epochs_free(&s->epochs);
     stg_replay_job_drop_readings(s);
-    stg_rewind_drop_waiting(s);
     stg_sql_close(s->lane_db);
     if (s->is_discarded && s->lock >= 0)
         stg_store_lock_remove(s->o.path);

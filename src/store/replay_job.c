@@ -310,14 +310,11 @@ int stg_replay_job_move_books(stg_store_writer *w, stg_replay_job_step *s)
         if (!is_first || messages == 0)
             continue;
         s->number = w->cursors.replays + 1;
-        rc = stg_cursors_replay(
-            &w->cursors,
-            &(stg_move){.lane = one->lane,
-                        .partition = one->partition,
-                        .count = messages,
-                        .kind = s->r->again == NULL         ? STG_MOVE_REPLAY
-                                : s->r->again->is_cancelled ? STG_MOVE_CANCEL
-                                                            : STG_MOVE_AGAIN});
+        rc = stg_cursors_replay(&w->cursors,
+                                &(stg_move){.lane = one->lane,
+                                            .partition = one->partition,
+                                            .count = messages,
+                                            .is_again = s->r->again != NULL});
     }
     return rc;
 }

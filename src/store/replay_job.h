@@ -2,8 +2,7 @@
  *
  *   replay_job    the letters of a filter, step by step
  *   replay_range  bulk rows: their messages are in the queue, or in another log
- *   rewind_job    a range of the log in the place of a bulk row
- *   resend        one message
+ *   rewind_job    a range of the log in the place of a bulk row, or one message
  *   rewind_rows   rewinds in the table, as the job goes through them
  *   rewinds       rewinds as they are asked for
  *   remote_replay letters of partitions that other hubs have */
@@ -26,17 +25,13 @@ typedef struct stg_replay_job stg_replay_job;
 /* What is sent again though no letter stands for it. */
 typedef struct stg_again {
     uint32_t lane, partition;
-    bool is_stored;    /* it has a row; else it is one message, sent here */
-    bool is_one;       /* its row is of one message */
-    bool is_cancelled; /* what it has parked is to be taken back */
-    uint64_t number;   /* of the rewind */
-    bool has_begun;    /* position is where it goes on; else where it begins: */
-    stg_ns since;      /* if not 0, at the first message that is not older: */
+    bool is_stored;  /* a rewind, with a row; else one message */
+    uint64_t number; /* of the rewind */
+    bool has_begun;  /* position is where it goes on; else where it begins: */
+    stg_ns since;    /* if not 0, at the first message that is not older: */
     uint64_t low, high; /* it is between these; high 0: it is not sought yet */
     uint64_t position, until;
-    uint64_t sent; /* messages that were parked */
-    uint64_t
-        waiting; /* of them, those that had not ended when it was looked up */
+    uint64_t sent;
 } stg_again;
 
 /* One step; the replay goes with it if it is never answered. */
@@ -56,10 +51,9 @@ typedef struct stg_replay_job_step {
     /* of a bulk row */
     uint64_t last, positions[STG_REPLAY_JOB_SCANNED];
     uint64_t keys[STG_REPLAY_JOB_SCANNED]; /* their hashes */
-    size_t scan_max;     /* messages that are looked at at most */
-    stg_order order;     /* of the lane; of stg_again only */
-    bool wants_body;     /* the target's filter looks at it */
-    stg_parcel *parcels; /* with bodies only then */
+    stg_order order;                       /* of the lane; of stg_again only */
+    bool wants_body;                       /* the target's filter looks at it */
+    stg_parcel *parcels;                   /* with bodies only then */
     stg_record *records; /* of a log that is not the queue: as many */
     stg_arena texts;
     stg_bite bite;
@@ -86,12 +80,6 @@ struct stg_replay_job {
     stg_link reading; /* in s->readings, while another log reads for it */
     stg_again *again; /* NULL: letters of the filter */
     stg_link rewinding; /* in s->rewinding, if it is stored */
-    /* Of a rewind; the loop's, also while a step is under way: */
-    bool is_waiting; /* no step is: something has to end first */
-    bool is_woken;   /* and something has, since it went on last */
-    bool is_cancel_asked;
-    bool is_single;      /* its last piece was one message, in strict order */
-    uint64_t wants_room; /* while it waits: rows that have to have room */
     stg_letters_sum_fn *done;
     void *ctx;
 };
@@ -155,29 +143,6 @@ int stg_rewind_take_number(stg_db *db, uint32_t lane, uint64_t *number);
  * it, or of the one message. The writer's. */
 int stg_rewind_begin(stg_store_writer *w, stg_replay_job_step *s);
 int stg_rewind_write(stg_store_writer *w, stg_replay_job_step *s);
-
-/* Ends one that has read all, if all that it has parked has ended; or takes back
- * what it has parked. out[0].is_done: so it is. */
-int stg_rewind_end(stg_store_writer *w, stg_replay_job_step *s);
-int stg_rewind_cancel(stg_store_writer *w, stg_replay_job_step *s);
-
-/* rewind_job.c: a job for what is sent again, which is copied. NULL: no memory, and
- * the store breaks. */
-stg_replay_job *stg_rewind_job_new(stg_store *s, const stg_again *again);
-
-/* Those of the lane that are under way here are to be cancelled. */
-void stg_rewinds_cancel(stg_store *s, uint32_t lane);
-
-/* Numbers of replays that a rewind has for itself: of its dead letters, sent
- * again. The first is that of its own rows. */
-#define STG_REWIND_REPLAYS 256
-
-/* Rows of parked that a rewind of the table `rewinds` has parked, and that have
- * not ended. A lane has few of replays, and their index has all that is asked. */
-#define STG_REWIND_PARKED                                        \
-    "(SELECT count(*) FROM parked p WHERE p.lane = rewinds.lane" \
-    " AND p.replay > 0 AND p.replay = rewinds.number * 256"      \
-    " AND +p.partition = rewinds.partition)"
 
 /* Those that are to go on, of the partitions that are claimed (NULL: of all); of
  * malloc(). The query thread's. */

@@ -62,8 +62,8 @@ static int look_range(stg_store_request *e, stg_db *db)
         rc = stg_sql_bind(st, "uu", s->bite.from, s->last);
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
         rc = scan_row(s, st, &bytes);
-        if (rc == SQLITE_OK &&
-            (s->bite.count == s->scan_max || bytes > STG_REPLAY_JOB_BYTES))
+        if (rc == SQLITE_OK && (s->bite.count == STG_REPLAY_JOB_SCANNED ||
+                                bytes > STG_REPLAY_JOB_BYTES))
             break;
     }
     stg_sql_finalize(st);
@@ -158,22 +158,6 @@ static void choose(stg_replay_job *r, stg_replay_job_step *to,
     }
 }
 
-enum { SCANNED_SINGLE = 8 };
-
-/* One message that waits for the one before it goes at the pace of the target, not
- * of the writer; and to find the next one few are looked at, or all would be read
- * again for each. */
-static void set_pace(stg_replay_job *r, stg_replay_job_step *s)
-{
-    r->is_single = s->order == STG_ORDER_STRICT && s->bite.count > 0;
-    s->request.is_paced = !r->is_single;
-}
-
-static size_t scan_max(const stg_replay_job *r)
-{
-    return r->is_single ? SCANNED_SINGLE : STG_REPLAY_JOB_SCANNED;
-}
-
 static bool wants_body(const stg_replay_job *r, const stg_letter *l)
 {
     const stg_store_options *o = &r->s->o;
@@ -198,7 +182,6 @@ static void have_scan(stg_replay_job *r, stg_replay_job_step *scan)
         return;
     s->request.write = write_range;
     choose(r, s, scan, l);
-    set_pace(r, s);
     stg_store_request_send(r->s, &s->request);
 }
 
@@ -329,7 +312,6 @@ static void have_records(void *ctx, const stg_record *records, size_t count,
     }
     s->partitions[0] = l->partition;
     s->request.write = write_range;
-    set_pace(r, s);
     stg_store_request_send(r->s, &s->request);
 }
 
@@ -340,8 +322,8 @@ static void read_log(stg_replay_job *r, const stg_letter *l)
 
     stg_list_push(&r->s->readings, &r->reading);
     o->read(o->ctx, l->partition, l->position, STG_REPLAY_JOB_BYTES,
-            (size_t)stg_ns_min(stg_ns_max(room, 1), scan_max(r)), have_records,
-            r);
+            (size_t)stg_ns_min(stg_ns_max(room, 1), STG_REPLAY_JOB_SCANNED),
+            have_records, r);
 }
 
 /* Whether a bulk row's log cannot be read: nobody reads it here, or its
@@ -375,7 +357,6 @@ static void scan_queue(stg_replay_job *r, const stg_letter *l)
         return;
     }
     s->wants_body = wants_body(r, l);
-    s->scan_max = scan_max(r);
     s->request.look = look_range;
     s->last = l->last_position;
     s->bite.id = l->id;

@@ -1,29 +1,20 @@
 /* Rewinds that are under way here, each a replay job with a range of the log in
- * the place of a bulk row. A single message that is sent again is one, too: resend.c.
+ * the place of a bulk row; and single messages, sent again.
  *
  * A look finds the rows that are to go on. With PostgreSQL it comes again every
  * second, for other hubs make rows, too, and partitions change hands; with a file
- * while there are some.
- *
- * A rewind that has to wait, for room, for those before a message in their order,
- * for the end of all that it has parked, or of what is under way of it when it is
- * cancelled, has no step and no timer: the group that ends rows of its lane wakes
- * it. Where there are none the look does. */
+ * while there are some. */
 #include <stdlib.h>
 
 #include "store/replay_job.h"
 #include "store/rewinds.h"
 
-static const stg_ns look_pause = STG_S;
-
-/* Rows that have to have room before one that had none goes on: pieces of a few
- * messages would each read the log again. */
-enum { ROOM_MIN = 64 };
+static const stg_ns look_pause = STG_S, order_pause = 10 * STG_MS;
 
 /* -- a job ----------------------------------------------------------------- */
 
-/* The range as a bulk row: its one letter. */
-stg_replay_job *stg_rewind_job_new(stg_store *s, const stg_again *again)
+/* The range as a bulk row: its one letter. NULL: no memory. */
+static stg_replay_job *new_job(stg_store *s, const stg_again *again)
 {
     stg_replay_job *r = calloc(1, sizeof *r);
     stg_letter *l = calloc(1, sizeof *l);
@@ -51,23 +42,14 @@ stg_replay_job *stg_rewind_job_new(stg_store *s, const stg_again *again)
     return r;
 }
 
-static void begin(stg_replay_job *r);
-static void end(stg_replay_job *r);
-static void cancel(stg_replay_job *r);
-static void wake(stg_replay_job *r);
-
-static uint32_t replay_of(const stg_again *a)
+/* It can go on when its target is in the settings; a rewind waits for room, too. */
+static bool may_go_on(const stg_replay_job *r, const stg_letter *l)
 {
-    return (uint32_t)a->number * STG_REWIND_REPLAYS;
-}
+    const stg_store_options *o = &r->s->o;
 
-/* The next look finds whether it is to go on; one that was cancelled is. */
-static void leave(stg_replay_job *r, stg_letters_end why)
-{
-    if (r->is_cancel_asked)
-        stg_replay_job_advance(r);
-    else
-        stg_replay_job_finish(r, why);
+    if (o->knows != NULL && !o->knows(o->ctx, l->lane))
+        return false;
+    return !r->again->is_stored || stg_replay_job_room(r, l->lane) > 0;
 }
 
 static bool is_forgotten(const stg_replay_job *r)
@@ -78,183 +60,54 @@ static bool is_forgotten(const stg_replay_job *r)
     return lane < lanes->count && lanes->names[lane].is_forgotten;
 }
 
-static bool is_rewind(const stg_again *a)
-{
-    return a->is_stored && !a->is_one;
-}
-
-static bool is_read(const stg_replay_job *r)
-{
-    return r->again->has_begun &&
-           r->found.letters[0].position >= r->again->until;
-}
-
-/* Until an end in its lane makes so much room, or any end if that is 0. */
-static void wait_for_end(stg_replay_job *r, uint64_t wants_room)
-{
-    r->wants_room = wants_room;
-    r->is_waiting = true;
-    // It came while the last step was under way.
-    if (r->is_woken && wants_room == 0)
-        wake(r);
-}
-
-static void wake(stg_replay_job *r)
-{
-    r->is_woken = true;
-    if (!r->is_waiting)
-        return;
-    r->is_waiting = false;
-    stg_replay_job_advance(r);
-}
-
-/* Where the settings lack its target, the next look asks again. */
-static void go_on(stg_replay_job *r)
-{
-    const stg_letter *l = &r->found.letters[0];
-    const stg_store_options *o = &r->s->o;
-
-    if (stg_replay_job_is_unread(r, l))
-        stg_replay_job_finish(r, STG_LETTERS_AWAY);
-    else if (o->knows != NULL && !o->knows(o->ctx, l->lane))
-        stg_replay_job_finish(r, STG_LETTERS_HELD);
-    else if (r->again->is_stored && stg_replay_job_room(r, l->lane) == 0)
-        wait_for_end(r, ROOM_MIN);
-    else if (!r->again->has_begun)
-        begin(r);
-    else
-        stg_replay_job_range(r, l);
-}
+static void begin(stg_replay_job *r);
 
 void stg_rewind_advance(stg_replay_job *r)
 {
-    const stg_letter *l = &r->found.letters[0];
-    stg_again *a = r->again;
+    stg_letter *l = &r->found.letters[0];
 
-    r->is_woken = false;
-    a->is_cancelled |= r->is_cancel_asked;
-    if (is_forgotten(r) || (is_read(r) && !is_rewind(a)))
+    if (r->at > 0 || is_forgotten(r)) {
         stg_replay_job_finish(r, STG_LETTERS_DONE);
-    else if (!stg_replay_job_is_ours(r, l))
+    } else if (!stg_replay_job_is_ours(r, l) ||
+               stg_replay_job_is_unread(r, l)) {
         stg_replay_job_finish(r, STG_LETTERS_AWAY);
-    else if (a->is_cancelled)
-        cancel(r);
-    else if (is_read(r))
-        end(r);
-    else
-        go_on(r);
+    } else if (!may_go_on(r, l)) {
+        if (r->again->is_stored)
+            stg_replay_job_rest(r, STG_REPLAY_JOB_PAUSE);
+        else
+            stg_replay_job_finish(r, STG_LETTERS_HELD);
+    } else if (!r->again->has_begun) {
+        begin(r);
+    } else {
+        stg_replay_job_range(r, l);
+    }
 }
 
-/* A piece that stopped before its first message waits for the order; one that was
- * not written was cancelled meanwhile. */
+/* A piece that stopped before its first message waits for the order. */
 void stg_rewind_have_piece(stg_replay_job *r, stg_replay_job_step *s)
 {
     stg_letter *l = &r->found.letters[0];
     const stg_replayed *out = &s->out[0];
+    const stg_store_options *o = &r->s->o;
     bool has_moved = out->next > l->position;
 
     if (!out->is_done) {
-        leave(r, STG_LETTERS_HELD);
+        stg_replay_job_finish(r, STG_LETTERS_HELD);
         return;
     }
     l->position = out->next;
     r->again->sent += out->messages;
     stg_replay_job_count(r, out);
     stg_replay_job_tell(r, s);
+    if (out->next > l->last_position) {
+        r->at++;
+        if (r->again->is_stored && o->rewound != NULL)
+            o->rewound(o->ctx, l->lane, l->partition, r->again->sent);
+    }
     if (has_moved)
         stg_replay_job_advance(r);
     else
-        wait_for_end(r, 0);
-}
-
-/* -- its end --------------------------------------------------------------- */
-
-static void tell_end(const stg_replay_job *r, uint64_t cancelled)
-{
-    const stg_store_options *o = &r->s->o;
-    const stg_again *a = r->again;
-
-    if (o->rewound != NULL)
-        o->rewound(o->ctx, a->lane, a->partition, a->sent, cancelled);
-}
-
-static int write_end(stg_store_request *e, stg_store_writer *w)
-{
-    return stg_rewind_end(
-        w, STG_HOLDER(&e->link, stg_replay_job_step, request.link));
-}
-
-static void have_asked_end(stg_replay_job *r, stg_replay_job_step *s)
-{
-    if (s->request.is_full) {
-        stg_replay_job_finish(r, STG_LETTERS_FULL);
-    } else if (s->out[0].is_done) {
-        tell_end(r, 0);
-        stg_replay_job_finish(r, STG_LETTERS_DONE);
-    } else {
-        wait_for_end(r, 0);
-    }
-}
-
-/* All is read: is it over? */
-static void end(stg_replay_job *r)
-{
-    stg_replay_job_step *s = stg_replay_job_step_new(r, have_asked_end);
-
-    if (s == NULL)
-        return;
-    s->request.write = write_end;
-    stg_store_request_send(r->s, &s->request);
-}
-
-static int write_cancel(stg_store_request *e, stg_store_writer *w)
-{
-    stg_replay_job_step *s =
-        STG_HOLDER(&e->link, stg_replay_job_step, request.link);
-    int rc;
-
-    s->count = 1;
-    s->partitions[0] = s->r->again->partition;
-    rc = stg_replay_job_fence(w, s);
-    if (rc == SQLITE_OK && !s->is_fenced)
-        rc = stg_rewind_cancel(w, s);
-    return rc == SQLITE_OK ? stg_replay_job_move_books(w, s) : rc;
-}
-
-static void have_cancelled(stg_replay_job *r, stg_replay_job_step *s)
-{
-    const stg_store_options *o = &r->s->o;
-    const stg_again *a = r->again;
-    uint64_t messages = s->out[0].messages;
-
-    if (s->request.is_full || !s->out[0].is_done) {
-        stg_replay_job_finish(r, STG_LETTERS_HELD);
-        return;
-    }
-    r->s->replays_told = stg_ns_max(r->s->replays_told, s->number);
-    if (o->cancelled != NULL)
-        o->cancelled(o->ctx, a->lane, a->partition, replay_of(a), messages);
-    tell_end(r, messages);
-    stg_replay_job_finish(r, STG_LETTERS_DONE);
-}
-
-/* What is under way of it comes to its end first; then its rows are the store's
- * alone. */
-static void cancel(stg_replay_job *r)
-{
-    const stg_store_options *o = &r->s->o;
-    const stg_again *a = r->again;
-    stg_replay_job_step *s;
-
-    if (o->hold != NULL && !o->hold(o->ctx, a->lane, replay_of(a))) {
-        wait_for_end(r, 0);
-        return;
-    }
-    s = stg_replay_job_step_new(r, have_cancelled);
-    if (s == NULL)
-        return;
-    s->request.write = write_cancel;
-    stg_store_request_send(r->s, &s->request);
+        stg_replay_job_rest(r, order_pause);
 }
 
 /* -- its beginning --------------------------------------------------------- */
@@ -269,14 +122,20 @@ static void have_begun(stg_replay_job *r, stg_replay_job_step *s)
 {
     stg_again *a = r->again;
     stg_letter *l = &r->found.letters[0];
+    const stg_store_options *o = &r->s->o;
 
     if (s->request.is_full || !s->out[0].is_done) {
-        leave(r, STG_LETTERS_FULL);
+        stg_replay_job_finish(r, STG_LETTERS_FULL);
         return;
     }
     a->has_begun = true;
     l->position = a->position;
     l->last_position = a->until - 1;
+    if (a->position >= a->until) {
+        r->at++;
+        if (o->rewound != NULL)
+            o->rewound(o->ctx, a->lane, a->partition, 0);
+    }
     stg_replay_job_advance(r);
 }
 
@@ -376,23 +235,18 @@ typedef struct looking {
     size_t count;
 } looking;
 
-static stg_replay_job *job_at(stg_link *link)
+static bool is_under_way(const stg_store *s, const stg_again *a)
 {
-    return STG_HOLDER(link, stg_replay_job, rewinding);
-}
-
-/* NULL: it is not under way here. */
-static stg_replay_job *find_job(const stg_store *s, const stg_again *a)
-{
-    for (stg_link *link = stg_list_first(&s->rewinding); link != NULL;
+    for (const stg_link *link = stg_list_first(&s->rewinding); link != NULL;
          link = stg_list_next(&s->rewinding, link)) {
-        const stg_again *other = job_at(link)->again;
+        const stg_again *other =
+            STG_HOLDER((stg_link *)link, stg_replay_job, rewinding)->again;
 
         if (other->lane == a->lane && other->number == a->number &&
             other->partition == a->partition)
-            return job_at(link);
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 /* The next look finds whether it is to go on. */
@@ -400,27 +254,6 @@ static void have_ended(void *ctx, const stg_letters_sum *sum)
 {
     (void)ctx;
     (void)sum;
-}
-
-static void begin_job(stg_store *s, const stg_again *a)
-{
-    stg_replay_job *r = stg_rewind_job_new(s, a);
-
-    if (r == NULL)
-        return;
-    r->done = have_ended;
-    stg_list_push(&s->rewinding, &r->rewinding);
-    stg_replay_job_advance(r);
-}
-
-/* For one that waits, and whom no end will wake. */
-static void look_after(stg_replay_job *r, const stg_again *a)
-{
-    r->is_cancel_asked |= a->is_cancelled;
-    if (r->is_waiting &&
-        (a->waiting == 0 || r->is_cancel_asked ||
-         (r->wants_room > 0 && stg_replay_job_room(r, a->lane) > 0)))
-        wake(r);
 }
 
 static void watch(stg_store *s, stg_ns pause);
@@ -436,12 +269,16 @@ static void have_looked(stg_store_request *e)
     if (l->count > 0 || s->url != NULL)
         watch(s, look_pause);
     for (size_t i = 0; i < l->count; i++) {
-        stg_replay_job *r = find_job(s, &l->all[i]);
+        stg_replay_job *r;
 
-        if (r != NULL)
-            look_after(r, &l->all[i]);
-        else
-            begin_job(s, &l->all[i]);
+        if (is_under_way(s, &l->all[i]))
+            continue;
+        r = new_job(s, &l->all[i]);
+        if (r == NULL)
+            return;
+        r->done = have_ended;
+        stg_list_push(&s->rewinding, &r->rewinding);
+        stg_replay_job_advance(r);
     }
 }
 
@@ -487,64 +324,78 @@ void stg_store_start_rewinds(stg_store *s)
         watch(s, 0);
 }
 
-/* -- woken ----------------------------------------------------------------- */
+/* -- one message ----------------------------------------------------------- */
 
-/* Whether the group ends the lane, or an attempt of a replay of it. */
-static bool ends_any(const stg_group *g, uint32_t lane)
+typedef struct resending {
+    stg_resent_fn *done;
+    void *ctx;
+} resending;
+
+static stg_resent result_of(const stg_letters_sum *sum)
 {
-    for (size_t i = 0; i < g->change_count; i++) {
-        const stg_change *c = &g->changes[i];
-
-        if (c->lane == lane && (c->replay > 0 || c->kind == STG_CHANGE_FORGET))
-            return true;
-    }
-    return false;
-}
-
-void stg_rewinds_note(stg_store *s, const stg_group *g)
-{
-    for (stg_link *link = stg_list_first(&s->rewinding); link != NULL;
-         link = stg_list_next(&s->rewinding, link)) {
-        stg_replay_job *r = job_at(link);
-
-        r->is_woken = r->is_woken || ends_any(g, r->again->lane);
+    if (sum->messages > 0)
+        return STG_RESENT;
+    switch (sum->end) {
+    case STG_LETTERS_DONE:
+        return sum->expired > 0 ? STG_RESENT_GONE : STG_RESENT_WAITS;
+    case STG_LETTERS_FULL:
+    case STG_LETTERS_STOPPED:
+        return STG_RESENT_NO_ROOM;
+    default:
+        return STG_RESENT_AWAY;
     }
 }
 
-void stg_rewinds_wake(stg_store *s)
+static void have_resent(void *ctx, const stg_letters_sum *sum)
 {
-    stg_link *link = stg_list_first(&s->rewinding);
+    resending *d = ctx;
 
-    while (link != NULL) {
-        stg_replay_job *r = job_at(link);
-
-        link = stg_list_next(&s->rewinding, link);
-        if (r->is_waiting && r->is_woken &&
-            (r->wants_room == 0 ||
-             stg_replay_job_room(r, r->again->lane) >= r->wants_room))
-            wake(r);
-    }
+    d->done(d->ctx, result_of(sum));
+    free(d);
 }
 
-void stg_rewinds_cancel(stg_store *s, uint32_t lane)
+/* Another hub has the partition: it finds a rewind of one message. */
+static void have_stored(void *ctx, stg_rewound how, uint64_t number)
 {
-    stg_link *link = stg_list_first(&s->rewinding);
+    resending *d = ctx;
 
-    while (link != NULL) {
-        stg_replay_job *r = job_at(link);
-
-        link = stg_list_next(&s->rewinding, link);
-        if (r->again->lane != lane || r->again->is_one)
-            continue;
-        r->is_cancel_asked = true;
-        wake(r);
-    }
+    (void)number;
+    d->done(d->ctx, how == STG_REWOUND           ? STG_RESENT_ELSEWHERE
+                    : how == STG_REWOUND_NOTHING ? STG_RESENT_GONE
+                    : how == STG_REWOUND_RUNNING ? STG_RESENT_AWAY
+                                                 : STG_RESENT_NO_ROOM);
+    free(d);
 }
 
-void stg_rewind_drop_waiting(stg_store *s)
+void stg_store_resend(stg_store *s, uint32_t lane, uint32_t partition,
+                      uint64_t position, stg_resent_fn *done, void *ctx)
 {
-    stg_link *link;
+    const stg_again again = {.lane = lane,
+                             .partition = partition,
+                             .position = position,
+                             .until = position + 1,
+                             .has_begun = true};
+    resending *d = malloc(sizeof *d);
+    stg_replay_job *r = d == NULL ? NULL : new_job(s, &again);
 
-    while ((link = stg_list_shift(&s->rewinding)) != NULL)
-        stg_replay_job_free(job_at(link));
+    if (d == NULL)
+        stg_store_lack_memory(s);
+    if (r == NULL) {
+        free(d);
+        return;
+    }
+    *d = (resending){done, ctx};
+    r->done = have_resent;
+    r->ctx = d;
+    if (!stg_replay_job_is_ours(r, &r->found.letters[0])) {
+        const stg_rewind_start start = {.lane = lane,
+                                        .partition = partition,
+                                        .position = position,
+                                        .is_one = true};
+
+        stg_replay_job_free(r);
+        stg_store_rewind(s, &start, have_stored, d);
+        return;
+    }
+    stg_replay_job_advance(r);
 }

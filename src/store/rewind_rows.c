@@ -5,7 +5,11 @@
 #include "store/replay_job.h"
 #include "store/rewinds.h"
 
-enum { NUMBER_MAX = INT32_MAX / STG_REWIND_REPLAYS - 1 };
+enum {
+    REPLAYS = 256, /* numbers of replays that a rewind has for itself: of its
+                      dead letters, sent again */
+    NUMBER_MAX = INT32_MAX / REPLAYS - 1,
+};
 
 int stg_rewind_take_number(stg_db *db, uint32_t lane, uint64_t *number)
 {
@@ -81,7 +85,7 @@ static int is_current(stg_store_writer *w, const stg_again *a, uint64_t from,
     int rc = stg_sql_prepare_once(
         w->db, &st,
         "SELECT count(*) FROM rewinds WHERE lane = ? AND number = ?"
-        " AND partition = ? AND state IN ('running', 'resend') AND position = ?"
+        " AND partition = ? AND state = 'running' AND position = ?"
         " AND lane NOT IN (SELECT number FROM lanes WHERE is_forgotten = 1)");
 
     if (rc == SQLITE_OK)
@@ -94,11 +98,10 @@ static int is_current(stg_store_writer *w, const stg_again *a, uint64_t from,
     return rc;
 }
 
-/* A rewind goes on to run: what it has parked has not ended yet. */
 static int move_on(stg_store_writer *w, const stg_again *a,
                    const stg_replayed *out)
 {
-    bool is_over = a->is_one && out->next >= a->until;
+    bool is_over = out->next >= a->until;
     stg_stmt *st;
     int rc = stg_sql_prepare_once(
         w->db, &st,
@@ -108,9 +111,7 @@ static int move_on(stg_store_writer *w, const stg_again *a,
     if (rc == SQLITE_OK)
         rc = stg_sql_run(st, "uuuuuso", (uint64_t)a->lane, a->number,
                          (uint64_t)a->partition, out->next, out->messages,
-                         is_over     ? "done"
-                         : a->is_one ? "resend"
-                                     : "running",
+                         is_over ? "done" : "running",
                          is_over ? stg_sql_now(w->db) / STG_MS : 0);
     stg_sql_finalize(st);
     return rc;
@@ -133,8 +134,7 @@ static int find_waiting(stg_store_writer *w, const stg_again *a,
         " AND partition = ? AND replay > 0 AND replay >= ? AND replay < ?");
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "uuuu", (uint64_t)a->lane, (uint64_t)a->partition,
-                          (uint64_t)b->replay,
-                          (uint64_t)b->replay + STG_REWIND_REPLAYS);
+                          (uint64_t)b->replay, (uint64_t)b->replay + REPLAYS);
     while (rc == SQLITE_OK && (rc = stg_sql_step(st)) == SQLITE_ROW) {
         rc = SQLITE_OK;
         if (b->waiting_count == room) {
@@ -159,7 +159,7 @@ static int park(stg_store_writer *w, const stg_replay_job_step *s,
 {
     const stg_again *a = s->r->again;
     stg_again_bite b = {.bite = &s->bite,
-                        .replay = (uint32_t)number * STG_REWIND_REPLAYS,
+                        .replay = (uint32_t)number * REPLAYS,
                         .order = s->order,
                         .keys = s->keys};
     int rc = find_waiting(w, a, &b);
@@ -196,131 +196,27 @@ int stg_rewind_write(stg_store_writer *w, stg_replay_job_step *s)
     return rc == SQLITE_OK && a->is_stored ? move_on(w, a, out) : rc;
 }
 
-/* -- ended ----------------------------------------------------------------- */
-
-int stg_rewind_end(stg_store_writer *w, stg_replay_job_step *s)
-{
-    const stg_again *a = s->r->again;
-    stg_stmt *st;
-    int rc = stg_sql_prepare_once(
-        w->db, &st,
-        "UPDATE rewinds SET state = 'done', ended_at = ?4 WHERE lane = ?1"
-        " AND number = ?2 AND partition = ?3 AND state = 'running'"
-        " AND position >= until AND " STG_REWIND_PARKED " = 0");
-
-    s->out[0] = (stg_replayed){.is_done = false};
-    if (rc == SQLITE_OK)
-        rc = stg_sql_run(st, "uuuu", (uint64_t)a->lane, a->number,
-                         (uint64_t)a->partition, stg_sql_now(w->db) / STG_MS);
-    if (rc == SQLITE_OK)
-        s->out[0].is_done = stg_sql_changes(st, &rc) > 0;
-    stg_sql_finalize(st);
-    return rc;
-}
-
-static int note_cancelled(stg_store_writer *w, const stg_again *a,
-                          stg_replayed *out)
-{
-    stg_stmt *st;
-    int rc = stg_sql_prepare_once(
-        w->db, &st,
-        "UPDATE rewinds SET state = 'cancelled', ended_at = ?4, cancelled ="
-        " " STG_REWIND_PARKED
-        " WHERE lane = ?1 AND number = ?2"
-        " AND partition = ?3 AND state = 'cancelling'");
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_run(st, "uuuu", (uint64_t)a->lane, a->number,
-                         (uint64_t)a->partition, stg_sql_now(w->db) / STG_MS);
-    if (rc == SQLITE_OK)
-        out->is_done = stg_sql_changes(st, &rc) > 0;
-    stg_sql_finalize(st);
-    return rc;
-}
-
-static int unpark(stg_store_writer *w, const stg_again *a, stg_replayed *out)
-{
-    stg_stmt *st;
-    int rc = stg_sql_prepare_once(
-        w->db, &st,
-        "DELETE FROM parked WHERE lane = ? AND replay > 0 AND replay = ?"
-        " AND +partition = ?");
-
-    if (rc == SQLITE_OK)
-        rc =
-            stg_sql_run(st, "uuu", (uint64_t)a->lane,
-                        a->number * STG_REWIND_REPLAYS, (uint64_t)a->partition);
-    if (rc == SQLITE_OK)
-        out->messages = stg_sql_changes(st, &rc);
-    stg_sql_finalize(st);
-    return rc;
-}
-
-/* No dead letter tells of them, for the target had got these messages: the books
- * have them among those whose letters were deleted. */
-static int note_deleted(stg_store_writer *w, const stg_replayed *out)
-{
-    stg_stmt *st;
-    int rc;
-
-    if (out->messages == 0)
-        return SQLITE_OK;
-    rc = stg_sql_prepare_once(
-        w->db, &st,
-        "INSERT INTO deleted_letters (lane, partition, dead, cancelled)"
-        " VALUES (?, ?, 0, ?) ON CONFLICT (lane, partition) DO UPDATE SET"
-        " cancelled = deleted_letters.cancelled + excluded.cancelled");
-    if (rc == SQLITE_OK)
-        rc = stg_sql_run(st, "uuu", (uint64_t)out->lane,
-                         (uint64_t)out->partition, out->messages);
-    stg_sql_finalize(st);
-    return rc;
-}
-
-int stg_rewind_cancel(stg_store_writer *w, stg_replay_job_step *s)
-{
-    const stg_again *a = s->r->again;
-    stg_replayed *out = &s->out[0];
-    int rc;
-
-    *out = (stg_replayed){.lane = a->lane, .partition = a->partition};
-    rc = note_cancelled(w, a, out);
-    if (rc != SQLITE_OK || !out->is_done)
-        return rc;
-    rc = unpark(w, a, out);
-    return rc == SQLITE_OK ? note_deleted(w, out) : rc;
-}
-
 /* -- looked up ------------------------------------------------------------- */
-
-enum { NEW, RUNNING, RESEND, CANCELLING }; /* as UNDER_WAY has them */
 
 static int read_again(stg_again *a, stg_stmt *st)
 {
-    uint64_t state = stg_sql_column(st, 3);
-
     *a = (stg_again){.lane = (uint32_t)stg_sql_column(st, 0),
                      .number = stg_sql_column(st, 1),
                      .partition = (uint32_t)stg_sql_column(st, 2),
-                     .has_begun = state != NEW,
-                     .is_one = state == RESEND,
-                     .is_cancelled = state == CANCELLING,
+                     .has_begun = stg_sql_column(st, 3) != 0,
                      .since = stg_sql_column(st, 4) * STG_MS,
                      .position = stg_sql_column(st, 5),
                      .until = stg_sql_column(st, 6),
                      .sent = stg_sql_column(st, 7),
-                     .waiting = stg_sql_column(st, 8),
                      .is_stored = true};
     return SQLITE_OK;
 }
 
 /* Those of a target that was forgotten do not go on. */
-#define UNDER_WAY                                                    \
-    "SELECT lane, number, partition, CASE state WHEN 'new' THEN 0"   \
-    " WHEN 'running' THEN 1 WHEN 'resend' THEN 2 ELSE 3 END,"        \
-    " coalesce(since, 0), position, until, sent, " STG_REWIND_PARKED \
-    " FROM rewinds"                                                  \
-    " WHERE state IN ('new', 'running', 'resend', 'cancelling')"     \
+#define UNDER_WAY                                                         \
+    "SELECT lane, number, partition, CASE state WHEN 'new' THEN 0"        \
+    " ELSE 1 END, coalesce(since, 0), position, until, sent FROM rewinds" \
+    " WHERE state IN ('new', 'running')"                                  \
     " AND lane NOT IN (SELECT number FROM lanes WHERE is_forgotten = 1)"
 
 int stg_rewind_look(stg_db *db, const char *claimed, stg_again **all,

@@ -6,11 +6,6 @@
 
 enum { REMEMBERED = 20 }; /* rewinds of a lane */
 
-/* sum() of whole numbers is no whole number in PostgreSQL. */
-#define SUM(what) "CAST(coalesce(sum(" what "), 0) AS BIGINT)"
-
-#define UNDER_WAY "'new', 'running', 'cancelling'"
-
 /* -- made ------------------------------------------------------------------ */
 
 /* Where the lane stands in a partition: all from there on it still gets. */
@@ -92,13 +87,12 @@ static int find_stands(making *m, stg_db *db)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* A resend is no rewind: it waits for none, and none for it. */
 static int count_running(stg_db *db, uint32_t lane, uint64_t *count)
 {
     stg_stmt *st;
     int rc = stg_sql_prepare_once(db, &st,
                                   "SELECT count(*) FROM rewinds WHERE lane = ?"
-                                  " AND state IN (" UNDER_WAY ")");
+                                  " AND state IN ('new', 'running')");
 
     if (rc == SQLITE_OK)
         rc = stg_sql_bind(st, "u", (uint64_t)lane);
@@ -114,8 +108,7 @@ static int forget_old(stg_db *db, uint32_t lane, uint64_t number)
     stg_stmt *st;
     int rc = stg_sql_prepare_once(
         db, &st,
-        "DELETE FROM rewinds WHERE (lane = ?1 AND number + ?2 < ?3"
-        " AND state IN ('done', 'cancelled'))"
+        "DELETE FROM rewinds WHERE (lane = ?1 AND number + ?2 < ?3)"
         " OR lane IN (SELECT number FROM lanes WHERE is_forgotten = 1)");
 
     if (rc == SQLITE_OK)
@@ -138,7 +131,7 @@ static int add_row(const making *m, stg_stmt *st, const stand *at, stg_ns now)
 
     return stg_sql_run(
         st, "uuusoouuu", (uint64_t)start->lane, m->number,
-        (uint64_t)at->partition, start->is_one ? "resend" : "new",
+        (uint64_t)at->partition, start->is_one ? "running" : "new",
         start->is_one ? start->position : 0, start->since / STG_MS,
         is_exact ? start->position : 0,
         start->is_one ? start->position + 1 : at->position, now / STG_MS);
@@ -172,8 +165,7 @@ static int write_rewind(stg_store_request *e, stg_store_writer *w)
 {
     making *m = making_of(e);
     uint64_t running = 0;
-    int rc = m->start.is_one ? SQLITE_OK
-                             : count_running(w->db, m->start.lane, &running);
+    int rc = count_running(w->db, m->start.lane, &running);
 
     m->how = STG_REWOUND_RUNNING;
     if (rc == SQLITE_OK && running == 0)
@@ -229,43 +221,24 @@ typedef struct cancelling {
     stg_store_request request;
     uint32_t lane;
     bool is_known;
-    uint64_t waiting;
     stg_rewind_cancelled_fn *done;
     void *ctx;
 } cancelling;
 
-static int mark_cancelled(stg_store_writer *w, cancelling *c)
-{
-    stg_stmt *st;
-    int rc =
-        stg_sql_prepare_once(w->db, &st,
-                             "UPDATE rewinds SET state = 'cancelling'"
-                             " WHERE lane = ? AND state IN (" UNDER_WAY ")");
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_run(st, "u", (uint64_t)c->lane);
-    if (rc == SQLITE_OK)
-        c->is_known = stg_sql_changes(st, &rc) > 0;
-    stg_sql_finalize(st);
-    return rc;
-}
-
-/* Whoever has a partition takes back what waits there: rewind_job.c. */
 static int write_cancel(stg_store_request *e, stg_store_writer *w)
 {
     cancelling *c = STG_HOLDER(&e->link, cancelling, request.link);
-    stg_stmt *st = NULL;
-    int rc = mark_cancelled(w, c);
+    stg_stmt *st;
+    int rc = stg_sql_prepare_once(
+        w->db, &st,
+        "UPDATE rewinds SET state = 'cancelled', ended_at = ?2"
+        " WHERE lane = ?1 AND state IN ('new', 'running')");
 
     if (rc == SQLITE_OK)
-        rc = stg_sql_prepare_once(w->db, &st,
-                                  "SELECT " SUM(STG_REWIND_PARKED)
-                                  " FROM rewinds WHERE lane = ?"
-                                  " AND state = 'cancelling'");
+        rc = stg_sql_run(st, "uu", (uint64_t)c->lane,
+                         stg_sql_now(w->db) / STG_MS);
     if (rc == SQLITE_OK)
-        rc = stg_sql_bind(st, "u", (uint64_t)c->lane);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_number(st, &c->waiting);
+        c->is_known = stg_sql_changes(st, &rc) > 0;
     stg_sql_finalize(st);
     return rc;
 }
@@ -274,11 +247,7 @@ static void tell_cancelled(stg_store_request *e)
 {
     const cancelling *c = STG_HOLDER(&e->link, cancelling, request.link);
 
-    c->done(c->ctx, c->is_known, c->waiting, e->is_full);
-    if (!c->is_known || e->is_full)
-        return;
-    stg_rewinds_cancel(e->s, c->lane);
-    stg_store_start_rewinds(e->s);
+    c->done(c->ctx, c->is_known, e->is_full);
 }
 
 static void free_cancelling(stg_store_request *e)
@@ -319,21 +288,19 @@ static void read_view(stg_rewind_view *v, stg_stmt *st)
                            .partitions = stg_sql_column(st, 1),
                            .begun = stg_sql_column(st, 2),
                            .is_running = stg_sql_column(st, 3) > 0,
-                           .is_cancelling = stg_sql_column(st, 4) > 0,
-                           .is_cancelled = stg_sql_column(st, 5) > 0,
-                           .since = stg_sql_column(st, 6) * STG_MS,
-                           .began_at = stg_sql_column(st, 7) * STG_MS,
-                           .ended_at = stg_sql_column(st, 8) * STG_MS,
-                           .messages = stg_sql_column(st, 9),
-                           .passed = stg_sql_column(st, 10),
-                           .waiting = stg_sql_column(st, 12),
-                           .cancelled = stg_sql_column(st, 13)};
-    v->sent = stg_ns_sub(stg_sql_column(st, 11), v->waiting + v->cancelled);
-    if (v->is_running || v->is_cancelling)
+                           .is_cancelled = stg_sql_column(st, 4) > 0,
+                           .since = stg_sql_column(st, 5) * STG_MS,
+                           .began_at = stg_sql_column(st, 6) * STG_MS,
+                           .ended_at = stg_sql_column(st, 7) * STG_MS,
+                           .messages = stg_sql_column(st, 8),
+                           .passed = stg_sql_column(st, 9),
+                           .sent = stg_sql_column(st, 10)};
+    if (v->is_running)
         v->ended_at = 0;
 }
 
-#define COUNT(states) SUM("CASE WHEN state IN (" states ") THEN 1 ELSE 0 END")
+/* sum() of whole numbers is no whole number in PostgreSQL. */
+#define SUM(what) "CAST(coalesce(sum(" what "), 0) AS BIGINT)"
 
 static int look_list(stg_store_request *e, stg_db *db)
 {
@@ -342,12 +309,10 @@ static int look_list(stg_store_request *e, stg_db *db)
     int rc = stg_sql_prepare_once(
         db, &st,
         "SELECT number, count(*), count(first),"
-        " " COUNT("'new', 'running', 'resend'") "," COUNT("'cancelling'") ","
-        " " COUNT("'cancelled'") ","
+        " " SUM("CASE WHEN state IN ('new', 'running') THEN 1 ELSE 0 END") ","
+        " " SUM("CASE WHEN state = 'cancelled' THEN 1 ELSE 0 END") ","
         " coalesce(max(since), 0), min(began_at), coalesce(max(ended_at), 0),"
         " " SUM("until - first") ", " SUM("position - first") ", " SUM("sent")
-        ", " SUM("CASE WHEN state IN ('done', 'cancelled') THEN 0 ELSE"
-                 " " STG_REWIND_PARKED " END") ", " SUM("cancelled")
         " FROM rewinds WHERE lane = ? GROUP BY number"
         " ORDER BY number DESC LIMIT ?");
 
@@ -364,13 +329,8 @@ static int look_list(stg_store_request *e, stg_db *db)
 
 static void tell_list(stg_store_request *e)
 {
-    listing *l = STG_HOLDER(&e->link, listing, request.link);
-    const stg_store_options *o = &e->s->o;
+    const listing *l = STG_HOLDER(&e->link, listing, request.link);
 
-    for (size_t i = 0; i < l->count; i++)
-        l->all[i].is_paused =
-            (l->all[i].is_running || l->all[i].is_cancelling) &&
-            o->is_paused != NULL && o->is_paused(o->ctx, l->lane);
     l->done(l->ctx, l->all, l->count);
 }
 

@@ -44,27 +44,21 @@ typedef void stg_rewound_fn(void *ctx, stg_rewound how, uint64_t number);
 void stg_store_rewind(stg_store *s, const stg_rewind_start *start,
                       stg_rewound_fn *done, void *ctx);
 
-/* Ends what is under way of the lane, and takes back what it has parked: nothing of
- * it starts from then on, its rows are deleted when the attempts that are under way
- * have ended, and a crash does not bring it back. is_known: something was under
- * way; waiting: messages that it had parked. */
-typedef void stg_rewind_cancelled_fn(void *ctx, bool is_known, uint64_t waiting,
-                                     bool is_full);
+/* Ends what is under way of the lane; what is parked is still sent. is_known:
+ * something was. */
+typedef void stg_rewind_cancelled_fn(void *ctx, bool is_known, bool is_full);
 void stg_store_cancel_rewind(stg_store *s, uint32_t lane,
                              stg_rewind_cancelled_fn *done, void *ctx);
 
 typedef struct stg_rewind_view {
     uint64_t number;
-    bool is_running, is_cancelling, is_cancelled; /* else it is done */
-    stg_ns since;                                 /* 0: from a position */
-    stg_ns began_at, ended_at;  /* since 1970; ended_at 0: it has not ended */
-    uint64_t partitions, begun; /* that it is of; that know their range */
-    uint64_t messages;          /* positions in the ranges that are known */
-    uint64_t passed;            /* of them, positions that it is behind */
-    bool is_paused;             /* it has not ended, and its target is paused */
-    uint64_t waiting;           /* messages that are parked of it */
-    uint64_t cancelled;         /* that were, and were taken back */
-    uint64_t sent; /* that were, and have ended: delivered, or a dead letter */
+    bool is_running, is_cancelled; /* else it is done */
+    stg_ns since;                  /* 0: from a position */
+    stg_ns began_at, ended_at;     /* since 1970; ended_at 0: it runs */
+    uint64_t partitions, begun;    /* that it is of; that know their range */
+    uint64_t messages;             /* positions in the ranges that are known */
+    uint64_t passed;               /* of them, positions that it is behind */
+    uint64_t sent;                 /* of them, messages that were parked */
 } stg_rewind_view;
 
 /* Those of a lane that are remembered, the newest first; lent. */

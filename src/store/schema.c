@@ -49,12 +49,8 @@
  *
  * rewinds: see rewinds.h, a row for each partition. since in ms since 1970; NULL:
  * from a position. first: where it began; NULL: it has not. position: what is
- * below is parked or passed over; until: where it ends. It is running until all
- * that it has parked has ended; cancelling, until that is taken back. A resend
- * that another hub was asked for is one message, and done when it is parked. sent:
- * messages that were parked; cancelled: of them, those that were taken back. Rows
- * that it parks have the replay number * 256, and those of their dead letters rise
- * from there.
+ * below is parked or passed over; until: where it ends. Rows that it parks have
+ * the replay number * 256, and those of their dead letters rise from there.
  *
  * failed_broadcast_logs: what ended badly. A row with last_position stands for
  * what its lane got from position to last_position, `count` of them; their
@@ -237,13 +233,12 @@ static const char tables[] =
     " lane INTEGER NOT NULL,"
     " number INTEGER NOT NULL,"
     " partition INTEGER NOT NULL,"
-    " state TEXT NOT NULL," // new, running, cancelling, done, cancelled; resend
+    " state TEXT NOT NULL," // new, running, done, cancelled
     " since INTEGER,"
     " first INTEGER,"
     " position INTEGER NOT NULL,"
     " until INTEGER NOT NULL,"
     " sent INTEGER NOT NULL DEFAULT 0,"
-    " cancelled INTEGER NOT NULL DEFAULT 0,"
     " began_at INTEGER NOT NULL,"
     " ended_at INTEGER,"
     " PRIMARY KEY (lane, number, partition)) WITHOUT ROWID;"

@@ -145,20 +145,13 @@ typedef struct stg_store_options {
     bool (*wants_body)(void *ctx, uint32_t lane);
     /* The lane's order, for what a rewind parks. NULL: there is none. */
     stg_order (*order)(void *ctx, uint32_t lane);
-    /* Rows with this replay do not start any more: see stg_flow_hold_replay(). NULL:
-     * none ever does. */
-    bool (*hold)(void *ctx, uint32_t lane, uint32_t replay);
-    /* And so many were deleted: see stg_flow_replay_cancelled(). */
-    void (*cancelled)(void *ctx, uint32_t lane, uint32_t partition,
-                      uint32_t replay, uint64_t count);
     /* Where the lane reads on in a partition that it reads here: a rewind of it
      * ends there. 0: it does not. NULL: where the store has its cursor. */
     uint64_t (*next)(void *ctx, uint32_t lane, uint32_t partition);
-    /* A rewind has come to its end in a partition, for the messages that it has
-     * parked have ended: so many, of which `cancelled` were taken back. NULL:
-     * nobody wants to know. */
+    /* A rewind has come to its end in a partition; messages: that it has sent.
+     * NULL: nobody wants to know. */
     void (*rewound)(void *ctx, uint32_t lane, uint32_t partition,
-                    uint64_t messages, uint64_t cancelled);
+                    uint64_t messages);
     /* Another hub that shares the store has paused the lane, or ended that; known
      * within some seconds. NULL: nobody wants to know. */
     void (*paused)(void *ctx, uint32_t lane, stg_pause pause);

@@ -86,7 +86,7 @@ static const struct {
      " (SELECT number FROM lanes WHERE is_forgotten = 0)"},
     {"rewinds are of no lane, or are beyond their end",
      "SELECT count(*) FROM rewinds WHERE lane NOT IN"
-     " (SELECT number FROM lanes) OR (state = 'running' AND position > until)"},
+     " (SELECT number FROM lanes) OR (state = 'running' AND position >= until)"},
     {"dead letters are of no lane",
      "SELECT count(*) FROM failed_broadcast_logs WHERE lane NOT IN"
      " (SELECT number FROM lanes)"},

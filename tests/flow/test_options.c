@@ -194,9 +194,6 @@ TEST(options, events_for_nobody_are_ignored)
     stg_flow_retain(f, 9, 100, stg_world_now(w));
     stg_flow_replayed(f, 9, 0, 3, false, stg_world_now(w));
     stg_flow_replayed(f, 0, 9, 3, false, stg_world_now(w));
-    CHECK(stg_flow_hold_replay(f, 9, 3));
-    stg_flow_replay_cancelled(f, 9, 0, 3, 1);
-    stg_flow_replay_cancelled(f, 0, 9, 3, 1);
     stg_flow_pause(f, 9, true, stg_world_now(w));
     stg_flow_remove(f, 9, stg_world_now(w));
     stg_world_run(w, STG_NEVER);

@@ -206,32 +206,6 @@ TEST(replay, does_not_stall_an_ordered_lane)
     }
 }
 
-/* -- cancelled ------------------------------------------------------------- */
-
-/* What is under way goes on, and its rows stay until it has ended. */
-TEST(replay, starts_nothing_any_more_once_it_is_held)
-{
-    stg_world *w = make_world(8, 200, STG_ORDER_NONE);
-    uint32_t under_way;
-
-    stg_world_set_answer(w, 0, stg_ok(), 20 * STG_MS);
-    CHECK_U64(stg_world_replay(w, 0, 200), 200);
-    stg_world_run(w, world_after(w, 5 * STG_MS));
-    under_way = world_look(w, 0).in_flight;
-    CHECK(under_way > 0);
-    CHECK_U64(stg_world_cancel_replay(w, 0, 1), 0);
-    stg_world_run(w, world_after(w, STG_S));
-    CHECK_U64(world_look(w, 0).delivered, under_way);
-    CHECK_U64(world_look(w, 0).in_flight, 0);
-    CHECK_U64(stg_world_cancel_replay(w, 0, 1), 200 - under_way);
-    CHECK_U64(world_look(w, 0).cancelled, 200 - under_way);
-    CHECK_U64(world_look(w, 0).replays, 0);
-    stg_world_publish(w, 0, 3);
-    stg_world_run(w, STG_NEVER);
-    CHECK_U64(world_look(w, 0).delivered, under_way + 3);
-    world_end(w);
-}
-
 /* -- the store ------------------------------------------------------------- */
 
 /* A group and a replay cross each other: the books are right, whichever the
@@ -270,30 +244,4 @@ TEST(replay, starts_at_once_though_the_wall_clock_was_set_forward)
     CHECK_U64(world_look(w, 0).delivered, 200);
     CHECK(stg_world_now(w) - begun_at < 10 * STG_S);
     world_end(w);
-}
-
-/* And so for rows that are taken back, of which some may be fetched at that
- * moment. */
-TEST(replay, may_cross_a_group_when_it_is_cancelled)
-{
-    uint64_t cancelled = 0;
-
-    for (uint64_t steps = 0; steps < 60; steps++) {
-        stg_world *w = make_world(steps, 100, STG_ORDER_NONE);
-
-        world_script(w, 0, "503 200 404 200 503 503 200");
-        CHECK_U64(stg_world_replay(w, 0, 100), 100);
-        stg_world_publish(w, 0, 10);
-        stg_world_lose_answers(w, 1);
-        stg_world_steps(w, steps);
-        for (uint64_t i = 0; i < 20; i++) {
-            cancelled += stg_world_cancel_replay(w, 0, 1);
-            stg_world_steps(w, 1 + steps % 7);
-        }
-        if (steps % 2 == 1)
-            stg_world_crash(w, STG_S);
-        stg_world_run(w, STG_NEVER);
-        world_end(w);
-    }
-    CHECK(cancelled > 0);
 }

@@ -1023,18 +1023,20 @@ class Changing(Api):
         leaf.wait(3)
         self.until(lambda: self.good(hub, "listRewinds", name="a")["rewinds"][0]
                    ["state"] == "done", "the end of the rewind")
+        # One that cannot end: it may park 500.
+        self.good(hub, "pauseTarget", name="a")
+        self.good(hub, "publishBatch", status=202, type="application/x-ndjson",
+                  body=b'{"body": "x"}\n' * 600)
+        self.good(hub, "resumeTarget", name="a")
+        leaf.wait(603)
         self.good(hub, "pauseTarget", name="a")
         self.until(lambda: self.ask(hub, "rewindTarget", name="a",
                                     body={"to": "earliest"}).status == 202,
                    "a rewind")
         self.problem(409, "under way", hub, "rewindTarget", name="a",
                      body={"to": "earliest"})
-        self.until(lambda: self.good(hub, "listRewinds", name="a")["rewinds"][0]
-                   ["waiting"] == 1, "its message")
         self.assertEqual(self.good(hub, "cancelRewind", name="a"),
-                         {"is_cancelled": True, "messages": 1})
-        self.until(lambda: self.good(hub, "listRewinds", name="a")["rewinds"][0]
-                   ["state"] == "cancelled", "the end of the rewind")
+                         {"is_cancelled": True})
 
     def test_a_replay_to_a_target_that_is_paused_or_not_in_the_settings(self):
         leaf = self.leaf(lambda r: 404 if r.attempt == 1 else 200)

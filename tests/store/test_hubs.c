@@ -682,13 +682,6 @@ TEST(store_hubs, rewind_by_whoever_has_the_partition)
     await_replayed(&a, &b, 3);
     CHECK_STR(shelf_ask(&a, "SELECT position, replay FROM parked ORDER BY 1"),
               "6|256\n7|256\n8|256");
-    CHECK_STR(shelf_ask(&a, "SELECT state FROM rewinds"), "running");
-    for (uint64_t i = 6; i <= 8; i++)
-        CHECK_INT(write_change(&a, (stg_change){.kind = STG_CHANGE_DELIVERED,
-                                                .partition = c.number,
-                                                .position = i,
-                                                .replay = 256}),
-                  STG_STORED);
     while (strcmp(shelf_ask(&a, "SELECT state FROM rewinds"), "done") != 0)
         shelf_turn(&a);
     is_done = false;
@@ -698,51 +691,6 @@ TEST(store_hubs, rewind_by_whoever_has_the_partition)
     CHECK_STR(shelf_ask(&a, "SELECT replay FROM parked WHERE position = 2"),
               "512");
     CHECK_HAS(shelf_ask(&a, "SELECT lanes FROM cursors"), "\"routed\": 4");
-    shelf_end(&b);
-    shelf_end(&a);
-}
-
-static void on_rewind_cancelled(void *ctx, bool is_known, uint64_t waiting,
-                                bool is_full)
-{
-    CHECK(is_known && !is_full);
-    CHECK_U64(waiting, 3);
-    *(bool *)ctx = true;
-}
-
-/* I33: b is called to cancel it, too. */
-TEST(store_hubs, take_back_a_rewind_by_whoever_has_the_partition)
-{
-    const stg_rewind_start since = {.since = 6 * STG_S};
-    bool is_done = false;
-    claiming c;
-    shelf a, b;
-
-    replayed_a = (told){.count = 0};
-    shelf_make(&a);
-    a.options.replayed = on_replayed;
-    a.options.read = read_topic;
-    shelf_open(&a);
-    shelf_share(&b, &a);
-    shelf_open(&b);
-    shelf_lane(&a, "x");
-    shelf_lane(&b, "x");
-    c = claim(&a, 0);
-    CHECK_INT(stand_at_last(&a, &c, 0, 9), STG_STORED);
-    stg_store_start_rewinds(a.store);
-    stg_store_start_rewinds(b.store);
-    stg_store_rewind(b.store, &since, on_rewound, &is_done);
-    SHELF_UNTIL(&b, is_done);
-    await_replayed(&a, &b, 3);
-    is_done = false;
-    stg_store_cancel_rewind(b.store, 0, on_rewind_cancelled, &is_done);
-    SHELF_UNTIL(&b, is_done);
-    while (strcmp(shelf_ask(&a, "SELECT state, cancelled FROM rewinds"),
-                  "cancelled|3") != 0)
-        shelf_turn(&a);
-    CHECK_STR(shelf_ask(&a, "SELECT position FROM parked"), "");
-    CHECK_HAS(shelf_ask(&a, "SELECT lanes FROM cursors"),
-              "\"routed\": 3, \"cancelled\": 3");
     shelf_end(&b);
     shelf_end(&a);
 }

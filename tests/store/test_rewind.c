@@ -11,9 +11,7 @@
 
 typedef struct told {
     shelf shelf; /* first: the store's ctx is a shelf */
-    uint64_t again, ended, room, next, cancelled;
-    unsigned rooms, holds; /* asked */
-    bool is_busy;    /* something of what is to be cancelled is under way */
+    uint64_t again, ended, room, next;
     uint64_t pieces; /* that are on their way to the writer, or were */
     stg_order order;
     /* of a topic */
@@ -24,19 +22,15 @@ typedef struct told {
 static void on_replayed(void *ctx, uint32_t lane, uint32_t partition,
                         uint64_t count, bool is_again)
 {
-    told *t = ctx;
-
     (void)lane;
     (void)partition;
     CHECK(is_again);
-    t->again += count;
-    t->room -= t->room < count ? t->room : count;
+    ((told *)ctx)->again += count;
 }
 
 static uint64_t room(void *ctx, uint32_t lane)
 {
     (void)lane;
-    ((told *)ctx)->rooms++;
     return ((told *)ctx)->room;
 }
 
@@ -55,31 +49,12 @@ static uint64_t next(void *ctx, uint32_t lane, uint32_t partition)
 }
 
 static void on_rewound(void *ctx, uint32_t lane, uint32_t partition,
-                       uint64_t messages, uint64_t cancelled)
+                       uint64_t messages)
 {
     (void)lane;
     (void)partition;
-    CHECK(cancelled <= messages);
+    (void)messages;
     ((told *)ctx)->ended++;
-}
-
-static bool hold(void *ctx, uint32_t lane, uint32_t replay)
-{
-    told *t = ctx;
-
-    (void)lane;
-    CHECK_U64(replay, 256);
-    t->holds++;
-    return !t->is_busy;
-}
-
-static void on_rows_cancelled(void *ctx, uint32_t lane, uint32_t partition,
-                              uint32_t replay, uint64_t count)
-{
-    (void)lane;
-    (void)partition;
-    CHECK_U64(replay, 256);
-    ((told *)ctx)->cancelled += count;
 }
 
 /* Every second position of the topic has a record, a second after the one before
@@ -124,8 +99,6 @@ static void make(told *t)
     t->shelf.options.order = order;
     t->shelf.options.next = next;
     t->shelf.options.rewound = on_rewound;
-    t->shelf.options.hold = hold;
-    t->shelf.options.cancelled = on_rows_cancelled;
     t->shelf.options.read = read_topic;
     shelf_open(&t->shelf);
     CHECK_INT(shelf_lane(&t->shelf, "a"), 0);
@@ -151,7 +124,7 @@ static void fill(told *t, uint64_t count)
 typedef struct answer {
     bool is_done, is_known;
     int how;
-    uint64_t number, waiting;
+    uint64_t number;
     stg_rewind_view view;
     size_t count;
 } answer;
@@ -167,12 +140,10 @@ static void on_resent(void *ctx, stg_resent how)
     *(answer *)ctx = (answer){.is_done = true, .how = (int)how};
 }
 
-static void on_cancelled(void *ctx, bool is_known, uint64_t waiting,
-                         bool is_full)
+static void on_cancelled(void *ctx, bool is_known, bool is_full)
 {
     CHECK(!is_full);
-    *(answer *)ctx =
-        (answer){.is_done = true, .is_known = is_known, .waiting = waiting};
+    *(answer *)ctx = (answer){.is_done = true, .is_known = is_known};
 }
 
 static void on_views(void *ctx, const stg_rewind_view *all, size_t count)
@@ -212,16 +183,6 @@ static stg_rewind_view newest(shelf *s)
     return a.view;
 }
 
-/* How many messages it had parked; UINT64_MAX: nothing was under way. */
-static uint64_t cancel(shelf *s)
-{
-    answer a = {.is_done = false};
-
-    stg_store_cancel_rewind(s->store, 0, on_cancelled, &a);
-    SHELF_UNTIL(s, a.is_done);
-    return a.is_known ? a.waiting : UINT64_MAX;
-}
-
 static const char parked[] =
     "SELECT position, replay FROM parked ORDER BY position";
 
@@ -244,57 +205,17 @@ TEST(store_rewind, parks_all_up_to_where_the_lane_stood)
     fill(&t, 3);
     shelf_put(s, NULL, "later");
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 3);
+    SHELF_UNTIL(s, t.ended == 1);
+    CHECK_U64(t.again, 3);
     CHECK_STR(shelf_ask(s, parked), "1|256\n2|256\n3|256");
     CHECK_STR(shelf_stands(s), "0/0 4 [] 6=3+0+0+3\n");
     v = newest(s);
-    CHECK(v.is_running);
+    CHECK(!v.is_running && !v.is_cancelled);
     CHECK_U64(v.number, 1);
     CHECK_U64(v.messages, 3);
     CHECK_U64(v.passed, 3);
-    CHECK_U64(v.waiting, 3);
-    CHECK_U64(v.sent, 0);
-    CHECK(v.ended_at == 0 && v.began_at > 0);
-    shelf_end(s);
-}
-
-/* Also over a restart: a dead letter has ended, too. */
-TEST(store_rewind, runs_until_all_that_it_has_parked_has_ended)
-{
-    stg_failure failure = shelf_failure(404, STG_WHY_PERMANENT);
-    told t;
-    shelf *s = &t.shelf;
-    stg_rewind_view v;
-
-    make(&t);
-    fill(&t, 3);
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 3);
-    deliver(s, 1, 256);
-    v = newest(s);
-    CHECK(v.is_running);
-    CHECK_U64(v.waiting, 2);
-    CHECK_U64(v.sent, 1);
-    shelf_reopen(s);
-    stg_store_start_rewinds(s->store);
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND_RUNNING);
-    CHECK_INT(
-        shelf_change(s, &(stg_change){.kind = STG_CHANGE_DEAD,
-                                      .position = 3,
-                                      .replay = 256,
-                                      .message = shelf_message(s, 3, "body"),
-                                      .failure = &failure}),
-        STG_STORED);
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND_RUNNING);
-    CHECK_U64(t.ended, 0);
-    deliver(s, 2, 256);
-    SHELF_UNTIL(s, t.ended == 1);
-    v = newest(s);
-    CHECK(!v.is_running && !v.is_cancelled);
-    CHECK_U64(v.waiting, 0);
     CHECK_U64(v.sent, 3);
-    CHECK(v.ended_at >= v.began_at);
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
+    CHECK(v.ended_at >= v.began_at && v.began_at > 0);
     shelf_end(s);
 }
 
@@ -309,8 +230,8 @@ TEST(store_rewind, ends_where_the_lane_reads_on_here)
     shelf_put(s, NULL, "taken, and not stored yet");
     t.next = 4;
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 3);
-    CHECK_U64(newest(s).messages, 3);
+    SHELF_UNTIL(s, t.ended == 1);
+    CHECK_U64(t.again, 3);
     shelf_end(s);
 }
 
@@ -322,19 +243,15 @@ TEST(store_rewind, begins_at_a_position_or_a_time)
     make(&t);
     fill(&t, 5);
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.position = 4}), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 2);
-    CHECK_STR(shelf_ask(s, parked), "4|256\n5|256");
-    deliver(s, 4, 256);
-    deliver(s, 5, 256);
     SHELF_UNTIL(s, t.ended == 1);
-    CHECK_INT(resend(s, 0, 5), STG_RESENT);
+    CHECK_STR(shelf_ask(s, parked), "4|256\n5|256");
     shelf_ask(s, "UPDATE messages SET created_at = position * 1000");
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.since = 2001 * STG_MS}),
               STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 5);
+    SHELF_UNTIL(s, t.ended == 2);
     // What waits anyway is passed over.
-    CHECK_STR(shelf_ask(s, parked), "3|768\n4|768\n5|512");
-    CHECK_U64(newest(s).waiting, 2);
+    CHECK_STR(shelf_ask(s, parked), "3|512\n4|256\n5|256");
+    CHECK_U64(newest(s).sent, 1);
     shelf_end(s);
 }
 
@@ -370,16 +287,17 @@ TEST(store_rewind, goes_on_where_it_was_after_a_restart)
     CHECK(newest(s).is_running);
     t.room = 1000;
     stg_store_start_rewinds(s->store);
-    SHELF_UNTIL(s, t.again == 10);
+    SHELF_UNTIL(s, t.ended == 1);
+    CHECK_U64(t.again, 10);
     CHECK_STR(shelf_stands(s), "0/0 11 [] 20=10+0+0+10\n");
     shelf_end(s);
 }
 
-TEST(store_rewind, takes_back_what_it_has_parked_when_it_is_cancelled)
+TEST(store_rewind, ends_when_it_is_cancelled)
 {
+    answer a = {.is_done = false};
     told t;
     shelf *s = &t.shelf;
-    stg_rewind_view v;
 
     make(&t);
     fill(&t, 10);
@@ -387,104 +305,20 @@ TEST(store_rewind, takes_back_what_it_has_parked_when_it_is_cancelled)
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
     SHELF_UNTIL(s, t.again == 4);
     t.room = 0;
-    deliver(s, 1, 256);
-    CHECK_U64(cancel(s), 3);
-    SHELF_UNTIL(s, t.ended == 1);
-    CHECK_U64(t.cancelled, 3);
-    v = newest(s);
-    CHECK(v.is_cancelled);
-    CHECK(!v.is_running && !v.is_cancelling);
-    CHECK_U64(v.waiting, 0);
-    CHECK_U64(v.cancelled, 3);
-    CHECK_U64(v.sent, 1);
-    CHECK_STR(shelf_ask(s, parked), "");
-    CHECK_STR(shelf_ask(s, "SELECT cancelled FROM deleted_letters"), "3");
-    CHECK_U64(cancel(s), UINT64_MAX);
-    // And another may begin.
-    t.room = 1000;
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 14);
-    shelf_end(s);
-}
-
-/* Flow made this group before it heard of the cancel. */
-TEST(store_rewind, keeps_the_books_of_a_cancel_beside_a_group_that_comes_late)
-{
-    const stg_cursor before = {
-        .lane = 0, .base = 3, .routed = 4, .delivered = 2, .parked = 2};
-    const stg_group late = {.cursors = &before, .cursor_count = 1};
-    told t;
-    shelf *s = &t.shelf;
-
-    make(&t);
-    fill(&t, 2);
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 2);
-    t.is_busy = true;
-    CHECK_U64(cancel(s), 2);
-    SHELF_UNTIL(s, t.holds > 0);
-    t.is_busy = false;
-    SHELF_UNTIL(s, t.holds > 1);
-    // The loop does not turn any more: it hears of the rows later.
-    while (strcmp(shelf_ask(s, "SELECT count(*) FROM parked"), "0") != 0)
-        usleep(1000);
-    shelf_begin_store(s, &late);
-    SHELF_UNTIL(s, t.ended == 1 && !s->is_storing);
-    CHECK_STR(shelf_stands(s), "0/0 3 [] 4=2+0+2+0\n");
-    shelf_end(s);
-}
-
-/* What is under way of it ends first, also over a restart. */
-TEST(store_rewind, is_cancelled_when_nothing_of_it_is_under_way)
-{
-    told t;
-    shelf *s = &t.shelf;
-
-    make(&t);
-    fill(&t, 3);
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 3);
-    t.is_busy = true;
-    CHECK_U64(cancel(s), 3);
-    SHELF_UNTIL(s, t.holds == 1);
-    CHECK(newest(s).is_cancelling);
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND_RUNNING);
-    CHECK_U64(cancel(s), 3);
-    shelf_reopen(s);
-    stg_store_start_rewinds(s->store);
-    t.holds = 0;
-    SHELF_UNTIL(s, t.holds == 1);
-    t.is_busy = false;
-    deliver(s, 2, 256);
-    SHELF_UNTIL(s, t.ended == 1);
-    CHECK_U64(t.cancelled, 2);
-    CHECK_STR(shelf_ask(s, parked), "");
+    stg_store_cancel_rewind(s->store, 0, on_cancelled, &a);
+    SHELF_UNTIL(s, a.is_done);
+    CHECK(a.is_known);
     CHECK(newest(s).is_cancelled);
-    CHECK_U64(newest(s).sent, 1);
-    shelf_end(s);
-}
-
-/* One look a second is all. */
-TEST(store_rewind, asks_for_room_when_something_has_ended_and_not_by_the_clock)
-{
-    uint64_t until;
-    told t;
-    shelf *s = &t.shelf;
-
-    make(&t);
-    fill(&t, 10);
-    t.room = 4;
-    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 4);
-    t.room = 0;
-    t.rooms = 0;
-    until = uv_hrtime() + 800 * STG_MS;
-    while (uv_hrtime() < until)
-        shelf_turn(s);
-    CHECK(t.rooms <= 3);
+    CHECK(!newest(s).is_running);
     t.room = 1000;
-    deliver(s, 1, 256);
-    SHELF_UNTIL(s, t.again == 10);
+    a.is_done = false;
+    stg_store_cancel_rewind(s->store, 0, on_cancelled, &a);
+    SHELF_UNTIL(s, a.is_done);
+    CHECK(!a.is_known);
+    // And another may begin.
+    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
+    SHELF_UNTIL(s, t.ended == 1);
+    CHECK_U64(t.again, 10);
     shelf_end(s);
 }
 
@@ -543,7 +377,7 @@ TEST(store_rewind, parks_a_key_when_the_one_before_it_has_ended)
         shelf_turn(s);
     CHECK_U64(t.again, 2);
     deliver(s, 1, 256);
-    SHELF_UNTIL(s, t.again == 4);
+    SHELF_UNTIL(s, t.ended == 1);
     CHECK_STR(shelf_ask(s, parked), "3|256\n4|256");
     shelf_end(s);
 }
@@ -662,7 +496,7 @@ TEST(store_rewind, finds_a_time_in_a_topic_by_halving)
     number = open_topic(&t, 800001);
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.since = 799993 * STG_S}),
               STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 4);
+    SHELF_UNTIL(s, t.ended == 1);
     snprintf(expected, sizeof expected, "%" PRIu32 "|4|799994|800000", number);
     CHECK_STR(shelf_ask(s,
                         "SELECT partition, count(*), min(position),"
@@ -683,8 +517,8 @@ TEST(store_rewind, reads_a_topic_from_its_first_message)
     t.end = 20;
     number = open_topic(&t, 20);
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 6);
-    SHELF_POLL(s, newest(s).passed == 20);
+    SHELF_UNTIL(s, t.ended == 1);
+    CHECK_U64(t.again, 6);
     CHECK_INT(resend(s, number, 9), STG_RESENT_GONE);
     CHECK_INT(resend(s, number, 8), STG_RESENT_WAITS);
     t.aways = 9;

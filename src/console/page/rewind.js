@@ -4,23 +4,17 @@ import {get, getTargets, post, remove} from "./api.js";
 import {count, instantOf, isMessageId, make, makeTable, redraw, time, TIMES} from "./dom.js";
 import {isIll, trouble} from "./state.js";
 
-const COLUMNS = [["Began"], ["State"], ["Read", "number"], ["Waiting", "number"], ["Sent again", "number"],
-                 ["Taken back", "number"], ["Ended"]];
+const COLUMNS = [["Began"], ["State"], ["Passed", "number"], ["Sent again", "number"], ["Ended"]];
 
 function progressOf(r) {
   return r.messages === null ? "" : `${count(r.passed)} of ${count(r.messages)}`;
-}
-
-function stateOf(r) {
-  return r.is_paused ? `${r.state}; the target is paused: it goes on when that is resumed` : r.state;
 }
 
 function tableOf(rewinds) {
   return rewinds.length === 0
     ? make("p", {class: "quiet"}, "Nothing was sent again from the log.")
     : makeTable("Rewinds", COLUMNS, rewinds.map((r) =>
-      [time(r.started_at), stateOf(r), progressOf(r), count(r.waiting), count(r.sent), count(r.cancelled),
-       time(r.ended_at)]));
+      [time(r.started_at), r.state, progressOf(r), count(r.sent), time(r.ended_at)]));
 }
 
 function makeForm(context, name, path, again) {
@@ -50,8 +44,8 @@ function makeForm(context, name, path, again) {
 
 function makeCancel(context, name, path, again) {
   return make("button", {click: () => context.act(async () => {
-    const {messages} = await remove(path);
-    context.say(`${name}: cancelled; messages that waited, and are not sent: ${count(messages)}`);
+    await remove(path);
+    context.say(`${name}: cancelled; what waits by now is still sent`);
     again();
   })}, "Cancel the rewind");
 }
@@ -68,7 +62,7 @@ export function makeRewinds(context, name) {
   async function draw(isKnown = true) {
     const {rewinds} = await get(path, context.signal);
     const meaning = JSON.stringify(rewinds);
-    const isRunning = isKnown ? rewinds.some((r) => r.ended_at === null) : null;
+    const isRunning = isKnown ? rewinds[0]?.state === "running" : null;
 
     if (meaning !== shown)
       redraw(list, tableOf(rewinds));

@@ -86,7 +86,6 @@ typedef struct stg_world_cursor {
     /* Rows of replays since the group was made that is with the store, and
      * those of them that a rewind has made. */
     uint64_t replayed, rewound;
-    uint64_t taken_back; /* and rows of replays that were cancelled since */
     stg_world_tally tally;
 } stg_world_cursor;
 

@@ -263,9 +263,6 @@ static void apply_cursor(stg_world *w, const stg_cursor *c)
     known->c.dead -= known->replayed - known->rewound;
     known->c.parked += known->replayed;
     known->c.replays += known->replayed;
-    known->c.cancelled += known->taken_back;
-    known->c.parked -= known->taken_back;
-    known->c.replays -= known->taken_back;
     known->is_known = true;
     w->lanes[c->lane]->was_known = true;
 }
@@ -419,39 +416,4 @@ uint32_t stg_world_rewind(stg_world *w, uint32_t lane, uint32_t count)
         if (!w->has_failed && is_rewindable(w, lane, i))
             rewound += rewind_one(w, lane, i);
     return rewound;
-}
-
-/* -- a replay that is cancelled --------------------------------------------- */
-
-/* Backwards, as each that is deleted makes room for the last one. */
-uint32_t stg_world_cancel_replay(stg_world *w, uint32_t lane, uint32_t replay)
-{
-    uint32_t cancelled = 0;
-
-    if (!stg_flow_hold_replay(w->flow, lane, replay))
-        return 0;
-    for (size_t i = w->row_count; i-- > 0;) {
-        const stg_world_row *r = &w->rows[i];
-        stg_change c = {.kind = STG_CHANGE_CANCEL,
-                        .lane = lane,
-                        .partition = r->partition,
-                        .position = r->position,
-                        .replay = replay,
-                        .progress = r->progress,
-                        .attempts_before = r->attempts_before,
-                        .is_cancelled = true};
-        stg_world_cursor *cursor = &w->lanes[lane]->cursors[r->partition];
-
-        if (r->lane != lane || r->replay != replay)
-            continue;
-        stg_world_put_dead(w, &c);
-        stg_world_delete_row(w, &w->rows[i]);
-        cursor->c.parked--;
-        cursor->c.replays--;
-        cursor->c.cancelled++;
-        cursor->taken_back += w->is_group_pending;
-        stg_flow_replay_cancelled(w->flow, lane, c.partition, replay, 1);
-        cancelled++;
-    }
-    return cancelled;
 }

@@ -20,7 +20,7 @@ static void forget_group(stg_world *w)
     for (uint32_t l = 0; l < w->lane_count; l++)
         for (uint32_t p = 0; p < w->partition_count; p++)
             w->lanes[l]->cursors[p].replayed = w->lanes[l]->cursors[p].rewound =
-                w->lanes[l]->cursors[p].taken_back = 0;
+                0;
 }
 
 /* What takes room: parked rows and single dead letters; rows that are replaced

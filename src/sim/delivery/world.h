@@ -241,9 +241,6 @@ uint32_t stg_world_replay(stg_world *w, uint32_t lane, uint32_t count);
  * `count` at most: the oldest that have no dead letter of their own. Returns how
  * many. */
 uint32_t stg_world_rewind(stg_world *w, uint32_t lane, uint32_t count);
-/* Parked rows with this number of a replay are cancelled, unless one of them is under
- * way; no other of them starts in any case. Returns how many. */
-uint32_t stg_world_cancel_replay(stg_world *w, uint32_t lane, uint32_t replay);
 /* Retention ends below the position; the log itself loses it by trim. */
 void stg_world_retain(stg_world *w, uint32_t partition, uint64_t position);
 void stg_world_trim(stg_world *w, uint32_t partition, uint64_t position);

@@ -170,7 +170,6 @@ static const char tables[] =
     " position BIGINT NOT NULL,"
     " until BIGINT NOT NULL,"
     " sent BIGINT NOT NULL DEFAULT 0,"
-    " cancelled BIGINT NOT NULL DEFAULT 0,"
     " began_at BIGINT NOT NULL,"
     " ended_at BIGINT,"
     " PRIMARY KEY (lane, number, partition));"
