@@ -157,13 +157,14 @@ void stg_script_add(stg_script *s, const stg_step *e)
 
 /* -- printing -------------------------------------------------------------- */
 
-static size_t count_words(const char *const *words)
+/* The last one where the number is beyond it. */
+static const char *find_word(const char *const *words, uint64_t number)
 {
-    size_t count = 0;
-
-    while (words[count] != NULL)
-        count++;
-    return count;
+    while (number > 0 && words[1] != NULL) {
+        words++;
+        number--;
+    }
+    return *words;
 }
 
 const char *stg_step_print(const stg_step *e, char text[STG_STEP_TEXT_MAX])
@@ -181,7 +182,7 @@ const char *stg_step_print(const stg_step *e, char text[STG_STEP_TEXT_MAX])
         if (n[i].kind == TIME)
             stg_write_duration(&to, e->at[i]);
         else if (n[i].kind == WORD)
-            stg_write_text(&to, n[i].words[e->at[i] % count_words(n[i].words)]);
+            stg_write_text(&to, find_word(n[i].words, e->at[i]));
         else
             stg_write_number(&to, e->at[i]);
     }
