@@ -128,5 +128,6 @@ set(sim_commands
     cli/sim/study.c
     cli/sim/swarm.c
     cli/sim/sweep.c
+    cli/sim/trace.c
     cli/sim/trials.c
 )

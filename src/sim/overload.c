@@ -72,6 +72,10 @@ static stg_status check_trigger(const stg_overload_options *o, stg_error *err)
     if (t->until_at >= o->end_at)
         return stg_refuse_duration(err, "the trigger's end", t->until_at,
                                    "less than the duration");
+    if (t->kind == STG_TRIGGER_SPIKE && o->load.trace != NULL)
+        return stg_refuse(err,
+                          "trigger=spike: expected another trouble, for "
+                          "operations begin as in the trace");
     if (t->from_at >= t->until_at)
         return stg_refuse_duration(err, "the trigger's start", t->from_at,
                                    "less than its end");

@@ -59,6 +59,15 @@ typedef struct stg_load_point {
 
 enum { STG_LOAD_POINTS_MAX = 10000 };
 
+/* What has happened somewhere: when operations began, in order from 0, and what
+ * the service took for requests, in any order. */
+typedef struct stg_sim_trace {
+    stg_ns *at;
+    size_t count;
+    stg_ns *times;
+    size_t time_count;
+} stg_sim_trace;
+
 typedef struct stg_overload_load {
     bool is_closed;
     bool is_regular;   /* open: at even distances, not as a Poisson process */
@@ -74,6 +83,8 @@ typedef struct stg_overload_load {
     uint32_t clients; /* closed: 1 to 10000000, each with one operation at a
                          time; open: 0 */
     stg_distribution think; /* closed: from an operation's end to the next */
+    const stg_sim_trace *trace; /* open: operations begin as here, and `rate` is
+                                   the mean; NULL: by chance. Kept */
 } stg_overload_load;
 
 enum { STG_LAYERS_MAX = 4 };

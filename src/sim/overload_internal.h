@@ -85,6 +85,7 @@ typedef struct stg_overload_world {
     uint32_t layers; /* 1: the clients call the service */
     stg_ns now;      /* the engine's */
     stg_ns begin_at; /* open load: the next operation */
+    size_t traced;   /* of the trace: those that have begun, or are next */
     bool is_in_trigger;
     /* A generator a concern, so that a change in one leaves the others. */
     stg_rng of_load, of_process, of_think, of_jitter, of_network, of_errors,

@@ -60,7 +60,7 @@ static double slope_of(const segment *l)
 
 bool stg_load_changes(const stg_overload_load *l)
 {
-    return l->points != NULL || l->rate_end != 0;
+    return l->points != NULL || l->rate_end != 0 || l->trace != NULL;
 }
 
 double stg_load_most(const stg_overload_load *l)
@@ -80,7 +80,7 @@ double stg_load_total(const stg_overload_options *o)
     double sum = 0;
     stg_ns at = 0;
 
-    if (!stg_load_changes(&o->load))
+    if (!stg_load_changes(&o->load) || o->load.trace != NULL)
         return (double)o->load.rate / 1000 * ((double)o->end_at / 1e9);
     while (at < o->end_at) {
         segment l = find_segment(o, at);
@@ -121,6 +121,16 @@ STG_NOINLINE static stg_ns find_time(const stg_overload_world *w, double factor,
     return STG_NEVER;
 }
 
+/* After the last one of the trace nothing begins. */
+static void follow_trace(stg_overload_world *w)
+{
+    const stg_sim_trace *t = w->options->load.trace;
+
+    w->begin_at = w->traced < t->count ? t->at[w->traced++] : STG_NEVER;
+    if (w->begin_at != STG_NEVER)
+        stg_overload_push(w, w->begin_at, STG_EVENT_BEGIN, 0);
+}
+
 /* The BEGIN event that is in the queue stays there and is ignored, as begin_at
  * is another. For a Poisson process drawing anew is exact, because it has no
  * memory; a regular load begins a new distance at the change. */
@@ -132,6 +142,10 @@ void stg_overload_redraw_load(stg_overload_world *w)
 
     if (load->is_closed)
         return;
+    if (load->trace != NULL) {
+        follow_trace(w);
+        return;
+    }
     if (stg_load_changes(load)) {
         double factor = is_spike ? t->factor / 1000.0 : 1;
         double count =

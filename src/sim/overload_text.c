@@ -145,6 +145,7 @@ static bool set_workers(stg_overload_options *o, stg_reader *r)
 
 static bool set_service(stg_overload_options *o, stg_reader *r)
 {
+    o->service.times = NULL;
     return read_distribution(r, &o->service.time);
 }
 
@@ -463,6 +464,13 @@ static stg_status set_policies(stg_overload_options *o,
     return STG_OK;
 }
 
+/* What a trace says. */
+static bool is_of_load(bool (*set)(stg_overload_options *o, stg_reader *r))
+{
+    return set == set_rate || set == set_arrivals || set == set_clients ||
+           set == set_think;
+}
+
 stg_status stg_overload_set(stg_overload_options *o, const char *name,
                             const char *value, stg_error *err)
 {
@@ -476,6 +484,8 @@ stg_status stg_overload_set(stg_overload_options *o, const char *name,
         return STG_NOT_FOUND;
     if (settings[i].set == NULL)
         return set_policies(o, &settings[i].about, value, err);
+    if (o->load.trace != NULL && is_of_load(settings[i].set))
+        return stg_refuse(err, "operations begin as in the trace");
     if (!settings[i].set(&changed, &r) || !stg_reader_is_empty(&r))
         return refuse(&settings[i].about, value, settings[i].words, err);
     *o = changed;

@@ -310,6 +310,13 @@ static void say_workers(const stg_overload_options *o, stg_text_buffer *buffer)
     char text[STG_DISTRIBUTION_TEXT_MAX];
 
     stg_text_buffer_put_rounded(buffer, o->service.workers);
+    if (o->service.times != NULL) {
+        stg_text_buffer_put(buffer,
+                            o->service.workers == 1
+                                ? " worker with the times of the trace"
+                                : " workers with the times of the trace");
+        return;
+    }
     stg_text_buffer_put(buffer, o->service.workers == 1 ? " worker of "
                                                         : " workers of ");
     stg_text_buffer_put(buffer, stg_distribution_print(&o->service.time, text));
@@ -353,7 +360,10 @@ static void say_load(const stg_overload_options *o, stg_text_buffer *buffer)
                                         : l->rate_end != 0
                                             ? (double)l->rate_end / 1000
                                             : (double)l->rate / 1000);
-    stg_text_buffer_put(buffer, " operations a second");
+    stg_text_buffer_put(buffer, l->trace != NULL
+                                    ? " operations a second, the mean of the "
+                                      "trace"
+                                    : " operations a second");
 }
 
 static void say_timeout(const stg_overload_options *o, stg_text_buffer *buffer)

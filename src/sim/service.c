@@ -215,13 +215,21 @@ static stg_ns lengthen(stg_sim_service *s, stg_ns time, stg_ns now)
     return factor < 0x1p62 ? (stg_ns)(factor + 0.5) : (stg_ns)1 << 62;
 }
 
+static stg_ns draw(stg_sim_service *s)
+{
+    const stg_sim_service_options *o = &s->options;
+
+    return o->times == NULL
+               ? stg_distribution_draw(&o->time, &s->rng)
+               : o->times[stg_rng_upto(&s->rng, o->time_count - 1)];
+}
+
 static void start(stg_sim_service *s, uint32_t request, stg_ns now)
 {
     stg_sim_request *q = &s->requests[request];
     uint32_t id = s->worker_free;
     stg_sim_worker *w = &s->workers[id];
-    stg_ns time =
-        scale(stg_distribution_draw(&s->options.time, &s->rng), s->slowness);
+    stg_ns time = scale(draw(s), s->slowness);
 
     if (s->is_uneven)
         time = lengthen(s, time, now);

@@ -41,6 +41,10 @@ typedef struct stg_sim_service_options {
     uint32_t workers;      /* 1 to 100000 */
     uint32_t queue_max;    /* places to wait in, 0 to 10000000 */
     stg_distribution time; /* what a worker takes for a request */
+    const stg_ns
+        *times;        /* it takes one of these instead, drawn by chance; NULL:
+                              by the distribution. Kept */
+    size_t time_count; /* of times, 1 at least */
     stg_sim_order order;
     stg_ns stands_after; /* adaptive: 1 us to 1 d; else 0 */
     stg_sim_shed shed;

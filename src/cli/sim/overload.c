@@ -13,12 +13,13 @@
 
 #include "cli/options.h"
 #include "cli/sim/sim.h"
+#include "cli/sim/trace.h"
 #include "sim/overload.h"
 #include "sim/parallel.h"
 
 static const char who[] = "stagger sim overload";
 
-enum { SWEEP = 256, EDGE, MAP, REPS, RATE_FILE };
+enum { SWEEP = 256, EDGE, MAP, TRACE, REPS, RATE_FILE };
 
 /* Rows with a value are ours; the others are settings of the model, which are
  * named as theirs is. */
@@ -56,6 +57,10 @@ static const stg_option options[] = {
      NULL},
     {"--think TIME", "closed load: between two operations of a client (1s)", 0,
      NULL},
+    {"--trace FILE",
+     "operations begin as in an access log, the hub's JSON log, or CSV "
+     "(time,duration), and requests take as long as there",
+     TRACE, NULL},
     {"--processes N",
      "that the clients live in; each has one budget, one breaker and "
      "one throttle (10)",
@@ -163,6 +168,7 @@ const stg_usage stg_sim_overload_usage = {
         "  stagger sim overload --edge to=21s..80s\n"
         "  stagger sim overload -p 'attempts=4 base=100ms' --rate 300 --layers 3\n"
         "  stagger sim overload -p new='attempts=6 budget=ratio:0.1' --others attempts=6 --edge share=0%..100%\n"
+        "  stagger sim overload --trace access.log --workers 40 --from 60s --to 90s\n"
         "  stagger sim overload --clients 5000 --think 5s --html overload.html\n"
         "\n"
         "Exit code: 0; 2 for bad options, and for what does not fit memory; 130 when\n"
@@ -184,6 +190,10 @@ static int read_setting(stg_overload_ask *s, size_t row)
     stg_error err;
 
     stg_option_name(&options[row], name);
+    s->has_load |= strcmp(name, "rate") == 0 || strcmp(name, "clients") == 0 ||
+                   strcmp(name, "arrivals") == 0 || strcmp(name, "think") == 0;
+    s->has_service |= strcmp(name, "service") == 0;
+    s->has_duration |= strcmp(name, "duration") == 0;
     if (stg_overload_set(&s->options, name, optarg, &err) == STG_OK)
         return 0;
     stg_options_complain(who, "--%s", err.text);
@@ -242,9 +252,13 @@ static int read_option(void *ctx, int option)
         return stg_edge_read(&s->edge, who, "--edge", optarg);
     case MAP:
         return stg_map_read(&s->map, who, optarg);
+    case TRACE:
+        s->trace_path = optarg;
+        return 0;
     case REPS:
         return stg_sim_number(who, "--reps", 1, 10000, &s->reps);
     case RATE_FILE:
+        s->has_load = true;
         return read_rates(s, optarg);
     default:
         return option >= STG_OPTION_ROW
@@ -334,6 +348,54 @@ static int run(stg_overload_ask *s, stg_trial *trials, size_t count)
     return code;
 }
 
+/* The mean rate of a trace, which is no shorter than a millisecond. */
+static uint64_t rate_of(const stg_sim_trace *t)
+{
+    double seconds = (double)t->at[t->count - 1] / 1e9;
+    double rate = (double)t->count / (seconds > 0.001 ? seconds : 0.001) * 1000;
+
+    return rate < 1 ? 1 : rate > 4e9 ? 4000000000 : (uint64_t)rate;
+}
+
+/* Where the times of requests are unknown, --service has to say them; a duration
+ * that was not given is the trace's, in whole seconds. */
+static int use_trace(stg_overload_ask *s)
+{
+    stg_overload_options *o = &s->options;
+    stg_error err;
+
+    if (s->trace_path == NULL)
+        return 0;
+    if (s->has_load) {
+        stg_options_complain(
+            who,
+            "--trace: operations begin as in the trace: "
+            "leave out --rate, --rate-file, --arrivals, --clients and "
+            "--think");
+        return STG_EXIT_USAGE;
+    }
+    if (stg_trace_read(&s->trace, s->trace_path, &err) != STG_OK) {
+        stg_options_complain(who, "--trace: %s", err.text);
+        return STG_EXIT_USAGE;
+    }
+    if (s->trace.time_count == 0 && !s->has_service) {
+        stg_options_complain(who,
+                             "--trace: %s has no durations: say how long "
+                             "a request takes, with --service",
+                             s->trace_path);
+        return STG_EXIT_USAGE;
+    }
+    o->load.trace = &s->trace;
+    o->load.rate = rate_of(&s->trace);
+    if (!s->has_service) {
+        o->service.times = s->trace.times;
+        o->service.time_count = s->trace.time_count;
+    }
+    if (!s->has_duration)
+        o->end_at = (s->trace.at[s->trace.count - 1] / STG_S + 1) * STG_S;
+    return 0;
+}
+
 /* All mistakes, also of output paths, are found before the first run. */
 static int prepare_and_run(stg_overload_ask *s)
 {
@@ -341,6 +403,8 @@ static int prepare_and_run(stg_overload_ask *s)
     size_t count;
     int code = complete(s);
 
+    if (code == 0)
+        code = use_trace(s);
     if (code == 0)
         code = stg_sweep_combine(s->sweeps, s->sweep_count, &s->policies,
                                  &s->options, who, &trials, &count);
@@ -351,6 +415,7 @@ static int prepare_and_run(stg_overload_ask *s)
                : s->map.x.key[0] != '\0' ? stg_map_draw(s, who, trials, count)
                                          : run(s, trials, count);
     free(trials);
+    stg_trace_free(&s->trace);
     return code;
 }
 

@@ -106,6 +106,9 @@ typedef struct stg_overload_ask {
     stg_map map;
     stg_overload_options options;              /* but the policy */
     stg_load_point rates[STG_LOAD_POINTS_MAX]; /* of a file */
+    const char *trace_path;                    /* NULL: none */
+    stg_sim_trace trace;
+    bool has_load, has_service, has_duration; /* which options were given */
     uint32_t reps;
     stg_sim_run run;
     stg_sim_output output;
