@@ -122,6 +122,7 @@ set(sim_commands
     cli/sim/drain.c
     cli/sim/drain_show.c
     cli/sim/edge.c
+    cli/sim/events.c
     cli/sim/map.c
     cli/sim/output.c
     cli/sim/range.c

@@ -276,7 +276,7 @@ static void hear(stg_contention *c, uint32_t id, const stg_outcome *o,
 
 /* -- the resource */
 
-static void count_call(stg_contention *c, uint32_t id, bool is_success)
+static void count_call(stg_contention *c)
 {
     stg_ns now = c->engine.now;
 
@@ -285,14 +285,20 @@ static void count_call(stg_contention *c, uint32_t id, bool is_success)
         c->is_lost = true;
     if (c->totals != NULL && !stg_sim_series_add(&c->totals->calls, now))
         c->is_lost = true;
-    if (c->options.on_call != NULL) {
-        stg_contention_call call = {.at = now,
-                                    .client = id,
-                                    .attempt = c->retries[id].attempts,
-                                    .is_success = is_success};
+}
 
-        c->options.on_call(c->options.ctx, &call);
-    }
+static void tell_call(const stg_contention *c, uint32_t id,
+                      const stg_resource_answer *a, stg_ns ended_at)
+{
+    stg_contention_call call = {.at = c->engine.now,
+                                .client = id,
+                                .attempt = c->retries[id].attempts,
+                                .is_success = a->is_success,
+                                .begun_at = c->retries[id].since_at,
+                                .ended_at = ended_at,
+                                .outcome = a->outcome};
+
+    c->options.on_call(c->options.ctx, &call);
 }
 
 /* Whether the answer at *at comes after the attempt's timeout; *at becomes the
@@ -319,9 +325,11 @@ static void take_call(stg_contention *c, uint32_t id)
     stg_resource_answer a = stg_server_call(&c->server, c->engine.now, read_at);
     stg_ns at = stg_ns_add(a.at, stg_distribution_ahead_draw(&c->network));
 
-    count_call(c, id, a.is_success);
+    count_call(c);
     if (c->has_timeout && is_too_late(c, id, &at))
         a.outcome = &timeout;
+    if (c->options.on_call != NULL)
+        tell_call(c, id, &a, at);
     hear(c, id, a.outcome, at);
 }
 

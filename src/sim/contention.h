@@ -109,10 +109,13 @@ bool stg_contention_totals_merge(stg_contention_totals *b,
 
 /* A call, as it is answered. */
 typedef struct stg_contention_call {
-    stg_ns at;        /* when it arrived at the resource */
-    uint32_t client;  /* from 0 */
-    uint32_t attempt; /* from 1 */
-    bool is_success;  /* the resource said yes */
+    stg_ns at;                  /* when it arrived at the resource */
+    uint32_t client;            /* from 0 */
+    uint32_t attempt;           /* from 1 */
+    bool is_success;            /* the resource said yes */
+    stg_ns begun_at;            /* of the attempt */
+    stg_ns ended_at;            /* when the client heard, or waited no longer */
+    const stg_outcome *outcome; /* what it heard; borrowed */
 } stg_contention_call;
 
 typedef struct stg_contention_options {

@@ -89,6 +89,15 @@ typedef struct stg_overload_load {
 
 enum { STG_LAYERS_MAX = 4 };
 
+/* An attempt that has come to its end. */
+typedef struct stg_overload_attempt {
+    uint32_t client;  /* of a closed load; else a place that operations take
+                         one after the other */
+    uint32_t attempt; /* from 1 */
+    stg_ns begun_at, ended_at;
+    const stg_outcome *outcome; /* borrowed */
+} stg_overload_attempt;
+
 typedef struct stg_overload_options {
     stg_policy policy;
     bool has_others;
@@ -131,6 +140,9 @@ typedef struct stg_overload_options {
     stg_ns bin;    /* width of the series: it divides end_at, 1000 at most */
     uint32_t live_max;   /* operations, and requests, at once; 1 to 50000000 */
     uint64_t events_max; /* of a run; 0: no limit */
+    /* Told of each attempt when it ends; or NULL. */
+    void (*on_attempt)(void *ctx, const stg_overload_attempt *attempt);
+    void *ctx;
 } stg_overload_options;
 
 #define STG_SHARE_OPEN UINT32_MAX

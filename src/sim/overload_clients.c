@@ -298,6 +298,18 @@ static stg_decision step(stg_overload_world *w, uint32_t id, uint32_t request,
     return stg_retry_step(&op->retry, o, w->now, &w->of_jitter);
 }
 
+static void tell(const stg_overload_world *w, uint32_t id, const stg_outcome *o)
+{
+    const stg_retry *r = &w->operations[id].retry;
+    stg_overload_attempt attempt = {.client = id,
+                                    .attempt = r->attempts,
+                                    .begun_at = r->since_at,
+                                    .ended_at = w->now,
+                                    .outcome = o};
+
+    w->options->on_attempt(w->options->ctx, &attempt);
+}
+
 /* The throttle counts what the service accepted, not what succeeded: a 500 was
  * accepted. What is not reported (503, timeout, refused) stays a request
  * without an accept, which is what makes the throttle refuse. */
@@ -308,6 +320,8 @@ void stg_overload_report(stg_overload_world *w, uint32_t id, uint32_t request,
     stg_overload_operation *op = &w->operations[id];
     stg_decision d;
 
+    if (w->options->on_attempt != NULL)
+        tell(w, id, o);
     if (w->throttles != NULL && (o->fault == STG_FAULT_NONE || o->code == 500))
         stg_throttle_report(&w->throttles[op->process], &ok, w->now, w->now);
     d = step(w, id, request, o);

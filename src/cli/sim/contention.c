@@ -14,7 +14,7 @@
 
 static const char who[] = "stagger sim contention";
 
-enum { NETWORK = 256, START, SWEEP, SERIES, REPS, UNTIL, CALLS_MAX };
+enum { NETWORK = 256, START, SWEEP, SERIES, EVENTS, REPS, UNTIL, CALLS_MAX };
 
 static const stg_option options[] = {
     {"-n, --clients LIST", "how many, as 100, 10,100,1000 or 10..190/10", 0,
@@ -52,6 +52,10 @@ static const stg_option options[] = {
      "calls and successes over time as CSV: a row for each policy, number of "
      "clients and stretch of time; --json has them, too",
      SERIES, NULL},
+    {"--events FILE",
+     "what happens to each client in the first repetition, for Perfetto or "
+     "chrome://tracing: 100000 attempts at most",
+     EVENTS, NULL},
     {.flag = NULL},
 };
 
@@ -231,6 +235,9 @@ static int read_option(void *ctx, int option)
         return read_start(&s->study, optarg);
     case SWEEP:
         return add_sweep(s);
+    case EVENTS:
+        s->output.events = optarg;
+        return 0;
     case SERIES:
         s->output.series = optarg;
         return 0;

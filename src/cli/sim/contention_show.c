@@ -8,10 +8,13 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/sim/contention.h"
+#include "cli/sim/events.h"
 #include "cli/sim/output.h"
 #include "cli/sim/sim.h"
 #include "core/writer.h"
 #include "sim/contention_report.h"
+
+static const char who[] = "stagger sim contention";
 
 /* -- charts ----------------------------------------------------------------- */
 
@@ -87,6 +90,54 @@ static bool draw_traces(stg_chart_set *charts, const stg_study *study,
     return stg_contention_chart_traces(charts, traces, policies, note);
 }
 
+/* -- events ----------------------------------------------------------------- */
+
+static void tell_call(void *ctx, const stg_contention_call *call)
+{
+    stg_sim_events_attempt(ctx, call->client, call->attempt, call->begun_at,
+                           call->ended_at, call->outcome);
+}
+
+/* Runs the first repetition of a cell again. Returns false if there is no
+ * memory. */
+static bool trace_cell(const stg_study *study, const stg_study_cell *cell,
+                       stg_sim_events *e)
+{
+    stg_contention_options options = stg_study_options_of(study, cell);
+    stg_contention_run run;
+    stg_contention *contention;
+    bool is_ok;
+
+    options.on_call = tell_call;
+    options.ctx = e;
+    if (stg_contention_new(&contention, &study->memory, &options, NULL) !=
+        STG_OK)
+        return false;
+    stg_sim_events_begin(e, cell->policy->name);
+    is_ok = stg_contention_repeat(contention, 0, &run, NULL);
+    stg_contention_free(contention);
+    return is_ok;
+}
+
+/* Of each policy with the most clients. */
+static int write_events(const stg_study *study, const char *path)
+{
+    size_t policies = study->options.policies.count;
+    stg_sim_events e;
+    int code = stg_sim_events_open(&e, path, policies, who);
+
+    if (code != 0)
+        return code;
+    for (size_t p = 0; p < policies; p++)
+        if (!trace_cell(study, &study->cells[study->count - policies + p],
+                        &e)) {
+            stg_options_complain(who, "out of memory");
+            code = STG_EXIT_USAGE;
+        }
+    return code != 0 ? (fclose(e.file), code)
+                     : stg_sim_events_close(&e, path, who);
+}
+
 /* The cells that have results, as cases: all policies of a number of clients or
  * none, so that an interrupted study has whole columns. */
 static size_t collect(const stg_study *study, stg_contention_case *cases)
@@ -148,8 +199,6 @@ static bool draw(stg_chart_set *charts, const stg_study *study,
 }
 
 /* -- all of it -------------------------------------------------------------- */
-
-static const char who[] = "stagger sim contention";
 
 /* Rows of single cells, also of an interrupted study, whereas charts need whole
  * groups (collect). The memory is the charts': all goes at once. NULL: there is
@@ -233,7 +282,11 @@ int stg_contention_show(const stg_contention_settings *s,
              stg_resource_print(&study->options.each.resource, resource),
              starts, study->options.reps, stg_plural(study->options.reps),
              (uintmax_t)study->options.each.seed);
-    code = show(s, study, &charts, &series, lead);
+    code = s->output.events == NULL || study->is_partial
+               ? 0
+               : write_events(study, s->output.events);
+    if (code == 0)
+        code = show(s, study, &charts, &series, lead);
     stg_text_buffer_free(&series);
     stg_chart_set_free(&charts);
     return code;

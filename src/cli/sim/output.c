@@ -116,6 +116,8 @@ int stg_sim_output_check(const stg_sim_output *o, const char *who)
     if (code == 0)
         code = try_file(o->series, who);
     if (code == 0)
+        code = try_file(o->events, who);
+    if (code == 0)
         code = try_file(o->html, who);
     if (code == 0)
         code = try_folder(o->svg, who);

@@ -14,6 +14,7 @@ typedef struct stg_sim_output {
     const char *html;
     const char *svg;    /* a folder, which is made */
     const char *series; /* of contention; CSV */
+    const char *events; /* of contention and overload: events.h */
 } stg_sim_output;
 
 /* Rows of a table of options: how the runs are made, and where the results go.

@@ -19,7 +19,7 @@
 
 static const char who[] = "stagger sim overload";
 
-enum { SWEEP = 256, EDGE, MAP, TRACE, REPS, RATE_FILE };
+enum { SWEEP = 256, EDGE, MAP, TRACE, EVENTS, REPS, RATE_FILE };
 
 /* Rows with a value are ours; the others are settings of the model, which are
  * named as theirs is. */
@@ -147,6 +147,10 @@ static const stg_option options[] = {
     {NULL, "", 0, NULL},
     {"--reps N", "runs of each case, 1 to 10000 (10)", REPS, NULL},
     STG_SIM_OPTIONS("a row for each case"),
+    {"--events FILE",
+     "what happens to each client in the first repetition, for Perfetto or "
+     "chrome://tracing: 100000 attempts at most",
+     EVENTS, NULL},
     {.flag = NULL},
 };
 
@@ -252,6 +256,9 @@ static int read_option(void *ctx, int option)
         return stg_edge_read(&s->edge, who, "--edge", optarg);
     case MAP:
         return stg_map_read(&s->map, who, optarg);
+    case EVENTS:
+        s->output.events = optarg;
+        return 0;
     case TRACE:
         s->trace_path = optarg;
         return 0;
@@ -403,6 +410,11 @@ static int prepare_and_run(stg_overload_ask *s)
     size_t count;
     int code = complete(s);
 
+    if (code == 0 && s->output.events != NULL &&
+        (s->edge.key[0] != '\0' || s->map.x.key[0] != '\0'))
+        code = stg_options_refuse(who,
+                                  "--events does not go with --edge and "
+                                  "--map");
     if (code == 0)
         code = use_trace(s);
     if (code == 0)

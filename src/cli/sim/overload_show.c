@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/options.h"
+#include "cli/sim/events.h"
 #include "cli/sim/overload.h"
 #include "cli/sim/sim.h"
 #include "sim/overload_report.h"
@@ -115,6 +116,40 @@ static void warn_of_cuts(const char *who, const stg_trials *t)
                 t->all[i].name, t->all[i].options.live_max);
 }
 
+static void tell_attempt(void *ctx, const stg_overload_attempt *attempt)
+{
+    stg_sim_events_attempt(ctx, attempt->client, attempt->attempt,
+                           attempt->begun_at, attempt->ended_at,
+                           attempt->outcome);
+}
+
+/* Runs the first repetition of each trial again. */
+static int write_events(const char *path, const char *who, const stg_trials *t)
+{
+    stg_sim_events e;
+    int code = stg_sim_events_open(&e, path, t->count, who);
+
+    if (code != 0)
+        return code;
+    for (size_t i = 0; i < t->count && code == 0; i++) {
+        stg_overload_options o = t->all[i].options;
+        stg_overload_result r;
+
+        o.on_attempt = tell_attempt;
+        o.ctx = &e;
+        stg_sim_events_begin(&e, t->all[i].name);
+        if (stg_overload_run(&o, t->seed, 0, t->stop, &t->memory, &r) ==
+            STG_OK) {
+            stg_overload_free(&r, &t->memory);
+        } else {
+            stg_options_complain(who, "out of memory");
+            code = STG_EXIT_USAGE;
+        }
+    }
+    return code != 0 ? (fclose(e.file), code)
+                     : stg_sim_events_close(&e, path, who);
+}
+
 int stg_overload_show(const stg_overload_ask *ask, const char *who,
                       const stg_trials *t)
 {
@@ -127,7 +162,10 @@ int stg_overload_show(const stg_overload_ask *ask, const char *who,
         return STG_EXIT_USAGE;
     }
     count = stg_trials_cases(t, cases);
-    if (count > 0) // else it was interrupted before there was anything
+    if (ask->output.events != NULL && !t->is_partial)
+        code = write_events(ask->output.events, who, t);
+    if (count > 0 &&
+        code == 0) // else it was interrupted before there was anything
         code = show(ask, who, t, cases, count);
     warn_of_cuts(who, t);
     free(cases);
