@@ -58,6 +58,9 @@ typedef struct stg_chart_axis {
                           the label where the label does not have it */
     bool is_time;      /* milliseconds, whatever the unit says */
     bool is_log;
+    bool
+        is_root; /* places are the square roots of the way from `from`: more room
+                     for the beginning */
     bool is_from_zero; /* 0 is shown, even where no point is near */
     double from, to; /* at least this is shown; both 0: what the points take */
 } stg_chart_axis;
@@ -164,6 +167,7 @@ void stg_palette_page_css(stg_text_buffer *buffer);
 
 typedef struct stg_svg_options {
     int width;     /* 280 to 2000 pixels; the height follows from the chart */
+    bool is_still; /* no numbers under the pointer */
     bool is_alone; /* a file of its own: with the title, the note, its own
                       style and a background; else what a page puts between
                       its own words and style */
@@ -185,12 +189,20 @@ void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
  * style shows one. The numbers of a chart that has few are in a table below
  * it. */
 
+/* A key number or two of what a page is about: "full", "1,760 calls", "7.3 s". */
+typedef struct stg_page_tile {
+    const char *name, *first, *second;
+} stg_page_tile;
+
 typedef struct stg_page {
     const char *title;   /* a sentence */
     const char *lead;    /* what was simulated, a paragraph a line; lines that
                             are set in are code; NULL: nothing to say */
     const char *command; /* that makes this page again; NULL: not known */
     const char *warning; /* "interrupted: ..."; NULL: none */
+    const char *tiles_title; /* what the tiles are of */
+    const stg_page_tile *tiles;
+    size_t tile_count;
     const stg_table *tables;
     size_t table_count;
     const stg_chart *const *charts;

@@ -41,10 +41,18 @@ static const char style[] =
     "caption{text-align:left;font-weight:600;padding:0 0 .4rem}"
     "th,td{padding:.25rem .6rem;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid}"
-    "th.left,td.left{text-align:left}"
+    "th.left,td.left,details td:first-child{text-align:left}"
     "small{font-size:.8rem}"
     "details{margin:.5rem 0}summary{cursor:pointer;font-size:.875rem}"
     ".spark path{fill:currentColor}"
+    ".tiles{display:grid;gap:.75rem;margin:1.25rem 0 0;"
+    "grid-template-columns:repeat(auto-fit,minmax(9rem,1fr))}"
+    ".tiles div{border:1px solid;border-radius:.5rem;padding:.6rem .9rem}"
+    ".tiles dt{font-weight:600}.tiles dd{margin:0;"
+    "font-variant-numeric:tabular-nums}.tiles .first{font-size:1.25rem}"
+    "@media screen and (min-width:1280px){main{max-width:100rem;padding-left:"
+    "2.5rem;padding-right:2.5rem}.charts{display:grid;grid-template-columns:"
+    "repeat(2,minmax(0,1fr));column-gap:3.5rem}}"
     "@media (max-width:640px){.wide{display:none}.narrow{display:block}"
     "main{padding:1rem .75rem 2rem}h1{font-size:1.4rem}}"
     "@media print{main{max-width:none;padding:0}section{break-inside:avoid}"
@@ -87,6 +95,24 @@ static void put_lead(const stg_page *page, stg_text_buffer *buffer)
     }
 }
 
+static void put_tiles(const stg_page *page, stg_text_buffer *buffer)
+{
+    if (page->tile_count == 0)
+        return;
+    stg_text_buffer_form(buffer, "<dl class=\"tiles\" aria-label=\"%e\">\n",
+                         page->tiles_title);
+    for (size_t i = 0; i < page->tile_count; i++) {
+        const stg_page_tile *t = &page->tiles[i];
+
+        stg_text_buffer_form(buffer,
+                             "<div><dt>%e</dt><dd class=\"first\">%e</dd>"
+                             "<dd>%e</dd></div>\n",
+                             t->name, t->first, t->second);
+    }
+    stg_text_buffer_form(buffer, "</dl>\n<p class=\"note\">%e</p>\n",
+                         page->tiles_title);
+}
+
 static void put_head(const stg_page *page, stg_text_buffer *buffer)
 {
     stg_text_buffer_put(buffer, head);
@@ -103,6 +129,7 @@ static void put_head(const stg_page *page, stg_text_buffer *buffer)
         put_lead(page, buffer);
     if (page->command != NULL)
         stg_text_buffer_form(buffer, "<p><code>%e</code></p>\n", page->command);
+    put_tiles(page, buffer);
 }
 
 /* -- the numbers of a chart */
@@ -145,7 +172,7 @@ static void put_row(const stg_chart *chart, const stg_chart_series *s,
 {
     const stg_chart_axis *y = &chart->panels[s->panel].y;
 
-    stg_text_buffer_form(buffer, "<tr><td class=\"left\">%e</td>", s->name);
+    stg_text_buffer_form(buffer, "<tr><td>%e</td>", s->name);
     put_value(&chart->x, p->x, p->x_se, buffer);
     put_value(y, p->y, p->y_se, buffer);
     if (s->mark == STG_MARK_RANGE) {
@@ -192,6 +219,7 @@ static void put_chart(const stg_chart *chart, const char *title,
     stg_chart_svg(chart, &options, buffer);
     stg_text_buffer_put(buffer, "</div>\n<div class=\"narrow\">\n");
     options.width = NARROW;
+    options.is_still = true; // no pointer is there, mostly
     stg_chart_svg(chart, &options, buffer);
     stg_text_buffer_put(buffer, "</div>\n");
     if (chart->note != NULL)
@@ -204,8 +232,10 @@ static void put_chart(const stg_chart *chart, const char *title,
 void stg_page_html(const stg_page *page, stg_text_buffer *buffer)
 {
     put_head(page, buffer);
+    stg_text_buffer_put(buffer, "<div class=\"charts\">\n");
     for (size_t i = 0; i < page->chart_count; i++)
         put_chart(page->charts[i], page->title, buffer);
+    stg_text_buffer_put(buffer, "</div>\n");
     for (size_t i = 0; i < page->table_count; i++) {
         stg_text_buffer_form(buffer,
                              "<section><div class=\"scroll\" tabindex=\"0\" "

@@ -223,6 +223,7 @@ stg_scale stg_scale_make(const stg_chart_axis *axis, const stg_extent *extent,
 {
     stg_extent e = widen(axis, *extent);
     stg_scale s = {.is_log = axis->is_log,
+                   .is_root = axis->is_root,
                    .is_time = axis->is_time,
                    .from = e.from,
                    .to = e.to,
@@ -236,6 +237,16 @@ stg_scale stg_scale_make(const stg_chart_axis *axis, const stg_extent *extent,
     else
         mark_linear(&s, ticks, is_tight);
     return s;
+}
+
+/* Of 0 to 1, by Newton's steps from above, with which each is nearer. */
+static double root_of(double share)
+{
+    double root = 1;
+
+    for (int i = 0; i < 40 && root * root - share > 1e-9; i++)
+        root = (root + share / root) / 2;
+    return root;
 }
 
 /* A logarithmic axis has no place for what is not above 0: callers leave it out
@@ -253,6 +264,8 @@ double stg_scale_place(const stg_scale *s, double number)
         share = 0;
     if (share > 1)
         share = 1;
+    if (s->is_root)
+        share = root_of(share);
     return s->at_from + share * (s->at_to - s->at_from);
 }
 

@@ -217,7 +217,8 @@ static void draw_panel(stg_picture *pic, unsigned index)
             stg_svg_marks(pic, &plot, &pic->chart->series[i]);
     stg_svg_names(pic, &plot);
     stg_svg_spot_names(pic, &plot);
-    stg_svg_hover(pic, &plot);
+    if (!pic->is_still)
+        stg_svg_hover(pic, &plot);
     pic->y = plot.bottom + GAP;
 }
 
@@ -252,6 +253,7 @@ void stg_chart_svg(const stg_chart *chart, const stg_svg_options *options,
     stg_text_buffer none = {.memory = buffer->memory, .is_short = true};
     stg_text_buffer scratch = stg_text_buffer_on(buffer->memory);
     stg_picture pic = {.chart = chart,
+                       .is_still = options->is_still,
                        .edge = options->is_alone ? EDGE : INSET,
                        .buffer = &none,
                        .scratch = &scratch,

@@ -86,7 +86,10 @@ const char *stg_svg_axis_title(const stg_picture *pic,
                                    ? " (logarithmic)"
                                    : " (time, logarithmic)");
     else if (unit[0] != '\0' && strstr(axis->label, unit) == NULL)
-        stg_text_buffer_form(p, axis->is_log ? " (%s, logarithmic)" : " (%s)",
+        stg_text_buffer_form(p,
+                             axis->is_log    ? " (%s, logarithmic)"
+                             : axis->is_root ? " (%s, square root)"
+                                             : " (%s)",
                              unit);
     else if (axis->is_log)
         stg_text_buffer_put(p, " (logarithmic)");

@@ -9,14 +9,17 @@
  * series that is_listed() has, dots apart. */
 #include "chart/svg_internal.h"
 
-enum { COLUMN_LEAST = 4 };
+enum {
+    COLUMN_LEAST = 8,
+    COLUMN_LEAST_OF_MANY = 16, // in a chart of more panels than two
+};
 
 static void put_errors(const stg_chart_axis *axis, double error,
                        stg_text_buffer *buffer)
 {
     if (!(error > 0))
         return;
-    stg_text_buffer_put(buffer, ", standard error ");
+    stg_text_buffer_put(buffer, " \u00b1 ");
     stg_axis_put(axis, error, buffer);
 }
 
@@ -162,6 +165,8 @@ static bool has_bins(const stg_chart *chart, const stg_plot *plot)
 static void draw_columns(const stg_picture *pic, const stg_plot *plot)
 {
     bool is_bins = has_bins(pic->chart, plot), is_more;
+    double least =
+        pic->chart->panel_count > 2 ? COLUMN_LEAST_OF_MANY : COLUMN_LEAST;
     double from = pic->x.from, left = pic->left;
 
     is_more = next_x(pic->chart, plot, &from, false);
@@ -170,7 +175,7 @@ static void draw_columns(const stg_picture *pic, const stg_plot *plot)
 
         start = stg_scale_place(&pic->x, from);
         while ((is_more = next_x(pic->chart, plot, &next, true)) &&
-               stg_scale_place(&pic->x, next) < start + COLUMN_LEAST)
+               stg_scale_place(&pic->x, next) < start + least)
             to = next;
         end = is_more ? stg_scale_place(&pic->x, next) : pic->right;
         edge = stg_scale_place(&pic->x, to);

@@ -34,7 +34,7 @@ size_t stg_measure_break(const char *text, double size, double width);
 enum { STG_TICKS_MAX = 16 };
 
 typedef struct stg_scale {
-    bool is_log;
+    bool is_log, is_root;
     bool is_time;
     double from, to; /* of the data's unit; to > from, from > 0 in a log */
     double at_from, at_to; /* pixels */
@@ -103,6 +103,7 @@ typedef struct stg_picture {
     double left, right; /* of all plots */
     double y;           /* where the next part begins */
     stg_scale x;
+    bool is_still;
 } stg_picture;
 
 /* A panel in its place. */

@@ -183,12 +183,15 @@ static bool has_errors(const brush *pen)
 static void put_bin_band(const brush *pen, double left, double right,
                          const stg_chart_point *p)
 {
-    if (!(p->y_se > 0))
+    double low = y_of(pen, p->y - 2 * p->y_se),
+           high = y_of(pen, p->y + 2 * p->y_se);
+
+    // Nobody sees it, or the line lies over it.
+    if (!(p->y_se > 0) ||
+        low - high < (pen->s->mark == STG_MARK_STEP ? 2 : 0.8))
         return;
-    stg_text_buffer_form(pen->buffer, "M%f %fH%f", left,
-                         y_of(pen, p->y - 2 * p->y_se), right);
-    stg_text_buffer_form(pen->buffer, "V%fH%fZ", y_of(pen, p->y + 2 * p->y_se),
-                         left);
+    stg_text_buffer_form(pen->buffer, "M%f %fH%fV%fH%fZ", left, low, right,
+                         high, left);
 }
 
 static void draw_points(const brush *pen, double size)
@@ -200,6 +203,32 @@ static void draw_points(const brush *pen, double size)
                            x_of(pen, pen->s->points[i].x),
                            y_of(pen, pen->s->points[i].y), size);
     close_path(pen);
+}
+
+/* Whether most of another line that lies under this one is the very same: then this
+ * one has gaps, and both are seen. */
+static bool is_over_another(const brush *pen)
+{
+    const stg_chart *chart = pen->pic->chart;
+
+    for (const stg_chart_series *other = pen->s + 1;
+         other < chart->series + chart->series_count; other++) {
+        size_t same = 0;
+
+        if (other->panel != pen->s->panel || other->mark != STG_MARK_LINE ||
+            other->count != pen->s->count)
+            continue;
+        for (size_t i = 0; i < other->count; i++) {
+            double off =
+                y_of(pen, other->points[i].y) - y_of(pen, pen->s->points[i].y);
+
+            same += other->points[i].x == pen->s->points[i].x && off < 2.5 &&
+                    off > -2.5;
+        }
+        if (2 * same > other->count)
+            return true;
+    }
+    return false;
 }
 
 /* The band comes first, and lies under the line. Markers only where there are
@@ -218,7 +247,7 @@ static void draw_line(const brush *pen)
         }
         close_path(pen);
     }
-    open_path(pen, "l");
+    open_path(pen, is_over_another(pen) ? "l k" : "l");
     for (size_t i = 0; i < pen->s->count; i = end + 1) {
         end = run_end(pen, i);
         if (end > i)
@@ -239,11 +268,41 @@ static double bin_end(const brush *pen, size_t i)
     return i > 0 && p[i - 1].x < p[i].x ? 2 * p[i].x - p[i - 1].x : p[i].x;
 }
 
+/* The outline of neighbouring bins. */
+typedef struct outline {
+    double right, y; /* where it is */
+    bool is_open;
+} outline;
+
+static void close_outline(const brush *pen, outline *o)
+{
+    if (o->is_open)
+        stg_text_buffer_form(pen->buffer, "H%fV%fZ", o->right,
+                             pen->plot->bottom);
+    o->is_open = false;
+}
+
+/* A bin as high as the one before only makes it longer. */
+static void put_bin(const brush *pen, double left, double right, double y,
+                    outline *o)
+{
+    if (o->is_open && o->right < left - 0.05)
+        close_outline(pen, o);
+    if (!o->is_open)
+        stg_text_buffer_form(pen->buffer, "M%f %fV%f", left, pen->plot->bottom,
+                             y);
+    else if (y - o->y > 0.25 || o->y - y > 0.25)
+        stg_text_buffer_form(pen->buffer, "H%fV%f", left, y);
+    else
+        y = o->y;
+    *o = (outline){right, y, true};
+}
+
 /* Bins; those that fall into one pixel are one, as high as the highest. */
 static void put_bins(const brush *pen, bool is_band)
 {
     const stg_chart_point *p = pen->s->points;
-    double base = pen->plot->bottom;
+    outline o = {.is_open = false};
 
     for (size_t i = 0, last; i < pen->s->count; i = last + 1) {
         size_t high = i;
@@ -257,14 +316,12 @@ static void put_bins(const brush *pen, bool is_band)
             high = p[k].y > p[high].y ? k : high;
         left = x_of(pen, p[i].x);
         right = x_of(pen, bin_end(pen, last));
-        if (is_band) {
+        if (is_band)
             put_bin_band(pen, left, right, &p[high]);
-        } else if (p[high].y > 0) {
-            stg_text_buffer_form(pen->buffer, "M%f %fV%fH%f", left, base,
-                                 y_of(pen, p[high].y), right);
-            stg_text_buffer_form(pen->buffer, "V%fZ", base);
-        }
+        else if (p[high].y > 0)
+            put_bin(pen, left, right, y_of(pen, p[high].y), &o);
     }
+    close_outline(pen, &o);
 }
 
 static void draw_area(const brush *pen)
@@ -307,6 +364,7 @@ static void put_step_band(const brush *pen)
 static void draw_step(const brush *pen)
 {
     const stg_chart_point *p = pen->s->points;
+    double drawn = -1; // the level that was drawn last
     bool is_first = true;
 
     if (has_errors(pen)) {
@@ -317,59 +375,105 @@ static void draw_step(const brush *pen)
     open_path(pen, "l");
     for (size_t i = next_step(pen, 0); i < pen->s->count;
          i = next_step(pen, i + 1)) {
+        double y = y_of(pen, p[i].y);
+        bool is_last = next_step(pen, i + 1) >= pen->s->count;
+
+        if (!is_first && !is_last && y - drawn < 1 && drawn - y < 1)
+            continue; // it will be a part of a later step
         if (is_first)
-            put_point(pen, true, x_of(pen, p[i].x), y_of(pen, p[i].y));
+            put_point(pen, true, x_of(pen, p[i].x), y);
         else
-            stg_text_buffer_form(pen->buffer, "H%fV%f", x_of(pen, p[i].x),
-                                 y_of(pen, p[i].y));
+            stg_text_buffer_form(pen->buffer, "H%fV%f", x_of(pen, p[i].x), y);
         is_first = false;
+        drawn = y;
     }
     close_path(pen);
 }
 
 /* A dot a square of 2 pixels at most: a crowd of a million is no larger than
- * the chart. The squares taken are bits; without memory for them, all dots
- * are drawn. */
-static bool take_square(unsigned char *taken, double x, double y, double left,
-                        double top, size_t columns)
-{
-    size_t at = (size_t)((x - left) / 2) + (size_t)((y - top) / 2) * columns;
+ * the chart. The squares that have one are bits, row by row. */
+typedef struct crowd {
+    unsigned char *taken;
+    size_t columns, rows;
+} crowd;
 
-    if (taken == NULL)
-        return true;
-    if ((taken[at / 8] >> at % 8 & 1) != 0)
-        return false;
-    taken[at / 8] = (unsigned char)(taken[at / 8] | 1 << at % 8);
-    return true;
+static bool is_taken(const crowd *c, size_t column, size_t row)
+{
+    size_t at = row * c->columns + column;
+
+    return column < c->columns && (c->taken[at / 8] >> at % 8 & 1) != 0;
 }
 
-/* A dot for each square of two points: thousands of them in one place would be one
- * dot, and the picture as long as the data. */
+static void take_square(crowd *c, size_t column, size_t row)
+{
+    size_t at = row * c->columns + column;
+
+    c->taken[at / 8] = (unsigned char)(c->taken[at / 8] | 1 << at % 8);
+}
+
+/* Neighbours of a row are one stroke. Places are whole pixels, and relative but
+ * for the first of a row, which is short. */
+static void put_row(const brush *pen, const crowd *c, size_t row)
+{
+    int left = (int)pen->pic->left + 1, at = -1;
+
+    for (size_t column = 0; column < c->columns; column++) {
+        int x = left + 2 * (int)column, length = 0;
+
+        if (!is_taken(c, column, row))
+            continue;
+        for (; is_taken(c, column + 1, row); column++)
+            length += 2;
+        if (at < 0)
+            stg_text_buffer_form(pen->buffer, "M%d %d", x,
+                                 (int)pen->plot->top + 1 + 2 * (int)row);
+        else
+            stg_text_buffer_form(pen->buffer, "m%d 0", x - at);
+        stg_text_buffer_form(pen->buffer, "h%d", length);
+        at = x + length;
+    }
+}
+
+/* Without memory for the squares none is drawn: the whole page is short then. */
 static void draw_dots(const brush *pen)
 {
     const stg_memory *memory = pen->buffer->memory;
     double left = pen->pic->left, top = pen->plot->top;
-    size_t columns = (size_t)((pen->pic->right - left) / 2) + 1;
-    size_t rows = (size_t)((pen->plot->bottom - top) / 2) + 1;
-    size_t size = columns * rows / 8 + 1;
-    unsigned char *taken = memory->allocate(memory->ctx, size);
+    crowd c = {.columns = (size_t)((pen->pic->right - left) / 2) + 1,
+               .rows = (size_t)((pen->plot->bottom - top) / 2) + 1};
+    size_t size = c.columns * c.rows / 8 + 1;
 
-    for (size_t i = 0; taken != NULL && i < size; i++)
-        taken[i] = 0;
-    open_path(pen, "d");
-    for (size_t i = 0; i < pen->s->count; i++) {
-        double x, y;
-
-        if (!has(pen, i))
-            continue;
-        x = x_of(pen, pen->s->points[i].x);
-        y = y_of(pen, pen->s->points[i].y);
-        if (take_square(taken, x, y, left, top, columns))
-            stg_text_buffer_form(pen->buffer, "M%f %fh0", x, y);
+    c.taken = memory->allocate(memory->ctx, size);
+    if (c.taken == NULL) {
+        pen->buffer->is_short = true;
+        return;
     }
+    for (size_t i = 0; i < size; i++)
+        c.taken[i] = 0;
+    for (size_t i = 0; i < pen->s->count; i++)
+        if (has(pen, i))
+            take_square(&c,
+                        (size_t)((x_of(pen, pen->s->points[i].x) - left) / 2),
+                        (size_t)((y_of(pen, pen->s->points[i].y) - top) / 2));
+    open_path(pen, "d");
+    for (size_t row = 0; row < c.rows; row++)
+        put_row(pen, &c, row);
     close_path(pen);
-    if (taken != NULL)
-        memory->release(memory->ctx, taken);
+    memory->release(memory->ctx, c.taken);
+}
+
+/* With what shows under the pointer, after a name. */
+static void open_group(const brush *pen, const stg_chart_point *p,
+                       const char *name)
+{
+    stg_text_buffer_put(pen->buffer, "<g>");
+    if (pen->pic->is_still)
+        return;
+    stg_text_buffer_put(pen->buffer, "<title>");
+    if (name != NULL)
+        stg_text_buffer_form(pen->buffer, "%e\n", name);
+    stg_svg_say(pen->pic->chart, pen->plot, p, pen->buffer);
+    stg_text_buffer_put(pen->buffer, "</title>");
 }
 
 /* The spot itself, its errors, and the number. */
@@ -380,10 +484,7 @@ static void draw_spots(const brush *pen)
 
         if (!has(pen, i))
             continue;
-        stg_text_buffer_put(pen->buffer, "<g><title>");
-        stg_text_buffer_form(pen->buffer, "%e\n", pen->s->name);
-        stg_svg_say(pen->pic->chart, pen->plot, p, pen->buffer);
-        stg_text_buffer_put(pen->buffer, "</title>");
+        open_group(pen, p, pen->s->name);
         open_path(pen, "e");
         stg_text_buffer_form(pen->buffer, "M%f %fH%f",
                              x_of(pen, p->x - 2 * p->x_se), y_of(pen, p->y),
@@ -412,9 +513,7 @@ static void draw_ranges(const brush *pen)
         x = x_of(pen, p->x);
         low = y_of(pen, p->low);
         high = y_of(pen, p->high);
-        stg_text_buffer_put(pen->buffer, "<g><title>");
-        stg_svg_say(pen->pic->chart, pen->plot, p, pen->buffer);
-        stg_text_buffer_put(pen->buffer, "</title>");
+        open_group(pen, p, NULL);
         stg_text_buffer_form(
             pen->buffer,
             "<rect class=\"r c%d\" x=\"%f\" y=\"%f\" width=\"7\" "

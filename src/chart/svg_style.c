@@ -131,6 +131,7 @@ void stg_palette_css(stg_text_buffer *buffer)
         ".stg .g,.stg .a{fill:none;stroke-width:1}"
         ".stg .l{fill:none;stroke:currentColor;stroke-width:2;"
         "stroke-linejoin:round;stroke-linecap:round}"
+        ".stg .k{stroke-dasharray:6 7}"
         ".stg .e{fill:none;stroke:currentColor;stroke-width:1.5}"
         ".stg .b{fill:currentColor;fill-opacity:.2}"
         ".stg .f{fill:currentColor}"
@@ -154,7 +155,7 @@ static void put_page_theme(stg_text_buffer *buffer, const theme *t)
                          t->ink);
     stg_text_buffer_form(
         buffer,
-        ".note,small,caption,summary{color:%s}th,td{border-color:"
+        ".note,small,caption,summary{color:%s}th,td,.tiles div{border-color:"
         "%s}",
         t->quiet, t->grid);
     stg_text_buffer_form(buffer, ".warning{color:%s}.spark{color:%s}",

@@ -231,6 +231,7 @@ static void put_html_spark(stg_text_buffer *buffer, const stg_cell *cell)
 {
     enum { WIDTH = 96, HEIGHT = 18 };
     double most = 0;
+    int before = -1;
 
     for (size_t i = 0; i < cell->count; i++)
         most = cell->curve[i] > most ? cell->curve[i] : most;
@@ -238,13 +239,16 @@ static void put_html_spark(stg_text_buffer *buffer, const stg_cell *cell)
                          "<svg class=\"spark\" width=\"%d\" height=\"%d\" "
                          "aria-hidden=\"true\"><path d=\"M0 %d",
                          WIDTH, HEIGHT, HEIGHT);
-    for (int i = 0; i < WIDTH && cell->count > 0 && most > 0; i++) {
-        double level = level_of(cell, (size_t)i, WIDTH);
+    for (int i = 0; i < WIDTH && cell->count > 0 && most > 0; i += 2) {
+        int level =
+            (int)(HEIGHT *
+                  (1 - level_of(cell, (size_t)i / 2, WIDTH / 2) / most));
 
-        stg_text_buffer_form(buffer, "V%fH%d", HEIGHT * (1 - level / most),
-                             i + 1);
+        if (level != before)
+            stg_text_buffer_form(buffer, "H%dV%d", i, level);
+        before = level;
     }
-    stg_text_buffer_form(buffer, "V%dz\"/></svg>", HEIGHT);
+    stg_text_buffer_form(buffer, "H%dV%dz\"/></svg>", WIDTH, HEIGHT);
 }
 
 /* Standard errors are shown in HTML only, not in lines. */

@@ -86,6 +86,8 @@ typedef struct stg_contention_found {
     const stg_contention_case *cases;
     size_t count;
     size_t policies; /* 1 at least; count is a multiple of it */
+    double capacity; /* calls that the resource can say yes to in a second; 0:
+                        not known, or not the same for all */
     const char *note;
 } stg_contention_found;
 

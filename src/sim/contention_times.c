@@ -161,6 +161,22 @@ static bool draw_bins(stg_chart_set *a, const stg_contention_case *c,
     return points != NULL;
 }
 
+/* A level line over the whole time. */
+static bool draw_capacity(stg_chart_set *a, double calls, double end,
+                          stg_chart_series *s)
+{
+    stg_chart_point *points = stg_chart_set_points(a, s, 2);
+
+    s->name = "capacity";
+    s->colour = 7;
+    s->mark = STG_MARK_LINE;
+    if (points == NULL)
+        return false;
+    points[0] = (stg_chart_point){.y = calls};
+    points[1] = (stg_chart_point){.x = end, .y = calls};
+    return true;
+}
+
 static const char *label_of(stg_chart_set *a, const stg_sim_series *s)
 {
     stg_text_buffer p = stg_text_buffer_on(a->memory);
@@ -201,7 +217,8 @@ bool stg_contention_chart_time(stg_chart_set *a, const stg_contention_found *f)
 
     if (last->totals->calls.used == 0)
         return true;
-    if (!stg_chart_set_add(a, "calls-over-time", f->policies, f->policies,
+    if (!stg_chart_set_add(a, "calls-over-time", f->policies,
+                           f->capacity > 0 ? 2 * f->policies : f->policies,
                            &draft))
         return false;
     end = window_of(f, &is_cut);
@@ -215,13 +232,23 @@ bool stg_contention_chart_time(stg_chart_set *a, const stg_contention_found *f)
     draft.chart->x =
         (stg_chart_axis){.label = "time", .is_time = true, .to = end};
     for (size_t p = 0; p < f->policies; p++) {
+        stg_chart_series *bins =
+            &draft.series[f->capacity > 0 ? f->policies + p : p];
+
         draft.panels[p] = (stg_chart_panel){
             .name = last[p].policy,
             .y = {.label = label_of(a, &last[p].totals->calls),
                   .unit = "calls"}};
-        draft.series[p].panel = (unsigned)p;
-        if (!draw_bins(a, &last[p], end, &draft.series[p]))
+        bins->panel = (unsigned)p;
+        if (!draw_bins(a, &last[p], end, bins))
             return false;
+        if (f->capacity > 0) { // before the bins: it lies over them
+            draft.series[p].panel = (unsigned)p;
+            if (!draw_capacity(
+                    a, f->capacity * ms_of(last[p].totals->calls.width) / 1000,
+                    end, &draft.series[p]))
+                return false;
+        }
     }
     return !a->is_short;
 }
@@ -366,8 +393,8 @@ bool stg_contention_chart_traces(stg_chart_set *a,
     draft.chart->note =
         time_note(a, "A dot is a call of a client. ", end, is_cut, note);
     draft.chart->is_y_shared = true;
-    draft.chart->x =
-        (stg_chart_axis){.label = "time", .is_time = true, .to = end};
+    draft.chart->x = (stg_chart_axis){
+        .label = "time", .is_time = true, .is_root = true, .to = end};
     for (size_t i = 0; i < count; i++) {
         const stg_contention_trace *t = &traces[i];
         size_t shown = t->count;

@@ -157,6 +157,26 @@ class Contention(unittest.TestCase):
         self.assertEqual([float(row["calls"]) for row in rows],
                          [cell["calls"]["mean"] for cell in cells])
 
+    def test_the_page_is_small_and_shows_the_calls_of_clients_first(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "x.html"
+            self.assertEqual(sim("contention", "--html",
+                                 path).returncode, 0)
+            text = path.read_text(encoding="utf-8")
+            # With a resource whose capacity is known it is drawn.
+            sim("contention", "-n", "50", "--reps", "2", "-r", "workers=4",
+                "-p", "client", "--html", path)
+            self.assertIn(">capacity<", path.read_text(encoding="utf-8"))
+        self.assertLess(len(text.encode()), 300000)
+        first, second = text.split("<section>")[1:3]
+        self.assertIn("One repetition, call by call", first)
+        self.assertIn("time (s, square root)", first)
+        self.assertEqual(text.count("<h1>"), 1)
+        for name in USUAL:
+            self.assertIn(f"<div><dt>{name}</dt>", text)
+        # Equal and full make as many calls: one line has gaps.
+        self.assertIn('class="l k ', second)
+
     def test_refuses_what_is_wrong_and_says_the_range(self):
         for arguments, words in (
                 (["-n", "0"], "1 to 100000000"),

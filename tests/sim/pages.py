@@ -74,7 +74,7 @@ AXES = """
     .map((svg) => [...svg.querySelectorAll(".u")].map((it) => it.textContent))
 """
 UNITS = ("(us)", "(ms)", "(s)", "(min)", "(h)", "(d)", "(%)", "(/s)",
-         "(logarithmic)", "logarithmic)", "(number)", "(calls)", "(requests)",
+         "(logarithmic)", "logarithmic)", "square root)", "(number)", "(calls)", "(requests)",
          "calls", "clients", "retry", "requests", "attempts", "operations")
 
 
@@ -180,8 +180,8 @@ class Pages(unittest.TestCase):
             "getComputedStyle(h).fillOpacity > 0).length"), 1)
         said = page.evaluate(
             "document.querySelector('.h:hover title').textContent")
-        self.assertRegex(said, r"^\d+ clients\nnone: [\d,.]+ calls, "
-                               r"standard error [\d,.]+ calls\n")
+        self.assertRegex(said, r"^\d+ clients\nnone: [\d,.]+ calls "
+                               r"± [\d,.]+ calls\n")
 
     def test_prints_dark_on_white_all_of_it(self):
         page = self.open("aws", width=390, dark=True)

@@ -96,7 +96,7 @@ TEST(svg, shows_the_number_of_each_point)
     stg_text_buffer p = draw(&chart, 700);
 
     CHECK(strstr(p.text,
-                 "<title>1 v\na&amp;b: 1,500 u, standard error 2 u"
+                 "<title>1 v\na&amp;b: 1,500 u ± 2 u"
                  "</title>") != NULL);
     CHECK(strstr(p.text, "<title>2 v\na&amp;b: 3,000 u</title>") != NULL);
     stg_text_buffer_free(&p);

@@ -4,6 +4,7 @@
  * its own seed, which gives the same calls. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "cli/options.h"
@@ -172,6 +173,32 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
     return count;
 }
 
+/* What the resource can say yes to in a second; 0: it depends on more, or the
+ * sweep makes it another one for each. */
+static double capacity_of(const stg_study *study)
+{
+    const stg_study_model *models = study->options.models;
+    const stg_resource *r = &models[0].resource;
+    double service = (double)stg_distribution_mean(&r->service) / 1e9;
+
+    for (size_t i = 1; i < study->options.policies.count; i++)
+        if (memcmp(&models[i].resource, r, sizeof *r) != 0)
+            return 0;
+    switch (r->kind) {
+    case STG_RESOURCE_WORKERS:
+        return service > 0 ? r->count / service : 0;
+    case STG_RESOURCE_LOCK:
+        return service > 0 ? 1 / service : 0;
+    case STG_RESOURCE_RATE:
+        return r->count / ((double)r->width / 1e9);
+    case STG_RESOURCE_ROUND:
+        return 1 / ((double)r->width / 1e9);
+    case STG_RESOURCE_OPTIMISTIC:
+        break;
+    }
+    return 0;
+}
+
 /* An interrupted study without a whole group has no charts, which is no
  * failure. */
 static bool draw(stg_chart_set *charts, const stg_study *study,
@@ -180,21 +207,23 @@ static bool draw(stg_chart_set *charts, const stg_study *study,
     size_t policies = study->options.policies.count;
     stg_contention_case *cases =
         stg_chart_set_take(charts, study->count * sizeof *cases);
-    stg_contention_found found = {
-        .cases = cases, .policies = policies, .note = note};
+    stg_contention_found found = {.cases = cases,
+                                  .policies = policies,
+                                  .capacity = capacity_of(study),
+                                  .note = note};
 
     if (cases == NULL)
         return false;
     found.count = collect(study, cases);
     if (found.count == 0)
         return true;
-    return stg_contention_chart_time(charts, &found) &&
+    return draw_traces(charts, study, &study->cells[found.count - policies],
+                       policies, note) &&
            stg_contention_chart_calls(charts, &found) &&
+           stg_contention_chart_time(charts, &found) &&
            stg_contention_chart_completion(charts, &found) &&
            stg_contention_chart_work(charts, &found) &&
            stg_contention_chart_done(charts, &found) &&
-           draw_traces(charts, study, &study->cells[found.count - policies],
-                       policies, note) &&
            stg_contention_chart_waits(charts, &found);
 }
 
@@ -230,11 +259,46 @@ static stg_contention_row *make_rows(stg_chart_set *charts,
     return rows;
 }
 
+enum { TILES_MAX = 8 };
+
+/* A tile each policy, with the most clients: its calls, and when all have
+ * stopped. Of more policies the table has them. */
+static void make_tiles(stg_chart_set *charts, const stg_study *study,
+                       const stg_contention_row *rows, size_t count,
+                       stg_page_tile *tiles, stg_sim_report *report)
+{
+    size_t policies = study->options.policies.count;
+    const stg_contention_row *last = &rows[count - policies];
+    stg_text_buffer p = stg_text_buffer_on(charts->memory);
+
+    if (count != study->count || policies > TILES_MAX)
+        return; // it was interrupted, or nobody would read them
+    for (size_t i = 0; i < policies; i++) {
+        stg_text_buffer_put_rounded(&p, last[i].result.calls.mean);
+        stg_text_buffer_put(&p, " calls");
+        tiles[i].name = last[i].policy;
+        tiles[i].first = stg_chart_set_text(charts, &p);
+        stg_text_buffer_put_time(&p, last[i].result.completion_ms.mean);
+        stg_text_buffer_put(&p, " until all have stopped");
+        tiles[i].second = stg_chart_set_text(charts, &p);
+    }
+    stg_text_buffer_put_rounded(&p, last->clients);
+    stg_text_buffer_put(&p, last->clients == 1 ? " client" : " clients");
+    stg_text_buffer_put(&p, last->result.reps == 1 ? ", one repetition."
+                                                   : ", means of the "
+                                                     "repetitions.");
+    report->tiles_title = stg_chart_set_text(charts, &p);
+    report->tiles = tiles;
+    report->tile_count = policies;
+    stg_text_buffer_free(&p);
+}
+
 /* Makes all that is asked for, and writes it. */
 static int show(const stg_contention_settings *s, const stg_study *study,
                 stg_chart_set *charts, stg_text_buffer *series,
                 const char *lead)
 {
+    stg_page_tile tiles[TILES_MAX];
     stg_table table, series_table;
     size_t count;
     stg_contention_row *rows = make_rows(charts, study, &count);
@@ -255,6 +319,7 @@ static int show(const stg_contention_settings *s, const stg_study *study,
         stg_options_complain(who, "out of memory");
         return STG_EXIT_USAGE;
     }
+    make_tiles(charts, study, rows, count, tiles, &report);
     if (s->output.is_json) {
         stg_contention_put_series(rows, count, series);
         report.series = series->text;

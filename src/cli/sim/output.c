@@ -230,6 +230,9 @@ static int write_page(writing *job, const char *path)
                        : NULL,
         .tables = report->table,
         .table_count = 1,
+        .tiles_title = report->tiles_title,
+        .tiles = report->tiles,
+        .tile_count = report->tile_count,
         .charts = report->charts->charts,
         .chart_count = report->charts->count,
     };

@@ -71,6 +71,9 @@ typedef struct stg_sim_report {
     const stg_table *series_table; /* the same, for CSV; NULL: there is none */
     const stg_chart_set *charts;   /* NULL: no pictures */
     bool is_partial;
+    const char *tiles_title;    /* of the page's tiles, below */
+    const stg_page_tile *tiles; /* NULL: none */
+    size_t tile_count;
 } stg_sim_report;
 
 /* Writes it all. argc and argv: the command that makes the page again, for the
