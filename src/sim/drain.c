@@ -83,6 +83,7 @@ static double time_of(const stg_drain_question *q, uint32_t clients,
 {
     const stg_resource *r = &q->resource;
     double service = (double)stg_distribution_mean(&r->service);
+    uint32_t windows;
 
     switch (r->kind) {
     case STG_RESOURCE_OPTIMISTIC:
@@ -90,7 +91,8 @@ static double time_of(const stg_drain_question *q, uint32_t clients,
     case STG_RESOURCE_LOCK:
         return service * clients;
     case STG_RESOURCE_RATE:
-        return (double)((clients - 1) / r->count) * (double)r->width;
+        windows = (clients - 1) / r->count; // whole ones
+        return (double)windows * (double)r->width;
     case STG_RESOURCE_WORKERS:
         return clients < r->count ? service : service * clients / r->count;
     case STG_RESOURCE_ROUND:
@@ -240,10 +242,11 @@ static int order_of(double a, double b)
 /* In steps of 2 %, so that the order is one. */
 static int step_of(double time)
 {
+    double at = 1;
     int step = 0;
 
-    for (double at = 1; at < time && step < 1000; at *= 1.02)
-        step++;
+    for (; at < time && step < 1000; step++)
+        at *= 1.02;
     return step;
 }
 
