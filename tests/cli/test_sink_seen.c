@@ -1,4 +1,4 @@
-#include "cli/sink/sink.h"
+#include "cli/sink/seen.h"
 
 #include <stagger/rng.h>
 

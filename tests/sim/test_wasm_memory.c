@@ -40,6 +40,8 @@ char *our_strstr(const char *text, const char *part);
 int our_snprintf(char *text, size_t size, const char *format, ...);
 int our_vsnprintf(char *text, size_t size, const char *format, va_list args);
 
+#undef snprintf // clang's fortified ones are macros
+#undef vsnprintf
 #define snprintf our_snprintf
 #define vsnprintf our_vsnprintf
 #include "web/wasm/print.c"

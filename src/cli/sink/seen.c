@@ -1,6 +1,6 @@
 /* Deliveries in a ring, in the order in which they first came, and a hash table whose
  * chains go through it: what the ring overwrites is taken out of its chain first. */
-#include "cli/sink/sink.h"
+#include "cli/sink/seen.h"
 
 #include <stdlib.h>
 
