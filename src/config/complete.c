@@ -263,7 +263,7 @@ stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
                           listens);
 }
 
-/* Only addresses can be judged here: what a name resolves to is checked when
+/* Only addresses can be checked here: what a name resolves to is checked when
  * the hub connects. */
 stg_status stg_settings_check_egress(const stg_settings *s, const stg_url *url,
                                      stg_error *err)

@@ -82,7 +82,7 @@ bool stg_from_is_broker(stg_span text)
 
 typedef bool is_part(stg_span text);
 
-/* Whether a pattern can be compiled is judged with the settings. */
+/* Whether a pattern can be compiled is checked with the settings. */
 static bool is_name_or_pattern(stg_span text)
 {
     return stg_topic_is_name(text) ||
@@ -144,7 +144,7 @@ static stg_status read_group(stg_settings *s, stg_span text,
     return k->group != NULL ? STG_OK : STG_IO;
 }
 
-/* Kept before it is judged, because the parser needs its end. */
+/* Kept before it is checked, because the parser needs its end. */
 static stg_status read_start(stg_settings *s, stg_span text,
                              stg_kafka_settings *k, stg_error *err)
 {
@@ -259,7 +259,7 @@ bool stg_from_is_postgres(const char *store)
            strncmp(store, "postgresql://", 13) == 0;
 }
 
-/* A password before the @, or as a parameter. Also judges what libpq cannot
+/* A password before the @, or as a parameter. Also checks what libpq cannot
  * read, since a text with a slip in it may still have a password. */
 static bool looks_secret(const char *store)
 {

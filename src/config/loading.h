@@ -177,7 +177,7 @@ void stg_validate(stg_loading *l);
 void stg_validate_target(stg_loading *l, size_t target);
 
 /* Complains, of `name` at place, where url has an address that the hub may not
- * connect to. Names are judged when they are resolved. */
+ * connect to. Names are checked when they are resolved. */
 void stg_validate_egress(stg_loading *l, stg_file_place place, const char *name,
                          const stg_url *url);
 

@@ -410,7 +410,7 @@ stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
                                    stg_error *err);
 
 /* Refuses a URL whose host is an address that `egress` does not allow, with
- * words. A host that is a name is judged when it is resolved. */
+ * words. A host that is a name is checked when it is resolved. */
 struct stg_url;
 stg_status stg_settings_check_egress(const stg_settings *s,
                                      const struct stg_url *url, stg_error *err);

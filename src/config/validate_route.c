@@ -1,6 +1,6 @@
 /* How one target's requests go out: whether the proxy's address may be connected
  * to, and whether this machine has the address that its connections come from. A
- * name is judged when it is resolved. */
+ * name is checked when it is resolved. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -65,7 +65,7 @@ stg_status stg_settings_check_route(const stg_settings *s,
     return t->source == NULL ? STG_OK : check_source(t->source, err);
 }
 
-/* Those of the defaults are judged with the first target that has them. */
+/* Those of the defaults are checked with the first target that has them. */
 static bool is_new(const char *value, const char *of_defaults,
                    bool *has_checked)
 {

@@ -1,5 +1,5 @@
 /* Signatures of one target: whether scheme, secrets and the rest fit each other. A
- * secret is judged here and not when it is read, for its scheme may be in the
+ * secret is checked here and not when it is read, for its scheme may be in the
  * defaults, or further below. No diagnostic repeats one. */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void check_secret(stg_loading *l, size_t target, size_t i)
     complain(l, target, "sign.secrets", which, &err);
 }
 
-/* Those of the defaults are judged with the first target that has them. */
+/* Those of the defaults are checked with the first target that has them. */
 static void check_secrets(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];

@@ -1,5 +1,5 @@
 /* One target: what contradicts in it, or against the rest of the settings, and
- * what is risky. A policy is judged by what the target's lane will have, with the
+ * what is risky. A policy is checked by what the target's lane will have, with the
  * hub's budget and the target's own timeout and rate; a mistake in the text of a
  * policy was told when that was read, and is not told again. */
 #include <inttypes.h>
@@ -147,7 +147,7 @@ static void check_deadline(stg_loading *l, size_t target, const stg_policy *p)
 }
 
 /* Reads the policy anew with the target's timeout and rate, since targets are
- * not completed yet. The default policy is ours and is not judged, but for its
+ * not completed yet. The default policy is ours and is not checked, but for its
  * sum. */
 static void check_policy(stg_loading *l, size_t target)
 {

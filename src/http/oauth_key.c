@@ -10,7 +10,7 @@
 
 #include "base/refuse.h"
 #include "http/oauth.h"
-#include "http/sign_pair.h"
+#include "http/sign_key.h"
 
 enum { LIFETIME = 300 /* seconds */ };
 

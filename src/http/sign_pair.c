@@ -1,6 +1,6 @@
 /* Signatures by pairs of keys. ECDSA's are two numbers, which OpenSSL has in DER,
  * and everybody else behind each other. */
-#include "http/sign_pair.h"
+#include "http/sign_key.h"
 
 #include <string.h>
 

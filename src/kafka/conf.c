@@ -194,7 +194,7 @@ static const pair preferred[] = {
     {"log.connection.close", "false"},
 };
 
-/* What is out of range is judged here, and the end of a partition passes the
+/* What is out of range is checked here, and the end of a partition passes the
  * markers of transactions that no message follows. */
 static const pair needed[] = {
     {"enable.auto.commit", "false"},    {"enable.auto.offset.store", "false"},

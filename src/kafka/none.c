@@ -28,7 +28,7 @@ stg_status stg_kafka_check(const stg_kafka_options *o, stg_error *err)
     return refuse(err);
 }
 
-/* STG_OK: a property is not judged without librdkafka. The settings as a whole
+/* STG_OK: a property is not checked without librdkafka. The settings as a whole
  * are refused by stg_kafka_check(). */
 stg_status stg_kafka_check_property(const char *name, const char *value,
                                     stg_error *err)

@@ -3,7 +3,7 @@
  * that are not are named as equals. "In all runs" and "within" are of every run, not
  * of means. */
 #include "core/writer.h"
-#include "sim/advise_report.h"
+#include "sim/advise.h"
 
 /* As it is printed. */
 static bool is_one(double number)

@@ -7,7 +7,7 @@
 #include "base/suggest.h"
 #include "core/reader.h"
 #include "core/writer.h"
-#include "sim/service_text.h"
+#include "sim/service.h"
 
 /* The settings of an overload by name, and triggers in words.
  *

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sim/overload.h"
-#include "sim/service_text.h"
+#include "sim/service.h"
 
 /* What overloads came to, in sentences: titles, table cells and the setting.
  *

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "base/memory.h"
+#include "core/reader.h"
 #include "sim/distribution.h"
 
 #define STG_SIM_NONE UINT32_MAX
@@ -219,5 +220,23 @@ void stg_sim_service_count(stg_sim_service *s, stg_ns now);
 
 /* At the end: the stay of those still inside, up to now. */
 void stg_sim_service_count_rest(stg_sim_service *s, stg_ns now);
+
+/* -- settings as texts ------------------------------------------------------ */
+
+/* Read what stands there; false for what is none, and then *o may be half
+ * changed. */
+bool stg_service_read_order(stg_reader *r, stg_sim_service_options *o);
+bool stg_service_read_shed(stg_reader *r, stg_sim_service_options *o);
+bool stg_service_read_limit(stg_reader *r, stg_sim_service_options *o);
+
+#define STG_SERVICE_TEXT_MAX 64
+
+/* As they are read: "fifo", "wait:1s", "aimd:100ms". Return text. */
+const char *stg_service_print_order(const stg_sim_service_options *o,
+                                    char text[STG_SERVICE_TEXT_MAX]);
+const char *stg_service_print_shed(const stg_sim_service_options *o,
+                                   char text[STG_SERVICE_TEXT_MAX]);
+const char *stg_service_print_limit(const stg_sim_service_options *o,
+                                    char text[STG_SERVICE_TEXT_MAX]);
 
 #endif

@@ -1,4 +1,4 @@
-#include "sim/service_text.h"
+#include "sim/service.h"
 
 #include "core/writer.h"
 

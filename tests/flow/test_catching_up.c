@@ -174,7 +174,7 @@ TEST(catching_up, do_not_slow_the_others)
     CHECK_U64(delivered[1], delivered[0]);
 }
 
-/* A laggard that may not send (gated, held, paused) is not read for. */
+/* A lane that catches up that may not send (gated, held, paused) is not read for. */
 TEST(catching_up, are_not_read_for_while_they_cannot_send)
 {
     stg_world *w = make_world(6, 1, 300);

@@ -484,7 +484,7 @@ TEST(moves, commit_past_a_paused_lane_that_does_not_follow)
     stg_world_publish(w, 0, 300);
     stg_world_run(w, STG_NEVER);
     CHECK_U64(stg_world_committed(w, 0), behind_last(w));
-    CHECK(strstr(world_trace(w), "1: laggard") == NULL);
+    CHECK(strstr(world_trace(w), "1: catching-up") == NULL);
     CHECK_U64(stg_world_sum(w).catch_ups, 0);
     stg_world_pause(w, 1, false);
     stg_world_run(w, STG_NEVER);

@@ -110,7 +110,7 @@ TEST(removal, cancels_in_every_partition)
     world_free(w);
 }
 
-/* A laggard has to read what it cancels, to count it. */
+/* A lane that catches up has to read what it cancels, to count it. */
 TEST(removal, counts_what_is_behind_the_window)
 {
     stg_world *w = world_new(6);

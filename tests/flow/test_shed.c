@@ -152,7 +152,7 @@ TEST(shed, does_not_lead_the_reader_away_from_others)
     stg_world_start(w);
     stg_world_run(w, world_after(w, 30 * STG_S));
     CHECK_U64(world_look(w, 1).delivered, 1000);
-    CHECK(strstr(world_trace(w), "1: laggard\n") == NULL);
+    CHECK(strstr(world_trace(w), "1: catching-up\n") == NULL);
     world_free(w);
 }
 
@@ -348,7 +348,7 @@ TEST(shed, says_why_it_shed)
     world_end(w);
 }
 
-/* A laggard whose ring is full has to wait, and nobody reads for it. */
+/* A lane that catches up whose ring is full has to wait, and nobody reads for it. */
 TEST(shed, reads_nothing_for_a_full_ring)
 {
     stg_world *w = world_new(10);

@@ -153,7 +153,7 @@ TEST(view, knows_how_old_it_is_at_least_what_a_paused_lane_is_behind)
 }
 
 /* Of what lies between it and the window nothing is known but where it is. */
-TEST(view, says_that_the_lag_of_a_laggard_is_not_exact)
+TEST(view, says_that_the_lag_of_a_lane_that_catches_up_is_not_exact)
 {
     stg_world *w = make_world(6, STEADY);
 
@@ -172,7 +172,7 @@ TEST(view, says_that_the_lag_of_a_laggard_is_not_exact)
     stg_world_run(w, STG_NEVER);
     CHECK(world_look(w, 1).is_lag_exact);
     CHECK_U64(world_look(w, 1).lag, 0);
-    CHECK(strstr(world_trace(w), "1: laggard\n") != NULL);
+    CHECK(strstr(world_trace(w), "1: catching-up\n") != NULL);
     CHECK(strstr(world_trace(w), "1: joined\n") != NULL);
     world_free(w);
 }

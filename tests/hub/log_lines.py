@@ -128,7 +128,7 @@ class Lines(case.Case):
         answer[0] = 200
         self.told(hub, "parked-below-max")
 
-    def test_of_a_laggard(self):
+    def test_of_one_that_catches_up(self):
         a = self.leaf()
         hub = self.hub("--to", f"a={a.url('/a')}", "--to", f"b={a.url('/b')}",
                        "--memory", "8MiB")

@@ -221,7 +221,7 @@ TEST(kafka_errors, reads_on_from_the_begin_where_messages_have_expired)
     CHECK_U64(r.parts[0].first, told->begin);
     CHECK_U64(r.lost, 0);
 
-    // The same for a laggard: it is told, and answered with nothing.
+    // The same for a lane that catches up: it is told, and answered with nothing.
     r.told_count = 0;
     reader_read_behind(&r, 0, 4, 1000);
     reader_until(&r, is_expired);

@@ -459,7 +459,7 @@ TEST(kafka, lets_go_by_itself_and_goes_on_when_another_leaves)
 
 /* -- the reader behind ----------------------------------------------------- */
 
-TEST(kafka, reads_for_a_laggard_beside_the_rest)
+TEST(kafka, reads_for_a_lane_that_catches_up_beside_the_rest)
 {
     cluster c;
     reader r;

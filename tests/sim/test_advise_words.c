@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "sim/advise_report.h"
+#include "sim/advise.h"
 #include "tests/sim/memory.h"
 
 enum { CASES_MAX = 6 };

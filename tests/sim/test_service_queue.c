@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "sim/service.h"
-#include "sim/service_text.h"
 #include "tests/sim/memory.h"
 
 enum { SHED_MAX = 300, SLOTS = 4000 };

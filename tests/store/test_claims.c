@@ -6,7 +6,7 @@
 #include "host/wall.h"
 #include "store/dead_letters.h"
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 typedef struct claiming {
     bool is_done;
@@ -37,18 +37,18 @@ static stg_claim_ask topic(const char *name, uint32_t partition)
                            .previous = STG_NO_PARTITION};
 }
 
-static claiming claim(shelf *s, stg_claim_ask ask)
+static claiming claim(fixture *s, stg_claim_ask ask)
 {
     claiming c = {.is_done = false};
 
     ask.ctx = &c;
     stg_store_claim(s->store, &ask, 1, on_claimed);
-    SHELF_UNTIL(s, c.is_done);
+    FIXTURE_UNTIL(s, c.is_done);
     return c;
 }
 
 /* A cursor of a lane in a number, written under a generation. */
-static stg_stored stand(shelf *s, const claiming *c, uint32_t lane,
+static stg_stored stand(fixture *s, const claiming *c, uint32_t lane,
                         uint64_t base)
 {
     stg_cursor cursor = {
@@ -56,19 +56,19 @@ static stg_stored stand(shelf *s, const claiming *c, uint32_t lane,
     stg_claim mine = {.partition = c->claimed.number,
                       .generation = c->claimed.generation};
 
-    return shelf_store(s, &(stg_group){.cursors = &cursor,
-                                       .cursor_count = 1,
-                                       .claims = &mine,
-                                       .claim_count = 1});
+    return fixture_store(s, &(stg_group){.cursors = &cursor,
+                                         .cursor_count = 1,
+                                         .claims = &mine,
+                                         .claim_count = 1});
 }
 
 TEST(store_claims, gives_each_partition_a_number_for_ever)
 {
     claiming a, b, c;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     a = claim(&s, topic("orders", 0));
     b = claim(&s, topic("orders", 7));
     c = claim(&s, topic("returns", 0));
@@ -79,22 +79,22 @@ TEST(store_claims, gives_each_partition_a_number_for_ever)
     CHECK_U64(a.claimed.epoch, 0);
     CHECK(!a.claimed.was_reset);
     CHECK_U64(a.claimed.count, 0);
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     CHECK_U64(claim(&s, topic("returns", 0)).claimed.number, 3);
     CHECK_U64(claim(&s, topic("orders", 0)).claimed.number, 1);
     CHECK_U64(claim(&s, topic("orders", 1)).claimed.number, 4);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_claims, give_the_cursors_of_the_number)
 {
     claiming a, b;
     uint32_t lane;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    lane = shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    lane = fixture_lane(&s, "a");
     a = claim(&s, topic("orders", 0));
     b = claim(&s, topic("orders", 1));
     CHECK_INT(stand(&s, &a, lane, 40), STG_STORED);
@@ -104,11 +104,11 @@ TEST(store_claims, give_the_cursors_of_the_number)
     CHECK_U64(a.cursors[0].lane, lane);
     CHECK_U64(a.cursors[0].base, 40);
     CHECK_U64(a.cursors[0].partition, a.claimed.number);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* Only a database has other hubs in it. */
-static stg_stored refused(const shelf *s)
+static stg_stored refused(const fixture *s)
 {
     return s->schema[0] != '\0' ? STG_STORED_FENCED : STG_STORED;
 }
@@ -117,11 +117,11 @@ TEST(store_claims, refuse_whoever_had_the_partition_before)
 {
     claiming old, new;
     uint32_t lane;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    lane = shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    lane = fixture_lane(&s, "a");
     old = claim(&s, topic("orders", 0));
     CHECK_INT(stand(&s, &old, lane, 40), STG_STORED);
     new = claim(&s, topic("orders", 0));
@@ -131,24 +131,24 @@ TEST(store_claims, refuse_whoever_had_the_partition_before)
     if (refused(&s) == STG_STORED_FENCED) {
         CHECK_U64(s.fenced_count, 1);
         CHECK_U64(s.fenced[0], old.claimed.number);
-        CHECK_STR(shelf_stands(&s), "0/1 40 [] 0=0+0+0+0\n");
+        CHECK_STR(fixture_stands(&s), "0/1 40 [] 0=0+0+0+0\n");
     } else { // its rows went on while the hub claimed it anew
         CHECK_U64(s.fenced_count, 0);
-        CHECK_STR(shelf_stands(&s), "0/1 45 [] 0=0+0+0+0\n");
+        CHECK_STR(fixture_stands(&s), "0/1 45 [] 0=0+0+0+0\n");
     }
     CHECK_INT(stand(&s, &new, lane, 50), STG_STORED);
-    CHECK_STR(shelf_stands(&s), "0/1 50 [] 0=0+0+0+0\n");
-    shelf_end(&s);
+    CHECK_STR(fixture_stands(&s), "0/1 50 [] 0=0+0+0+0\n");
+    fixture_end(&s);
 }
 
 TEST(store_claims, refuse_all_of_a_group_for_one_partition)
 {
     claiming a, b;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     a = claim(&s, topic("orders", 0));
     b = claim(&s, topic("orders", 1));
     claim(&s, topic("orders", 1));
@@ -162,16 +162,16 @@ TEST(store_claims, refuse_all_of_a_group_for_one_partition)
                        .claims = claims,
                        .claim_count = 2};
 
-        CHECK_INT(shelf_store(&s, &g), refused(&s));
+        CHECK_INT(fixture_store(&s, &g), refused(&s));
         if (refused(&s) == STG_STORED_FENCED) {
             CHECK_U64(s.fenced_count, 1);
             CHECK_U64(s.fenced[0], 2);
-            CHECK_STR(shelf_stands(&s), "");
+            CHECK_STR(fixture_stands(&s), "");
         }
         g.cursor_count = g.claim_count = 1;
-        CHECK_INT(shelf_store(&s, &g), STG_STORED);
+        CHECK_INT(fixture_store(&s, &g), STG_STORED);
     }
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- epochs */
@@ -180,11 +180,11 @@ TEST(store_claims, begin_a_new_epoch_when_a_cursor_is_above_the_end)
 {
     claiming a, b, c;
     stg_claim_ask ask = topic("orders", 0);
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     a = claim(&s, ask);
     CHECK_INT(stand(&s, &a, 0, 1000), STG_STORED);
     b = claim(&s, ask); // at the end is not above it
@@ -201,7 +201,7 @@ TEST(store_claims, begin_a_new_epoch_when_a_cursor_is_above_the_end)
     CHECK(!c.claimed.was_reset);
     CHECK_U64(c.claimed.number, 2);
     CHECK_U64(c.claimed.epoch, b.claimed.epoch);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* The end is of the assignment; a hub that was frozen since claims with an old
@@ -213,11 +213,11 @@ TEST(store_claims, keep_the_epoch_of_a_fingerprint_whatever_the_end)
     stg_known_log known = {
         .print = {.first = {.position = 5, .hash = 7},
                   .last = {.position = 1900, .at_ms = 3, .hash = 9}}};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     a = claim(&s, ask);
     known.number = a.claimed.number;
     stg_store_put_fingerprints(s.store, &known, 1);
@@ -231,17 +231,17 @@ TEST(store_claims, keep_the_epoch_of_a_fingerprint_whatever_the_end)
     b = claim(&s, ask);
     CHECK(b.claimed.was_reset);
     CHECK_U64(b.claimed.number, 2);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_claims, begin_a_new_epoch_when_they_are_told_that_one_is_over)
 {
     claiming a, b;
     stg_claim_ask ask = topic("orders", 0);
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     a = claim(&s, ask);
     ask.previous = a.claimed.number;
     b = claim(&s, ask);
@@ -249,18 +249,18 @@ TEST(store_claims, begin_a_new_epoch_when_they_are_told_that_one_is_over)
     CHECK(b.claimed.number != a.claimed.number);
     // Somebody was quicker.
     CHECK_U64(claim(&s, ask).claimed.number, b.claimed.number);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_claims, say_where_the_group_is_if_that_is_of_the_epoch)
 {
     stg_claim_ask ask = topic("orders", 0);
     claiming a;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     CHECK_U64(claim(&s, ask).claimed.floor, 0);
     ask.committed = 700;
     a = claim(&s, ask);
@@ -279,7 +279,7 @@ TEST(store_claims, say_where_the_group_is_if_that_is_of_the_epoch)
     CHECK_U64(a.claimed.floor, 20);
     CHECK_INT(stand(&s, &a, 0, 20), STG_STORED);
     CHECK_U64(claim(&s, ask).claimed.floor, s.is_postgres ? 0 : 20);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- ids */
@@ -291,10 +291,10 @@ TEST(store_claims, make_ids_that_are_found_again)
     uint64_t position = 0;
     uint32_t number = 0;
     claiming b;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     ask.previous = claim(&s, ask).claimed.number;
     b = claim(&s, ask);
     CHECK_STR(stg_store_id(s.store, 1, 1042, id), "orders.eu-1.3.1042");
@@ -314,7 +314,7 @@ TEST(store_claims, make_ids_that_are_found_again)
     CHECK(!stg_store_find_id(s.store, "orders.eu-1.3.1.00000000000000aa",
                              &number, &position));
     CHECK(!stg_store_find_id(s.store, "orders.eu-1.3.1x", &number, &position));
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 typedef struct listing {
@@ -333,38 +333,38 @@ static void list(void *ctx, const stg_store_partition *p)
 TEST(store_claims, are_known_after_a_restart)
 {
     listing l = {.text = ""};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     claim(&s, topic("b", 1));
     claim(&s, topic("a", 0));
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     stg_store_partitions(s.store, list, &l);
     CHECK_STR(l.text, "1=kafka/b.1 2=kafka/a.0 ");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_claims, name_dead_letters_by_topic_and_offset)
 {
-    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(400, STG_WHY_PERMANENT);
     claiming a;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     a = claim(&s, topic("orders", 4));
-    CHECK_INT(
-        shelf_change(&s, &(stg_change){.kind = STG_CHANGE_DEAD,
-                                       .partition = a.claimed.number,
-                                       .position = 17,
-                                       .message = shelf_message(&s, 17, "body"),
-                                       .failure = &failure}),
-        STG_STORED);
-    CHECK_STR(shelf_ask(&s, "SELECT message_id FROM failed_broadcast_logs"),
+    CHECK_INT(fixture_change(
+                  &s, &(stg_change){.kind = STG_CHANGE_DEAD,
+                                    .partition = a.claimed.number,
+                                    .position = 17,
+                                    .message = fixture_message(&s, 17, "body"),
+                                    .failure = &failure}),
+              STG_STORED);
+    CHECK_STR(fixture_ask(&s, "SELECT message_id FROM failed_broadcast_logs"),
               "orders.4.17");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_claims, note_what_the_log_had_lost)
@@ -376,21 +376,21 @@ TEST(store_claims, note_what_the_log_had_lost)
                        .count = 10,
                        .replay = STG_REPLAY_LOST,
                        .is_expired = true};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     claim(&s, topic("orders", 4));
-    CHECK_INT(shelf_change(&s, &lost), STG_STORED);
+    CHECK_INT(fixture_change(&s, &lost), STG_STORED);
     lost.last_position = 24;
     lost.count = 15;
-    CHECK_INT(shelf_change(&s, &lost), STG_STORED);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT state, why, cause, position, last_position,"
-                        " count, message_id FROM failed_broadcast_logs"),
+    CHECK_INT(fixture_change(&s, &lost), STG_STORED);
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT state, why, cause, position, last_position,"
+                          " count, message_id FROM failed_broadcast_logs"),
               "expired|expired|EXPIRED|10|24|15|orders.4.10");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 static void count_letters(void *ctx, const stg_letter *letters, size_t count,
@@ -405,7 +405,7 @@ static void count_letters(void *ctx, const stg_letter *letters, size_t count,
 /* A message that was shed, or that died, may be where the loss begins. */
 TEST(store_claims, note_what_the_log_had_lost_beside_what_ended_there)
 {
-    stg_failure failure = shelf_failure(500, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(500, STG_WHY_PERMANENT);
     stg_change shed = {.kind = STG_CHANGE_RANGE,
                        .partition = 1,
                        .position = 10,
@@ -423,23 +423,23 @@ TEST(store_claims, note_what_the_log_had_lost_beside_what_ended_there)
                        .position = 30,
                        .failure = &failure};
     size_t count = SIZE_MAX;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     claim(&s, topic("orders", 4));
-    CHECK_INT(shelf_change(&s, &shed), STG_STORED);
-    CHECK_INT(shelf_change(&s, &lost), STG_STORED);
-    CHECK_INT(shelf_change(&s, &lost), STG_STORED); // a second time
-    dead.message = shelf_message(&s, 30, "body");
-    CHECK_INT(shelf_change(&s, &dead), STG_STORED);
+    CHECK_INT(fixture_change(&s, &shed), STG_STORED);
+    CHECK_INT(fixture_change(&s, &lost), STG_STORED);
+    CHECK_INT(fixture_change(&s, &lost), STG_STORED); // a second time
+    dead.message = fixture_message(&s, 30, "body");
+    CHECK_INT(fixture_change(&s, &dead), STG_STORED);
     lost.position = 30;
     lost.last_position = 39;
-    CHECK_INT(shelf_change(&s, &lost), STG_STORED);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT state, position, last_position, count, replay"
-                        " FROM failed_broadcast_logs ORDER BY id"),
+    CHECK_INT(fixture_change(&s, &lost), STG_STORED);
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT state, position, last_position, count, replay"
+                          " FROM failed_broadcast_logs ORDER BY id"),
               "dead|10|14|5|0\n"
               "expired|10|19|10|2147483647\n"
               "dead|30||1|0\n"
@@ -447,79 +447,79 @@ TEST(store_claims, note_what_the_log_had_lost_beside_what_ended_there)
     // The number is no replay, and nobody is shown it.
     stg_store_letters(s.store, &(stg_letter_filter){.id_count = 0}, 0, 9, false,
                       count_letters, &count);
-    SHELF_UNTIL(&s, count != SIZE_MAX);
+    FIXTURE_UNTIL(&s, count != SIZE_MAX);
     CHECK_U64(count, 4);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- rows */
 
-static void park(shelf *s, uint32_t number, uint64_t position, stg_ns due_at)
+static void park(fixture *s, uint32_t number, uint64_t position, stg_ns due_at)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_BACKOFF);
+    stg_failure failure = fixture_failure(503, STG_WHY_BACKOFF);
     stg_change c = {.kind = STG_CHANGE_PARK,
                     .partition = number,
                     .position = position,
-                    .message = shelf_message(s, position, "body"),
+                    .message = fixture_message(s, position, "body"),
                     .failure = &failure,
                     .progress = {.attempts = 1},
                     .wait = 60 * STG_S,
                     .due_at = due_at};
 
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
 }
 
 TEST(store_claims, have_rows_wait_no_longer_than_decided_by_a_clock_set_back)
 {
     stg_ns wall = stg_wall_now();
     stg_mark mark = {.due_at = 0};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     claim(&s, topic("orders", 0));
     park(&s, 1, 5, wall + 3600 * STG_S);
     park(&s, 1, 6, wall + 30 * STG_S);
     park(&s, 1, 7, 100);
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     claim(&s, topic("orders", 0));
-    shelf_fetch(&s, 0, &mark, 9);
+    fixture_fetch(&s, 0, &mark, 9);
     CHECK_U64(mark.position, 5);
     // Its wait is a minute, from the moment of opening.
     CHECK(mark.due_at >= wall + 60 * STG_S && mark.due_at < wall + STG_HOUR);
     mark = (stg_mark){.due_at = 0};
-    shelf_fetch(&s, 0, &mark, 2);
+    fixture_fetch(&s, 0, &mark, 2);
     CHECK_U64(mark.due_at, wall + 30 * STG_S);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_claims, leave_rows_to_whoever_has_the_partition)
 {
     stg_mark mark = {.due_at = 0};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     claim(&s, topic("orders", 0));
     claim(&s, topic("orders", 1));
     park(&s, 1, 5, 100);
     park(&s, 2, 6, 101);
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@100:body 6@101:body");
+    CHECK_STR(fixture_fetch(&s, 0, &mark, 9), "5@100:body 6@101:body");
     stg_store_unclaim(s.store, 1);
     mark = (stg_mark){.due_at = 0};
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9),
+    CHECK_STR(fixture_fetch(&s, 0, &mark, 9),
               s.is_postgres ? "6@101:body" : "5@100:body 6@101:body");
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     mark = (stg_mark){.due_at = 0};
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9),
+    CHECK_STR(fixture_fetch(&s, 0, &mark, 9),
               s.is_postgres ? "" : "5@100:body 6@101:body");
     CHECK_U64(claim(&s, topic("orders", 1)).claimed.number, 2);
     mark = (stg_mark){.due_at = 0};
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9),
+    CHECK_STR(fixture_fetch(&s, 0, &mark, 9),
               s.is_postgres ? "6@101:body" : "5@100:body 6@101:body");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_claims, bring_the_rows_of_epochs_that_are_over)
@@ -527,45 +527,45 @@ TEST(store_claims, bring_the_rows_of_epochs_that_are_over)
     stg_claim_ask ask = topic("orders", 0);
     stg_mark mark = {.due_at = 0};
     claiming a;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     ask.previous = claim(&s, ask).claimed.number;
     park(&s, 1, 5, 100);
     a = claim(&s, ask);
     CHECK_U64(a.claimed.number, 2);
     CHECK_U64(a.claimed.before_count, s.is_postgres ? 1 : 0);
     CHECK_U64(a.before, s.is_postgres ? 1 : 0);
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     claim(&s, topic("orders", 0));
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "5@100:body");
-    shelf_end(&s);
+    CHECK_STR(fixture_fetch(&s, 0, &mark, 9), "5@100:body");
+    fixture_end(&s);
 }
 
 TEST(store_claims, bring_the_letters_of_epochs_that_are_over_to_be_sent_again)
 {
-    stg_failure failure = shelf_failure(500, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(500, STG_WHY_PERMANENT);
     stg_claim_ask ask = topic("orders", 0);
     stg_change dead = {.kind = STG_CHANGE_DEAD,
                        .partition = 1,
                        .position = 5,
                        .failure = &failure};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     ask.previous = claim(&s, ask).claimed.number;
-    dead.message = shelf_message(&s, 5, "body");
-    CHECK_INT(shelf_change(&s, &dead), STG_STORED);
+    dead.message = fixture_message(&s, 5, "body");
+    CHECK_INT(fixture_change(&s, &dead), STG_STORED);
     CHECK_U64(claim(&s, ask).claimed.before_count, 0);
     if (s.is_postgres) { // there it is asked for in the row
-        shelf_ask(&s, "UPDATE failed_broadcast_logs SET is_requested = 1");
+        fixture_ask(&s, "UPDATE failed_broadcast_logs SET is_requested = 1");
         CHECK_U64(claim(&s, topic("orders", 0)).before, 1);
-        SHELF_POLL(
-            &s, strcmp(shelf_ask(&s, "SELECT count(*) FROM parked"), "1") == 0);
+        FIXTURE_POLL(&s, strcmp(fixture_ask(&s, "SELECT count(*) FROM parked"),
+                                "1") == 0);
     }
-    shelf_end(&s);
+    fixture_end(&s);
 }

@@ -7,32 +7,32 @@
 #include "store/dead_letters.h"
 #include "store/sql.h"
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 static const char *const letters =
     "SELECT target, why, cause, state, count FROM failed_broadcast_logs"
     " ORDER BY why, target, cause DESC, id";
 
-static void die_of(shelf *s, uint32_t lane, uint64_t position, int status,
+static void die_of(fixture *s, uint32_t lane, uint64_t position, int status,
                    const char *body)
 {
-    stg_failure failure = shelf_failure(status, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(status, STG_WHY_PERMANENT);
     stg_change c = {.kind = STG_CHANGE_DEAD,
                     .lane = lane,
                     .position = position,
-                    .message = shelf_message(s, position, body),
+                    .message = fixture_message(s, position, body),
                     .failure = &failure,
                     .progress = {.attempts = 3}};
 
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
 }
 
-static void die(shelf *s, uint32_t lane, uint64_t position, int status)
+static void die(fixture *s, uint32_t lane, uint64_t position, int status)
 {
     die_of(s, lane, position, status, "body");
 }
 
-static void shed(shelf *s, uint32_t lane, uint64_t first, uint64_t last)
+static void shed(fixture *s, uint32_t lane, uint64_t first, uint64_t last)
 {
     stg_change c = {.kind = STG_CHANGE_RANGE,
                     .lane = lane,
@@ -40,7 +40,7 @@ static void shed(shelf *s, uint32_t lane, uint64_t first, uint64_t last)
                     .last_position = last,
                     .count = last - first + 1};
 
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
 }
 
 static void on_sum(void *ctx, const stg_letters_sum *sum)
@@ -50,39 +50,39 @@ static void on_sum(void *ctx, const stg_letters_sum *sum)
     ((stg_letters_sum *)ctx)->held = "done";
 }
 
-static stg_letters_sum drop(shelf *s, const stg_letter_filter *f)
+static stg_letters_sum drop(fixture *s, const stg_letter_filter *f)
 {
     stg_letters_sum sum = {.held = NULL};
 
     stg_store_drop(s->store, f, false, on_sum, &sum);
-    SHELF_UNTIL(s, sum.held != NULL);
+    FIXTURE_UNTIL(s, sum.held != NULL);
     return sum;
 }
 
-static stg_letters_sum replay(shelf *s, const stg_letter_filter *f)
+static stg_letters_sum replay(fixture *s, const stg_letter_filter *f)
 {
     stg_letters_sum sum = {.held = NULL};
 
     stg_store_replay(s->store, f, false, on_sum, &sum);
-    SHELF_UNTIL(s, sum.held != NULL);
+    FIXTURE_UNTIL(s, sum.held != NULL);
     return sum;
 }
 
-static void check_letters(shelf *s, const char *expected)
+static void check_letters(fixture *s, const char *expected)
 {
-    SHELF_POLL(s, strcmp(shelf_ask(s, letters), expected) == 0);
+    FIXTURE_POLL(s, strcmp(fixture_ask(s, letters), expected) == 0);
 }
 
-static void check_deleted(shelf *s, const char *expected)
+static void check_deleted(fixture *s, const char *expected)
 {
-    CHECK_STR(shelf_ask(s,
-                        "SELECT lane, dead, cancelled FROM deleted_letters"
-                        " ORDER BY lane"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT lane, dead, cancelled FROM deleted_letters"
+                          " ORDER BY lane"),
               expected);
 }
 
 /* By a clock that is set: the rows turn older. */
-static void make_older(shelf *s, const char *condition)
+static void make_older(fixture *s, const char *condition)
 {
     char text[400];
 
@@ -93,46 +93,46 @@ static void make_older(shelf *s, const char *condition)
              " CASE WHEN state = 'dead' THEN NULL ELSE"
              " '2026-01-01T00:00:00.000Z' END WHERE %s",
              condition);
-    shelf_ask(s, text);
+    fixture_ask(s, text);
 }
 
 TEST(store_eviction, deletes_what_ended_a_day_ago_and_the_books_count_it)
 {
     const uint64_t ids[] = {1, 3};
     stg_change cancel = {.kind = STG_CHANGE_CANCEL, .lane = 1};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
-    shelf_lane(&s, "b");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
+    fixture_lane(&s, "b");
     for (uint64_t i = 1; i <= 4; i++)
         die(&s, 0, i, 500);
-    shelf_park(&s, 1, 9, 5, "x");
-    CHECK_INT(shelf_change(&s, &cancel), STG_STORED);
+    fixture_park(&s, 1, 9, 5, "x");
+    CHECK_INT(fixture_change(&s, &cancel), STG_STORED);
     CHECK_U64(drop(&s, &(stg_letter_filter){.ids = ids, .id_count = 2}).letters,
               2);
-    shelf_close(&s);
+    fixture_close(&s);
     make_older(&s, "id <> 3");
-    shelf_open(&s);
+    fixture_open(&s);
     check_letters(&s,
                   "a|permanent|HTTP_500|dead|1\n"
                   "a|permanent|HTTP_500|dropped|1\n"
                   "a|permanent|HTTP_500|dead|1");
     check_deleted(&s, "0|1|0\n1|0|1");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_eviction, counts_the_oldest_beyond_a_number_by_target_and_cause)
 {
     stg_letters_sum sum;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.dead.max = 2;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
-    shelf_lane(&s, "b");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
+    fixture_lane(&s, "b");
     die(&s, 0, 1, 500);
     die(&s, 0, 2, 404);
     die(&s, 1, 1, 500);
@@ -140,7 +140,7 @@ TEST(store_eviction, counts_the_oldest_beyond_a_number_by_target_and_cause)
     die(&s, 1, 2, 404);
     die(&s, 1, 3, 404);
     if (s.is_postgres)
-        shelf_reopen(&s); // it is counted now and then
+        fixture_reopen(&s); // it is counted now and then
     check_letters(&s,
                   "a|evicted|HTTP_500|dead|2\n"
                   "a|evicted|HTTP_404|dead|1\n"
@@ -155,81 +155,81 @@ TEST(store_eviction, counts_the_oldest_beyond_a_number_by_target_and_cause)
     sum = drop(&s, &(stg_letter_filter){.cause = "HTTP_500"});
     CHECK_U64(sum.letters, 2);
     CHECK_U64(sum.messages, 3);
-    shelf_close(&s);
+    fixture_close(&s);
     make_older(&s, "state = 'dropped'");
-    shelf_open(&s);
+    fixture_open(&s);
     check_letters(&s,
                   "a|evicted|HTTP_404|dead|1\n"
                   "b|permanent|HTTP_404|dead|1\n"
                   "b|permanent|HTTP_404|dead|1");
     check_deleted(&s, "0|3|0\n1|1|0");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_eviction, counts_what_is_older_than_it_is_kept)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.dead.keep = STG_HOUR;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (uint64_t i = 1; i <= 300; i++) // more than a piece
         die(&s, 0, i, 500);
-    shelf_close(&s);
+    fixture_close(&s);
     make_older(&s, "id < 300");
-    shelf_open(&s);
+    fixture_open(&s);
     check_letters(&s,
                   "a|evicted|HTTP_500|dead|299\n"
                   "a|permanent|HTTP_500|dead|1");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* Flow names the newest row of a lane and partition, and lengthens it. */
 TEST(store_eviction, spares_a_range_row_that_may_grow)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.dead.keep = STG_HOUR;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     shed(&s, 0, 10, 19);
     shed(&s, 0, 30, 34);
-    shelf_close(&s);
+    fixture_close(&s);
     make_older(&s, "id > 0");
-    shelf_open(&s);
+    fixture_open(&s);
     check_letters(&s, "a|evicted|SHED|dead|10\na|shed|SHED|dead|5");
     shed(&s, 0, 30, 39);
-    CHECK_STR(shelf_ask(&s, letters),
+    CHECK_STR(fixture_ask(&s, letters),
               "a|evicted|SHED|dead|10\na|shed|SHED|dead|10");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_eviction, spares_a_range_row_that_a_replay_has_bitten_into)
 {
     char now[STG_SQL_TIME_MAX], text[200];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.dead.keep = STG_HOUR;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     shed(&s, 0, 10, 19);
     shed(&s, 0, 20, 29);
     shed(&s, 0, 30, 39);
-    shelf_close(&s);
+    fixture_close(&s);
     make_older(&s, "id > 0");
     snprintf(text, sizeof text,
              "UPDATE failed_broadcast_logs SET eaten = 3, count = 7,"
              " changed_at = '%s' WHERE id = 1",
              stg_sql_time(stg_wall_now(), now));
-    shelf_ask(&s, text);
-    shelf_open(&s);
+    fixture_ask(&s, text);
+    fixture_open(&s);
     check_letters(&s,
                   "a|evicted|SHED|dead|10\na|shed|SHED|dead|7\n"
                   "a|shed|SHED|dead|10");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- the copy */
@@ -249,53 +249,54 @@ static stg_status take_some(void *ctx, const stg_letter *rows, size_t count,
 
 TEST(store_eviction, waits_for_the_copy)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     copied_to = 0;
     s.options.dead.max = 1;
     s.options.sink = (stg_letter_sink){.write = take_some};
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (uint64_t i = 1; i <= 3; i++)
         die(&s, 0, i, 500);
-    SHELF_UNTIL(&s, s.times_troubled > 0);
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM failed_broadcast_logs"), "3");
+    FIXTURE_UNTIL(&s, s.times_troubled > 0);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM failed_broadcast_logs"),
+              "3");
     copied_to = 3;
     if (s.is_postgres)
-        shelf_reopen(&s);
+        fixture_reopen(&s);
     check_letters(&s,
                   "a|evicted|HTTP_500|dead|2\n"
                   "a|permanent|HTTP_500|dead|1");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* Ids and versions are never given twice, though the newest rows are gone. */
 TEST(store_eviction, never_gives_an_id_or_a_version_twice)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     copied_to = 100;
     s.options.sink = (stg_letter_sink){.write = take_some};
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     die(&s, 0, 1, 500);
     die(&s, 0, 2, 500);
     drop(&s, &(stg_letter_filter){.target = "a"});
-    shelf_close(&s);
+    fixture_close(&s);
     make_older(&s, "id > 0");
-    shelf_open(&s);
+    fixture_open(&s);
     check_letters(&s, "");
-    shelf_close(&s);
+    fixture_close(&s);
     copied_to = 0;
-    shelf_open(&s);
+    fixture_open(&s);
     s.times_troubled = 0;
     die(&s, 0, 3, 500);
-    SHELF_UNTIL(&s, s.times_troubled > 0); // it comes to the copy
-    CHECK_STR(shelf_ask(&s, "SELECT id FROM failed_broadcast_logs"), "3");
+    FIXTURE_UNTIL(&s, s.times_troubled > 0); // it comes to the copy
+    CHECK_STR(fixture_ask(&s, "SELECT id FROM failed_broadcast_logs"), "3");
     copied_to = 3;
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- the share of a file's quota; PostgreSQL has none */
@@ -314,53 +315,53 @@ TEST(store_share, is_kept_to_and_told_at_half_and_nine_tenths)
 {
     char *body = body_of(40000);
     stg_store_view v;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
     s.options.dead.share = 5;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (uint64_t i = 1; i <= 9; i++)
         die_of(&s, 0, i, 500, body);
     CHECK_INT(s.times_troubled, 0);
     for (uint64_t i = 10; i <= 12; i++)
         die_of(&s, 0, i, 500, body);
-    SHELF_UNTIL(&s, s.times_troubled == 1);
+    FIXTURE_UNTIL(&s, s.times_troubled == 1);
     CHECK(strstr(s.words, "of store.quota") != NULL);
     for (uint64_t i = 13; i <= 60; i++)
         die_of(&s, 0, i, 500, body);
-    SHELF_UNTIL(&s, s.times_troubled == 2);
-    SHELF_POLL(&s, (stg_store_look(s.store, &v), v.letter_bytes) <
-                       v.quota / 100 * 5);
+    FIXTURE_UNTIL(&s, s.times_troubled == 2);
+    FIXTURE_POLL(&s, (stg_store_look(s.store, &v), v.letter_bytes) <
+                         v.quota / 100 * 5);
     CHECK(v.used < v.quota / 10);
-    CHECK_STR(shelf_ask(&s, "SELECT sum(count) FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(&s, "SELECT sum(count) FROM failed_broadcast_logs"),
               "60");
     // What was dropped has left its room at once.
     drop(&s, &(stg_letter_filter){.target = "a"});
-    SHELF_UNTIL(&s, s.times_untroubled == 2);
-    SHELF_POLL(&s, (stg_store_look(s.store, &v), v.used) < v.quota / 20);
-    shelf_end(&s);
+    FIXTURE_UNTIL(&s, s.times_untroubled == 2);
+    FIXTURE_POLL(&s, (stg_store_look(s.store, &v), v.used) < v.quota / 20);
+    fixture_end(&s);
     free(body);
 }
 
 TEST(store_share, evicts_nothing_where_the_store_refuses)
 {
     char *body = body_of(40000);
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
     s.options.dead.share = 1;
     s.options.is_refusing = true;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (uint64_t i = 1; i <= 20; i++)
         die_of(&s, 0, i, 500, body);
-    shelf_close(&s);
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM failed_broadcast_logs"),
+    fixture_close(&s);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM failed_broadcast_logs"),
               "20");
     CHECK_INT(s.times_troubled, 0);
-    shelf_end(&s);
+    fixture_end(&s);
     free(body);
 }

@@ -12,7 +12,7 @@
 #include "store/published.h"
 #include "store/rewinds.h"
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 #define CHECK_HAS(text, expected) CHECK(strstr((text), (expected)) != NULL)
 
@@ -38,7 +38,7 @@ static void on_claimed(void *ctx, const stg_claimed *claimed)
         c->bases[i] = claimed->cursors[i].base;
 }
 
-static claiming claim(shelf *s, uint32_t partition)
+static claiming claim(fixture *s, uint32_t partition)
 {
     stg_claim_ask ask = {.log = "kafka",
                          .topic = "orders",
@@ -50,7 +50,7 @@ static claiming claim(shelf *s, uint32_t partition)
 
     ask.ctx = &c;
     stg_store_claim(s->store, &ask, 1, on_claimed);
-    SHELF_UNTIL(s, c.is_done);
+    FIXTURE_UNTIL(s, c.is_done);
     return c;
 }
 
@@ -58,7 +58,7 @@ static claiming claim(shelf *s, uint32_t partition)
 enum { MANY = 64 };
 
 typedef struct many {
-    shelf *s;
+    fixture *s;
     size_t answered;
     struct one {
         struct many *all;
@@ -78,7 +78,7 @@ static void on_one(void *ctx, const stg_claimed *claimed)
     one->all->answered++;
 }
 
-static void begin_many(shelf *s, many *m)
+static void begin_many(fixture *s, many *m)
 {
     stg_claim_ask asks[MANY];
 
@@ -96,20 +96,20 @@ static void begin_many(shelf *s, many *m)
     stg_store_claim(s->store, asks, MANY, on_one);
 }
 
-static stg_stored stand(shelf *s, const claiming *c, uint32_t lane,
+static stg_stored stand(fixture *s, const claiming *c, uint32_t lane,
                         uint64_t base)
 {
     stg_cursor cursor = {.lane = lane, .partition = c->number, .base = base};
     stg_claim mine = {c->number, c->generation};
 
-    return shelf_store(s, &(stg_group){.cursors = &cursor,
-                                       .cursor_count = 1,
-                                       .claims = &mine,
-                                       .claim_count = 1});
+    return fixture_store(s, &(stg_group){.cursors = &cursor,
+                                         .cursor_count = 1,
+                                         .claims = &mine,
+                                         .claim_count = 1});
 }
 
 /* As flow does: what was not answered is sent again. */
-static stg_stored stand_at_last(shelf *s, const claiming *c, uint32_t lane,
+static stg_stored stand_at_last(fixture *s, const claiming *c, uint32_t lane,
                                 uint64_t base)
 {
     stg_stored how;
@@ -120,23 +120,23 @@ static stg_stored stand_at_last(shelf *s, const claiming *c, uint32_t lane,
     return how;
 }
 
-static stg_stored write_change(shelf *s, stg_change change)
+static stg_stored write_change(fixture *s, stg_change change)
 {
     stg_stored how;
 
     do
-        how = shelf_change(s, &change);
+        how = fixture_change(s, &change);
     while (how == STG_STORED_UNKNOWN);
     return how;
 }
 
-static stg_change dead(shelf *s, uint32_t number, uint64_t position,
+static stg_change dead(fixture *s, uint32_t number, uint64_t position,
                        const stg_failure *failure)
 {
     return (stg_change){.kind = STG_CHANGE_DEAD,
                         .partition = number,
                         .position = position,
-                        .message = shelf_message(s, position, "body"),
+                        .message = fixture_message(s, position, "body"),
                         .failure = failure};
 }
 
@@ -153,7 +153,7 @@ static void serve(const char *verb)
 }
 
 /* Of the password, as the URL has it. */
-static const char *password(const shelf *s)
+static const char *password(const fixture *s)
 {
     static char text[64];
     const char *from = strstr(s->server, "stagger:") + strlen("stagger:");
@@ -175,7 +175,7 @@ static void ignore_rows(void *ctx, uint32_t lane, bool is_replay,
 }
 
 /* The lock that a claim is made under, held by somebody else until it ends. */
-static PGconn *begin_lock(const shelf *s)
+static PGconn *begin_lock(const fixture *s)
 {
     PGconn *conn = PQconnectdb(s->path);
     PGresult *r =
@@ -189,7 +189,7 @@ static PGconn *begin_lock(const shelf *s)
 }
 
 /* It need not answer. */
-static void ask_reader(shelf *s)
+static void ask_reader(fixture *s)
 {
     stg_mark mark = {.due_at = 0};
 
@@ -200,11 +200,11 @@ TEST(store_hubs, wait_for_a_server_that_is_away)
 {
     stg_mark mark = {.due_at = 0};
     claiming c;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     c = claim(&s, 0);
     CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
     serve("kill");
@@ -214,59 +214,59 @@ TEST(store_hubs, wait_for_a_server_that_is_away)
         stg_group g = {.cursors = &cursor, .cursor_count = 1};
 
         if (s.times_untroubled == 0 && s.fenced_count == 0)
-            shelf_begin_store(&s, &g);
-        SHELF_POLL(&s, !s.is_storing || s.times_troubled > 0);
+            fixture_begin_store(&s, &g);
+        FIXTURE_POLL(&s, !s.is_storing || s.times_troubled > 0);
         if (s.is_storing) {
             CHECK(strstr(s.words, "away") != NULL);
             CHECK(strstr(s.words, password(&s)) == NULL);
             serve("start");
-            SHELF_UNTIL(&s, !s.is_storing);
+            FIXTURE_UNTIL(&s, !s.is_storing);
         }
     }
     CHECK_INT(stand_at_last(&s, &c, 0, 7), STG_STORED);
-    SHELF_UNTIL(&s, s.times_untroubled == s.times_troubled);
-    CHECK_STR(shelf_stands(&s), "0/1 7 [] 0=0+0+0+0\n");
-    CHECK_STR(shelf_fetch(&s, 0, &mark, 9), "");
+    FIXTURE_UNTIL(&s, s.times_untroubled == s.times_troubled);
+    CHECK_STR(fixture_stands(&s), "0/1 7 [] 0=0+0+0+0\n");
+    CHECK_STR(fixture_fetch(&s, 0, &mark, 9), "");
     CHECK_INT(s.times_broken, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_hubs, lose_nothing_when_their_connections_are_killed)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_BACKOFF);
-    shelf s;
+    stg_failure failure = fixture_failure(503, STG_WHY_BACKOFF);
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (uint64_t i = 1; i <= 12; i++) {
         stg_mark mark = {.due_at = 0};
         stg_change park = {.kind = STG_CHANGE_PARK,
                            .partition = 1,
                            .position = i,
-                           .message = shelf_message(&s, i, "b"),
+                           .message = fixture_message(&s, i, "b"),
                            .failure = &failure,
                            .due_at = 100};
         claiming c;
 
-        shelf_ask(&s,
-                  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                  " WHERE application_name = 'stagger'");
+        fixture_ask(&s,
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE application_name = 'stagger'");
         c = claim(&s, 0);
         CHECK_U64(c.number, 1);
         CHECK_INT(write_change(&s, park), STG_STORED);
         CHECK_INT(stand_at_last(&s, &c, 0, i), STG_STORED);
-        shelf_fetch(&s, 0, &mark, 99);
+        fixture_fetch(&s, 0, &mark, 99);
         CHECK_U64(mark.position, i);
     }
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked"), "12");
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM parked"), "12");
     CHECK_U64(claim(&s, 0).bases[0], 12);
     CHECK_INT(s.times_broken, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* From the next session on. */
-static void set_read_only(shelf *s, const char *how)
+static void set_read_only(fixture *s, const char *how)
 {
     char text[200];
 
@@ -274,11 +274,11 @@ static void set_read_only(shelf *s, const char *how)
              "BEGIN READ WRITE; ALTER DATABASE stagger SET"
              " default_transaction_read_only = %s; COMMIT",
              how);
-    shelf_ask(s, text);
-    shelf_ask(s,
-              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-              " WHERE backend_type = 'client backend'"
-              " AND pid <> pg_backend_pid()"); // also those that just begin
+    fixture_ask(s, text);
+    fixture_ask(s,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend'"
+                " AND pid <> pg_backend_pid()"); // also those that just begin
 }
 
 /* As in a failover: it lets everybody in, and refuses all that is written. */
@@ -287,11 +287,11 @@ TEST(store_hubs, rest_and_tell_while_a_server_refuses_what_is_stored)
     unsigned tries = 0;
     uint64_t until;
     claiming c;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     c = claim(&s, 0);
     CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
     set_read_only(&s, "on");
@@ -306,11 +306,11 @@ TEST(store_hubs, rest_and_tell_while_a_server_refuses_what_is_stored)
     CHECK_INT(s.times_untroubled, 0);
     // Nothing more is asked, and its end is told all the same.
     set_read_only(&s, "off");
-    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    FIXTURE_UNTIL(&s, s.times_untroubled == 1);
     CHECK_INT(stand_at_last(&s, &c, 0, 6), STG_STORED);
     CHECK_INT(s.times_troubled, 1);
     CHECK_INT(s.times_broken, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_hubs, wait_where_a_new_session_is_refused_for_now)
@@ -323,50 +323,50 @@ TEST(store_hubs, wait_where_a_new_session_is_refused_for_now)
                    .claim_count = 1};
     PGconn *lock;
     claiming c;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     strcat(s.path, "%20-c%20lock_timeout%3D50");
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     c = claim(&s, 0);
     lock = begin_lock(&s);
-    shelf_ask(&s,
-              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-              " WHERE application_name = 'stagger'");
+    fixture_ask(&s,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'stagger'");
     cursor.partition = mine.partition = c.number;
     mine.generation = c.generation;
     // The first finds out that its session is gone.
     while (s.times_troubled == 0) {
         if (!s.is_storing)
-            shelf_begin_store(&s, &g);
-        shelf_turn(&s);
+            fixture_begin_store(&s, &g);
+        fixture_turn(&s);
     }
     CHECK_HAS(s.words, "canceling statement due to lock timeout");
     PQfinish(lock);
-    SHELF_UNTIL(&s, !s.is_storing);
+    FIXTURE_UNTIL(&s, !s.is_storing);
     CHECK_INT(stand_at_last(&s, &c, 0, 6), STG_STORED);
-    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    FIXTURE_UNTIL(&s, s.times_untroubled == 1);
     CHECK_INT(s.times_broken, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_hubs, close_in_time_while_the_server_is_away)
 {
     claiming c;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     c = claim(&s, 0);
     CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
     serve("kill");
-    shelf_close(&s);
+    fixture_close(&s);
     serve("start");
-    shelf_open(&s);
-    CHECK_STR(shelf_stands(&s), "0/1 5 [] 0=0+0+0+0\n");
-    shelf_end(&s);
+    fixture_open(&s);
+    CHECK_STR(fixture_stands(&s), "0/1 5 [] 0=0+0+0+0\n");
+    fixture_end(&s);
 }
 
 /* Its connections stay, and nothing comes by them: who waits for an answer is
@@ -378,78 +378,78 @@ TEST(store_hubs, close_in_time_while_the_server_hangs)
     uint32_t lane;
     stg_error err;
     claiming c;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     c = claim(&s, 0);
     CHECK_INT(stand(&s, &c, 0, 5), STG_STORED);
     cursor.partition = c.number;
     serve("freeze");
-    shelf_begin_store(&s, &g);
+    fixture_begin_store(&s, &g);
     ask_reader(&s);
-    SHELF_UNTIL(&s, s.times_troubled == 1);
+    FIXTURE_UNTIL(&s, s.times_troubled == 1);
     CHECK_HAS(s.words, "does not answer");
     CHECK_INT(stg_store_lane(s.store, "b", "http://b/", &lane, &err), STG_IO);
     CHECK_HAS(err.text, "does not answer");
-    shelf_close(&s);
+    fixture_close(&s);
     strcat(s.path, "&connect_timeout=2");
-    CHECK_HAS(shelf_refused(&s, STG_IO), "does not answer");
+    CHECK_HAS(fixture_refused(&s, STG_IO), "does not answer");
     serve("thaw");
-    shelf_open(&s);
+    fixture_open(&s);
     CHECK_INT(s.times_untroubled, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
-/* The shelf's schema has a clock of its own, two hours behind: as for a hub whose
+/* The fixture's schema has a clock of its own, two hours behind: as for a hub whose
  * machine is ahead. All that is stored has the server's time. */
 TEST(store_hubs, keep_times_by_the_clock_of_the_server)
 {
-    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(400, STG_WHY_PERMANENT);
     stg_ns wall, store;
     claiming c;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_ask(&s,
-              "CREATE FUNCTION clock_timestamp() RETURNS timestamptz"
-              " LANGUAGE sql AS $$SELECT pg_catalog.clock_timestamp()"
-              " - interval '2 hours'$$");
+    fixture_make(&s);
+    fixture_ask(&s,
+                "CREATE FUNCTION clock_timestamp() RETURNS timestamptz"
+                " LANGUAGE sql AS $$SELECT pg_catalog.clock_timestamp()"
+                " - interval '2 hours'$$");
     strcat(s.path, ",pg_catalog");
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     store = stg_store_now(s.store);
     wall = stg_wall_now() - 2 * STG_HOUR;
     CHECK(store < wall + STG_MIN && wall < store + STG_MIN);
     c = claim(&s, 0);
     CHECK_INT(write_change(&s, dead(&s, c.number, 5, &failure)), STG_STORED);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT now() - created_at::timestamptz"
-                        " BETWEEN '119 min' AND '121 min',"
-                        " extract(epoch FROM now()) - version / 1e9"
-                        " BETWEEN 7140 AND 7260"
-                        " FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT now() - created_at::timestamptz"
+                          " BETWEEN '119 min' AND '121 min',"
+                          " extract(epoch FROM now()) - version / 1e9"
+                          " BETWEEN 7140 AND 7260"
+                          " FROM failed_broadcast_logs"),
               "1|1");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- two hubs */
 
 TEST(store_hubs, take_over_from_each_other)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_BACKOFF);
+    stg_failure failure = fixture_failure(503, STG_WHY_BACKOFF);
     stg_mark mark = {.due_at = 0};
     claiming one, two;
-    shelf a, b;
+    fixture a, b;
 
-    shelf_make(&a);
-    shelf_open(&a);
-    shelf_share(&b, &a);
-    shelf_open(&b);
-    CHECK_INT(shelf_lane(&a, "x"), 0);
-    CHECK_INT(shelf_lane(&b, "y"), 1);
-    CHECK_INT(shelf_lane(&a, "y"), 1);
+    fixture_make(&a);
+    fixture_open(&a);
+    fixture_share(&b, &a);
+    fixture_open(&b);
+    CHECK_INT(fixture_lane(&a, "x"), 0);
+    CHECK_INT(fixture_lane(&b, "y"), 1);
+    CHECK_INT(fixture_lane(&a, "y"), 1);
     one = claim(&a, 0);
     CHECK_INT(stand(&a, &one, 0, 10), STG_STORED);
     CHECK_INT(stand(&a, &one, 1, 20), STG_STORED);
@@ -457,33 +457,33 @@ TEST(store_hubs, take_over_from_each_other)
         write_change(&a, (stg_change){.kind = STG_CHANGE_PARK,
                                       .partition = one.number,
                                       .position = 3,
-                                      .message = shelf_message(&a, 3, "p"),
+                                      .message = fixture_message(&a, 3, "p"),
                                       .failure = &failure,
                                       .due_at = 100}),
         STG_STORED);
-    CHECK_STR(shelf_fetch(&b, 0, &mark, 9), "");
+    CHECK_STR(fixture_fetch(&b, 0, &mark, 9), "");
     two = claim(&b, 0);
     CHECK_U64(two.number, one.number);
     CHECK_U64(two.count, 2);
     CHECK_U64(two.bases[0], 10);
     CHECK_U64(two.bases[1], 20);
-    CHECK_STR(shelf_fetch(&b, 0, &mark, 9), "3@100:p");
+    CHECK_STR(fixture_fetch(&b, 0, &mark, 9), "3@100:p");
     // Whoever is late writes nothing.
     CHECK_INT(stand(&a, &one, 0, 11), STG_STORED_FENCED);
     // A lane that the writer does not know stays in the row.
     CHECK_INT(stand(&b, &two, 0, 12), STG_STORED);
-    CHECK_STR(shelf_stands(&b),
+    CHECK_STR(fixture_stands(&b),
               "0/1 12 [] 0=0+0+0+1\n"
               "1/1 20 [] 0=0+0+0+0\n");
     // And back again, with what the other has written.
     one = claim(&a, 0);
     CHECK_U64(one.bases[0], 12);
     CHECK_INT(stand(&a, &one, 1, 21), STG_STORED);
-    CHECK_STR(shelf_stands(&a),
+    CHECK_STR(fixture_stands(&a),
               "0/1 12 [] 0=0+0+0+1\n"
               "1/1 21 [] 0=0+0+0+0\n");
-    shelf_end(&b);
-    shelf_end(&a);
+    fixture_end(&b);
+    fixture_end(&a);
 }
 
 /* As the group revokes partitions, and gives them to others, while their claims
@@ -492,27 +492,27 @@ TEST(store_hubs, take_back_what_was_revoked_while_the_lock_was_waited_for)
 {
     many late, next, old;
     PGconn *lock;
-    shelf a, b;
+    fixture a, b;
 
-    shelf_make(&a);
-    shelf_open(&a);
-    shelf_share(&b, &a);
-    shelf_open(&b);
+    fixture_make(&a);
+    fixture_open(&a);
+    fixture_share(&b, &a);
+    fixture_open(&b);
     begin_many(&a, &old);
-    SHELF_UNTIL(&a, old.answered == MANY);
+    FIXTURE_UNTIL(&a, old.answered == MANY);
     lock = begin_lock(&a);
     begin_many(&a, &late);
-    SHELF_POLL(&a, strcmp(shelf_ask(&a,
-                                    "SELECT count(*) FROM pg_locks"
-                                    " WHERE locktype = 'advisory'"
-                                    " AND NOT granted"),
-                          "1") == 0);
+    FIXTURE_POLL(&a, strcmp(fixture_ask(&a,
+                                        "SELECT count(*) FROM pg_locks"
+                                        " WHERE locktype = 'advisory'"
+                                        " AND NOT granted"),
+                            "1") == 0);
     for (size_t i = 0; i < MANY / 2; i++)
         stg_store_take_back(a.store, &late.one[i]);
     begin_many(&b, &next);
     PQfinish(lock);
-    SHELF_UNTIL(&a, late.answered == MANY);
-    SHELF_UNTIL(&b, next.answered == MANY);
+    FIXTURE_UNTIL(&a, late.answered == MANY);
+    FIXTURE_UNTIL(&b, next.answered == MANY);
     for (size_t i = 0; i < MANY; i++) {
         bool is_back = i < MANY / 2;
 
@@ -524,32 +524,32 @@ TEST(store_hubs, take_back_what_was_revoked_while_the_lock_was_waited_for)
     }
     // It is forgotten with the answer: who takes it again has it.
     begin_many(&a, &late);
-    SHELF_UNTIL(&a, late.answered == MANY);
+    FIXTURE_UNTIL(&a, late.answered == MANY);
     CHECK_INT(late.one[0].status, STG_OK);
-    shelf_end(&b);
-    shelf_end(&a);
+    fixture_end(&b);
+    fixture_end(&a);
 }
 
 /* Each transaction is a number of the server's. */
 TEST(store_hubs, claim_all_partitions_of_an_assignment_in_one_transaction)
 {
     many m;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int round = 0; round < 2; round++) {
         begin_many(&s, &m);
-        SHELF_UNTIL(&s, m.answered == MANY);
+        FIXTURE_UNTIL(&s, m.answered == MANY);
         CHECK_STR(
-            shelf_ask(&s, "SELECT count(DISTINCT xmin::text) FROM claims"),
+            fixture_ask(&s, "SELECT count(DISTINCT xmin::text) FROM claims"),
             "1");
     }
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT count(*), min(number), max(number),"
-                        " max(generation) FROM claims"),
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT count(*), min(number), max(number),"
+                          " max(generation) FROM claims"),
               "64|1|64|2");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 static void on_sum(void *ctx, const stg_letters_sum *sum)
@@ -578,38 +578,38 @@ static void on_replayed(void *ctx, uint32_t lane, uint32_t partition,
 
 TEST(store_hubs, replay_a_letter_by_whoever_has_its_partition)
 {
-    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(400, STG_WHY_PERMANENT);
     bool is_done = false;
     stg_mark mark = {.due_at = 0};
     claiming c;
-    shelf a, b;
+    fixture a, b;
 
     replayed_a = (told){.count = 0};
-    shelf_make(&a);
+    fixture_make(&a);
     a.options.replayed = on_replayed;
-    shelf_open(&a);
-    shelf_share(&b, &a);
-    shelf_open(&b);
-    shelf_lane(&a, "x");
+    fixture_open(&a);
+    fixture_share(&b, &a);
+    fixture_open(&b);
+    fixture_lane(&a, "x");
     c = claim(&a, 0);
     CHECK_INT(write_change(&a, dead(&a, c.number, 5, &failure)), STG_STORED);
     CHECK_INT(write_change(&a, dead(&a, c.number, 6, &failure)), STG_STORED);
     stg_store_replay(b.store, &(stg_letter_filter){.target = "x"}, false,
                      on_sum, &is_done);
-    SHELF_UNTIL(&b, is_done);
+    FIXTURE_UNTIL(&b, is_done);
     while (replayed_a.count < 2) {
-        shelf_turn(&a);
-        shelf_turn(&b);
+        fixture_turn(&a);
+        fixture_turn(&b);
     }
     CHECK_INT(replayed_a.partition, c.number);
-    CHECK_STR(shelf_ask(&a,
-                        "SELECT count(*) FROM failed_broadcast_logs"
-                        " WHERE state = 'replayed'"),
+    CHECK_STR(fixture_ask(&a,
+                          "SELECT count(*) FROM failed_broadcast_logs"
+                          " WHERE state = 'replayed'"),
               "2");
-    shelf_fetch_replays(&a, 0, &mark, 9);
+    fixture_fetch_replays(&a, 0, &mark, 9);
     CHECK_U64(mark.position, 6);
-    shelf_end(&b);
-    shelf_end(&a);
+    fixture_end(&b);
+    fixture_end(&a);
 }
 
 /* A topic with a message at each position below 10. */
@@ -623,7 +623,7 @@ static void read_topic(void *ctx, uint32_t number, uint64_t from,
     (void)number;
     (void)bytes_max;
     for (uint64_t at = from; at < 10 && count < count_max; at++) {
-        const stg_message *m = shelf_message(ctx, at, "body");
+        const stg_message *m = fixture_message(ctx, at, "body");
 
         records[count++] = (stg_record){.position = at,
                                         .key = m->key,
@@ -648,11 +648,11 @@ static void on_resent(void *ctx, stg_resent how)
     *(bool *)ctx = true;
 }
 
-static void await_replayed(shelf *a, shelf *b, uint64_t count)
+static void await_replayed(fixture *a, fixture *b, uint64_t count)
 {
     while (replayed_a.count < count) {
-        shelf_turn(a);
-        shelf_turn(b);
+        fixture_turn(a);
+        fixture_turn(b);
     }
 }
 
@@ -662,37 +662,37 @@ TEST(store_hubs, rewind_by_whoever_has_the_partition)
     const stg_rewind_start since = {.since = 6 * STG_S};
     bool is_done = false;
     claiming c;
-    shelf a, b;
+    fixture a, b;
 
     replayed_a = (told){.count = 0};
-    shelf_make(&a);
+    fixture_make(&a);
     a.options.replayed = on_replayed;
     a.options.read = read_topic;
-    shelf_open(&a);
-    shelf_share(&b, &a);
-    shelf_open(&b);
-    shelf_lane(&a, "x");
-    shelf_lane(&b, "x");
+    fixture_open(&a);
+    fixture_share(&b, &a);
+    fixture_open(&b);
+    fixture_lane(&a, "x");
+    fixture_lane(&b, "x");
     c = claim(&a, 0);
     CHECK_INT(stand_at_last(&a, &c, 0, 9), STG_STORED);
     stg_store_start_rewinds(a.store);
     stg_store_start_rewinds(b.store);
     stg_store_rewind(b.store, &since, on_rewound, &is_done);
-    SHELF_UNTIL(&b, is_done);
+    FIXTURE_UNTIL(&b, is_done);
     await_replayed(&a, &b, 3);
-    CHECK_STR(shelf_ask(&a, "SELECT position, replay FROM parked ORDER BY 1"),
+    CHECK_STR(fixture_ask(&a, "SELECT position, replay FROM parked ORDER BY 1"),
               "6|256\n7|256\n8|256");
-    while (strcmp(shelf_ask(&a, "SELECT state FROM rewinds"), "done") != 0)
-        shelf_turn(&a);
+    while (strcmp(fixture_ask(&a, "SELECT state FROM rewinds"), "done") != 0)
+        fixture_turn(&a);
     is_done = false;
     stg_store_resend(b.store, 0, c.number, 2, on_resent, &is_done);
-    SHELF_UNTIL(&b, is_done);
+    FIXTURE_UNTIL(&b, is_done);
     await_replayed(&a, &b, 4);
-    CHECK_STR(shelf_ask(&a, "SELECT replay FROM parked WHERE position = 2"),
+    CHECK_STR(fixture_ask(&a, "SELECT replay FROM parked WHERE position = 2"),
               "512");
-    CHECK_HAS(shelf_ask(&a, "SELECT lanes FROM cursors"), "\"routed\": 4");
-    shelf_end(&b);
-    shelf_end(&a);
+    CHECK_HAS(fixture_ask(&a, "SELECT lanes FROM cursors"), "\"routed\": 4");
+    fixture_end(&b);
+    fixture_end(&a);
 }
 
 static void on_noted(void *ctx, bool is_full)
@@ -705,61 +705,61 @@ static void on_noted(void *ctx, bool is_full)
 TEST(store_hubs, know_of_a_pause_that_another_was_called_for)
 {
     bool is_done = false;
-    shelf a, b;
+    fixture a, b;
 
-    shelf_make(&a);
-    shelf_open(&a);
-    shelf_share(&b, &a);
-    shelf_open(&b);
-    stg_store_pause(a.store, shelf_lane(&a, "x"), STG_PAUSE_DISABLED, on_noted,
-                    &is_done);
-    SHELF_UNTIL(&a, is_done);
-    CHECK_INT(stg_store_paused(b.store, shelf_lane(&b, "x")),
+    fixture_make(&a);
+    fixture_open(&a);
+    fixture_share(&b, &a);
+    fixture_open(&b);
+    stg_store_pause(a.store, fixture_lane(&a, "x"), STG_PAUSE_DISABLED,
+                    on_noted, &is_done);
+    FIXTURE_UNTIL(&a, is_done);
+    CHECK_INT(stg_store_paused(b.store, fixture_lane(&b, "x")),
               STG_PAUSE_DISABLED);
-    CHECK_INT(stg_store_paused(b.store, shelf_lane(&b, "y")), STG_PAUSE_NONE);
-    shelf_end(&b);
-    shelf_end(&a);
+    CHECK_INT(stg_store_paused(b.store, fixture_lane(&b, "y")), STG_PAUSE_NONE);
+    fixture_end(&b);
+    fixture_end(&a);
 }
 
 TEST(store_hubs, agree_on_the_number_of_shards)
 {
     claiming one, two;
-    shelf a, b;
+    fixture a, b;
 
-    shelf_make(&a);
+    fixture_make(&a);
     a.options.shard_of = 2;
-    shelf_open(&a);
-    shelf_share(&b, &a);
+    fixture_open(&a);
+    fixture_share(&b, &a);
     b.options.shard_of = 3;
-    CHECK_HAS(shelf_refused(&b, STG_INVALID), "2 shards");
+    CHECK_HAS(fixture_refused(&b, STG_INVALID), "2 shards");
     b.options.shard_of = 2;
     b.options.shard = 1;
-    shelf_open(&b);
-    shelf_lane(&a, "x");
-    shelf_lane(&b, "y");
+    fixture_open(&b);
+    fixture_lane(&a, "x");
+    fixture_lane(&b, "y");
     // Each has the partition for its own targets.
     one = claim(&a, 0);
     two = claim(&b, 0);
     CHECK_U64(one.number, two.number);
     CHECK_INT(stand(&a, &one, 0, 5), STG_STORED);
     CHECK_INT(stand(&b, &two, 1, 6), STG_STORED);
-    shelf_close(&a);
+    fixture_close(&a);
     // A lane that moves to another shard goes on from the furthest.
     two = claim(&b, 0);
     CHECK_U64(two.count, 2);
     CHECK_U64(two.bases[0], 5);
     CHECK_INT(stand(&b, &two, 0, 9), STG_STORED);
     CHECK_U64(claim(&b, 0).bases[0], 9);
-    shelf_close(&b);
+    fixture_close(&b);
     b.options.shard_of = 3;
-    shelf_open(&b);
-    shelf_end(&b);
-    shelf_end(&a);
+    fixture_open(&b);
+    fixture_end(&b);
+    fixture_end(&a);
 }
 
 /* -- opening */
 
-static void check_refused(shelf *s, const char *path, stg_status status,
+static void check_refused(fixture *s, const char *path, stg_status status,
                           const char *words)
 {
     char copy[400];
@@ -767,7 +767,7 @@ static void check_refused(shelf *s, const char *path, stg_status status,
 
     snprintf(copy, sizeof copy, "%s", path);
     s->options.path = copy;
-    words_told = shelf_refused(s, status);
+    words_told = fixture_refused(s, status);
     CHECK_HAS(words_told, words);
     CHECK(strstr(words_told, "secret") == NULL);
     s->options.path = s->path;
@@ -777,9 +777,9 @@ TEST(store_hubs, are_told_what_is_wrong_with_their_store)
 {
     const char *host;
     char url[400];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     host = strstr(s.server, "@");
     snprintf(url, sizeof url, "postgres://stagger:wr0ng-secret%s", host);
     check_refused(&s, url, STG_INVALID, "password authentication failed");
@@ -791,11 +791,11 @@ TEST(store_hubs, are_told_what_is_wrong_with_their_store)
     check_refused(&s, "postgres://u:p@ss@host/x", STG_INVALID, "%40");
     check_refused(&s, "postgres://u:secret@h/x?sslmod=require", STG_INVALID,
                   "is no URL");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* Who may be a hub's user: by another name, with a password of its own. */
-static void make_role(shelf *s, const char *name, const char *more, char *url,
+static void make_role(fixture *s, const char *name, const char *more, char *url,
                       size_t size)
 {
     char text[400];
@@ -804,7 +804,7 @@ static void make_role(shelf *s, const char *name, const char *more, char *url,
              "DROP ROLE IF EXISTS %s; CREATE ROLE %s LOGIN PASSWORD 'secret'"
              " %s; GRANT USAGE, CREATE ON SCHEMA %s TO %s",
              name, name, more, s->schema, name);
-    shelf_ask(s, text);
+    fixture_ask(s, text);
     snprintf(url, size, "postgres://%s:secret@%s", name,
              strchr(s->path, '@') + 1);
 }
@@ -815,9 +815,9 @@ TEST(store_hubs, are_refused_for_now_by_what_ends_by_itself)
 {
     char url[400];
     PGconn *lock;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     make_role(&s, "few", "CONNECTION LIMIT 0", url, sizeof url);
     check_refused(&s, url, STG_IO, "too many connections for role");
     snprintf(url, sizeof url, "%s%%20-c%%20default_transaction_read_only%%3Don",
@@ -827,45 +827,45 @@ TEST(store_hubs, are_refused_for_now_by_what_ends_by_itself)
     snprintf(url, sizeof url, "%s%%20-c%%20lock_timeout%%3D50", s.path);
     check_refused(&s, url, STG_IO, "due to lock timeout");
     PQfinish(lock);
-    shelf_open(&s);
-    shelf_end(&s);
+    fixture_open(&s);
+    fixture_end(&s);
 }
 
 TEST(store_hubs, are_told_which_rights_and_tables_lack_before_they_start)
 {
     char url[400], text[500];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_close(&s);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_close(&s);
     make_role(&s, "reader", "", url, sizeof url);
     snprintf(text, sizeof text,
              "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s"
              " TO reader; REVOKE INSERT ON %s.claims FROM reader;"
              " REVOKE DELETE ON %s.parked FROM reader",
              s.schema, s.schema, s.schema);
-    shelf_ask(&s, text);
+    fixture_ask(&s, text);
     check_refused(&s, url, STG_INVALID,
                   "lacks in the store: INSERT on claims, DELETE on parked;");
-    shelf_ask(&s, "DROP TABLE claims");
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "there is no table claims");
+    fixture_ask(&s, "DROP TABLE claims");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "there is no table claims");
     snprintf(text, sizeof text, "DROP OWNED BY reader; DROP ROLE reader");
-    shelf_ask(&s, text);
-    shelf_end(&s);
+    fixture_ask(&s, text);
+    fixture_end(&s);
 }
 
 TEST(store_hubs, are_told_which_passfile_has_no_password)
 {
     char url[400];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     snprintf(url, sizeof url, "postgres://stagger@%s&passfile=/nowhere/pass",
              strchr(s.path, '@') + 1);
     check_refused(&s, url, STG_INVALID,
                   "none in the passfile /nowhere/pass: No such file");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* I23: libpq says what of a URL is secret, and it is shown nowhere. */
@@ -904,20 +904,20 @@ TEST(store_hubs, show_nothing_secret_of_their_url)
 
 TEST(store_hubs, refuse_a_store_of_another_version)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_close(&s);
-    shelf_ask(&s, "UPDATE stagger SET version = 99");
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 99");
-    shelf_end(&s);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_close(&s);
+    fixture_ask(&s, "UPDATE stagger SET version = 99");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "version 99");
+    fixture_end(&s);
 }
 
 /* -- the command */
 
 /* What it prints about the store, whose password is in a file; static. */
-static const char *ask_command(const shelf *s, const char *words)
+static const char *ask_command(const fixture *s, const char *words)
 {
     static char text[8192];
     const char *password = strchr(strstr(s->path, "//"), ':');
@@ -944,12 +944,12 @@ static const char *ask_command(const shelf *s, const char *words)
 
 TEST(store_hubs, have_letters_that_the_command_shows)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_ATTEMPTS);
-    shelf s;
+    stg_failure failure = fixture_failure(503, STG_WHY_ATTEMPTS);
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     claim(&s, 3);
     for (uint64_t i = 1; i <= 120; i++)
         CHECK_INT(write_change(&s, dead(&s, 1, i, &failure)), STG_STORED);
@@ -960,12 +960,12 @@ TEST(store_hubs, have_letters_that_the_command_shows)
     CHECK_HAS(ask_command(&s, "show 7"), "orders.3.7");
     CHECK_HAS(ask_command(&s, "export --target a | tail -1"), "orders.3.120");
     CHECK(strstr(ask_command(&s, "list --cause HTTP_404"), "orders") == NULL);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- the file of dead letters */
 
-static unsigned count_lines(const shelf *s)
+static unsigned count_lines(const fixture *s)
 {
     FILE *file = fopen(s->letters, "r");
     unsigned lines = 0;
@@ -981,35 +981,35 @@ static unsigned count_lines(const shelf *s)
 
 TEST(store_hubs, copy_the_letters_of_their_partitions)
 {
-    stg_failure failure = shelf_failure(400, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(400, STG_WHY_PERMANENT);
     claiming one, two;
-    shelf a, b;
+    fixture a, b;
 
-    shelf_make(&a);
+    fixture_make(&a);
     a.options.letters = a.letters;
-    shelf_open(&a);
-    shelf_share(&b, &a);
+    fixture_open(&a);
+    fixture_share(&b, &a);
     b.options.letters = b.letters;
-    shelf_open(&b);
-    shelf_lane(&a, "x");
+    fixture_open(&b);
+    fixture_lane(&a, "x");
     one = claim(&a, 0);
     two = claim(&b, 1);
     CHECK_INT(write_change(&a, dead(&a, one.number, 5, &failure)), STG_STORED);
     CHECK_INT(write_change(&b, dead(&b, two.number, 6, &failure)), STG_STORED);
     CHECK_INT(write_change(&b, dead(&b, two.number, 7, &failure)), STG_STORED);
-    SHELF_POLL(&a, count_lines(&a) == 1);
-    SHELF_POLL(&b, count_lines(&b) == 2);
-    SHELF_POLL(&b, strcmp(shelf_ask(&a,
-                                    "SELECT count(*)"
-                                    " FROM failed_broadcast_logs"
-                                    " WHERE version <> sent_version"),
-                          "0") == 0);
-    shelf_end(&b);
+    FIXTURE_POLL(&a, count_lines(&a) == 1);
+    FIXTURE_POLL(&b, count_lines(&b) == 2);
+    FIXTURE_POLL(&b, strcmp(fixture_ask(&a,
+                                        "SELECT count(*)"
+                                        " FROM failed_broadcast_logs"
+                                        " WHERE version <> sent_version"),
+                            "0") == 0);
+    fixture_end(&b);
     // What the other had is copied no second time.
     claim(&a, 1);
     CHECK_INT(write_change(&a, dead(&a, two.number, 8, &failure)), STG_STORED);
-    SHELF_POLL(&a, count_lines(&a) == 2);
-    shelf_end(&a);
+    FIXTURE_POLL(&a, count_lines(&a) == 2);
+    fixture_end(&a);
 }
 
 /* -- keys of what is published to another log ------------------------------- */
@@ -1028,24 +1028,24 @@ static void on_reserved(void *ctx, const stg_reserved *all, size_t count)
     k->is_done = true;
 }
 
-static keyed reserve_all(shelf *s, const stg_key_ask *asks, size_t count)
+static keyed reserve_all(fixture *s, const stg_key_ask *asks, size_t count)
 {
     keyed k = {.is_done = false};
 
     stg_store_reserve(s->store, asks, count, on_reserved, &k);
-    SHELF_UNTIL(s, k.is_done);
+    FIXTURE_UNTIL(s, k.is_done);
     return k;
 }
 
-static stg_reserved reserve_one(shelf *s, const char *topic, const char *key,
+static stg_reserved reserve_one(fixture *s, const char *topic, const char *key,
                                 const char *body)
 {
-    stg_append m = shelf_text(key, body);
+    stg_append m = fixture_text(key, body);
 
     return reserve_all(s, &(stg_key_ask){topic, &m}, 1).all[0];
 }
 
-static stg_reserved place_one(shelf *s, const char *topic, stg_record_id id,
+static stg_reserved place_one(fixture *s, const char *topic, stg_record_id id,
                               uint32_t partition, uint64_t position)
 {
     stg_reserved one = {
@@ -1053,7 +1053,7 @@ static stg_reserved place_one(shelf *s, const char *topic, stg_record_id id,
     keyed k = {.is_done = false};
 
     stg_store_place(s->store, &one, 1, on_reserved, &k);
-    SHELF_UNTIL(s, k.is_done);
+    FIXTURE_UNTIL(s, k.is_done);
     return k.all[0];
 }
 
@@ -1065,12 +1065,12 @@ static bool is_same(const stg_reserved *a, const stg_reserved *b)
 TEST(store_hubs, reserve_a_key_once_and_agree_on_its_place)
 {
     stg_reserved one, two, at;
-    shelf a, b;
+    fixture a, b;
 
-    shelf_make(&a);
-    shelf_open(&a);
-    shelf_share(&b, &a);
-    shelf_open(&b);
+    fixture_make(&a);
+    fixture_open(&a);
+    fixture_share(&b, &a);
+    fixture_open(&b);
     CHECK(stg_store_keeps_keys(a.store));
     one = reserve_one(&a, "orders", "k", "x");
     CHECK(!one.is_other && !stg_record_id_is_none(&one.id));
@@ -1100,46 +1100,46 @@ TEST(store_hubs, reserve_a_key_once_and_agree_on_its_place)
     memset(&two.id, 7, sizeof two.id); // of no row
     at = place_one(&a, "orders", two.id, 1, 4);
     CHECK_U64(at.position, 4);
-    shelf_end(&b);
-    shelf_end(&a);
+    fixture_end(&b);
+    fixture_end(&a);
 }
 
 TEST(store_hubs, reserve_many_keys_of_one_call)
 {
-    stg_append m[] = {shelf_text("a", "1"), shelf_text("b", "2"),
-                      shelf_text("a", "1"), shelf_text("b", "3")};
+    stg_append m[] = {fixture_text("a", "1"), fixture_text("b", "2"),
+                      fixture_text("a", "1"), fixture_text("b", "3")};
     stg_key_ask asks[] = {
         {"t", &m[0]}, {"t", &m[1]}, {"t", &m[2]}, {"u", &m[3]}};
-    shelf s;
+    fixture s;
     keyed k;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     k = reserve_all(&s, asks, 4);
     CHECK(!k.all[0].is_other && !k.all[1].is_other && !k.all[2].is_other);
     CHECK(k.all[3].is_other);
     CHECK(is_same(&k.all[0], &k.all[2]) && is_same(&k.all[1], &k.all[3]));
     CHECK(!is_same(&k.all[0], &k.all[1]));
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM published"), "2");
-    shelf_end(&s);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM published"), "2");
+    fixture_end(&s);
 }
 
 TEST(store_hubs, forget_keys_that_are_too_old)
 {
     stg_reserved one, two;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     one = reserve_one(&s, "t", "k", "x");
     (void)place_one(&s, "t", one.id, 0, 1);
     (void)reserve_one(&s, "t", "old", "x");
-    (void)shelf_ask(&s,
-                    "UPDATE published SET at = at - 86400000000001"
-                    " RETURNING 1");
+    (void)fixture_ask(&s,
+                      "UPDATE published SET at = at - 86400000000001"
+                      " RETURNING 1");
     two = reserve_one(&s, "t", "k", "other");
     CHECK(!two.is_other && !is_same(&one, &two));
     CHECK_U64(two.position, STG_NO_POSITION);
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM published"), "1");
-    shelf_end(&s);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM published"), "1");
+    fixture_end(&s);
 }

@@ -6,23 +6,23 @@
 
 #include "store/dead_letters.h"
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 /* A dead letter of a lane, by an HTTP status. */
-static void die(shelf *s, uint32_t lane, uint64_t position, int status)
+static void die(fixture *s, uint32_t lane, uint64_t position, int status)
 {
-    stg_failure failure = shelf_failure(status, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(status, STG_WHY_PERMANENT);
     stg_change c = {.kind = STG_CHANGE_DEAD,
                     .lane = lane,
                     .position = position,
-                    .message = shelf_message(s, position, "body"),
+                    .message = fixture_message(s, position, "body"),
                     .failure = &failure,
                     .progress = {.attempts = 3}};
 
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
 }
 
-static void shed(shelf *s, uint32_t lane, uint64_t first, uint64_t last,
+static void shed(fixture *s, uint32_t lane, uint64_t first, uint64_t last,
                  uint64_t count)
 {
     stg_change c = {.kind = STG_CHANGE_RANGE,
@@ -31,43 +31,43 @@ static void shed(shelf *s, uint32_t lane, uint64_t first, uint64_t last,
                     .last_position = last,
                     .count = count};
 
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
 }
 
 /* -- bulk rows */
 
 TEST(store_letters, for_many_say_what_opened_the_breaker)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_CIRCUIT_OPEN);
+    stg_failure failure = fixture_failure(503, STG_WHY_CIRCUIT_OPEN);
     stg_change c = {.kind = STG_CHANGE_RANGE,
                     .position = 5,
                     .last_position = 9,
                     .count = 5,
                     .failure = &failure};
-    shelf s;
+    fixture s;
 
     failure.first_attempt_at = 1772366400 * STG_S;
     failure.detail = "HTTP 503";
     failure.answer = "away";
     failure.answer_size = 4;
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
-    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
+    CHECK_INT(fixture_change(&s, &c), STG_STORED);
     CHECK_STR(
-        shelf_ask(&s,
-                  "SELECT why, cause, category, http_status, detail, count"
-                  " FROM failed_broadcast_logs"),
+        fixture_ask(&s,
+                    "SELECT why, cause, category, http_status, detail, count"
+                    " FROM failed_broadcast_logs"),
         "shed|HTTP_503|B|503|breaker open since 2026-03-01T12:00:00.000Z: HTTP "
         "503|5");
     // What was last seen of it.
     c.last_position = 10;
     c.count = 6;
     failure.detail = "HTTP 503 again";
-    CHECK_INT(shelf_change(&s, &c), STG_STORED);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT cause, detail, count, length(answer)"
-                        " FROM failed_broadcast_logs"),
+    CHECK_INT(fixture_change(&s, &c), STG_STORED);
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT cause, detail, count, length(answer)"
+                          " FROM failed_broadcast_logs"),
               "HTTP_503|breaker open since 2026-03-01T12:00:00.000Z: HTTP 503 "
               "again|6|4");
     c = (stg_change){.kind = STG_CHANGE_RANGE,
@@ -75,16 +75,16 @@ TEST(store_letters, for_many_say_what_opened_the_breaker)
                      .last_position = 29,
                      .count = 10,
                      .reason = STG_SHED_PAUSED};
-    CHECK_INT(shelf_change(&s, &c), STG_STORED);
+    CHECK_INT(fixture_change(&s, &c), STG_STORED);
     c.position = 30;
     c.last_position = 39;
     c.reason = STG_SHED_SLOW;
-    CHECK_INT(shelf_change(&s, &c), STG_STORED);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT why, cause FROM failed_broadcast_logs"
-                        " WHERE id > 1 ORDER BY id"),
+    CHECK_INT(fixture_change(&s, &c), STG_STORED);
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT why, cause FROM failed_broadcast_logs"
+                          " WHERE id > 1 ORDER BY id"),
               "retention|PAUSED\nretention|SLOW");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- pages */
@@ -112,7 +112,7 @@ static void on_page(void *ctx, const stg_letter *letters, size_t count,
 }
 
 /* The ids of a page; static. */
-static const char *page(shelf *s, const stg_letter_filter *f, uint64_t *after,
+static const char *page(fixture *s, const stg_letter_filter *f, uint64_t *after,
                         uint32_t rows_max, bool is_newest_first)
 {
     static paging p;
@@ -120,12 +120,12 @@ static const char *page(shelf *s, const stg_letter_filter *f, uint64_t *after,
     p.is_done = false;
     stg_store_letters(s->store, f, *after, rows_max, is_newest_first, on_page,
                       &p);
-    SHELF_UNTIL(s, p.is_done);
+    FIXTURE_UNTIL(s, p.is_done);
     *after = p.next;
     return p.ids;
 }
 
-static const char *all(shelf *s, const stg_letter_filter *f)
+static const char *all(fixture *s, const stg_letter_filter *f)
 {
     uint64_t after = 0;
     const char *ids = page(s, f, &after, 100, false);
@@ -138,11 +138,11 @@ TEST(store_letters, come_in_pages_that_new_ones_do_not_move)
 {
     const stg_letter_filter f = {.id_count = 0};
     uint64_t after = 0, back = 0;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (uint64_t i = 1; i <= 5; i++)
         die(&s, 0, i, 500);
     CHECK_STR(page(&s, &f, &after, 2, false), "1 2");
@@ -155,26 +155,26 @@ TEST(store_letters, come_in_pages_that_new_ones_do_not_move)
     CHECK_STR(page(&s, &f, &back, 2, true), "3 2");
     CHECK_STR(page(&s, &f, &back, 2, true), "1");
     CHECK_U64(back, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_letters, are_those_of_a_filter)
 {
     const uint64_t ids[] = {4, 2, 99, 1};
     uint64_t after = 0;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
-    shelf_lane(&s, "b");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
+    fixture_lane(&s, "b");
     die(&s, 0, 1, 500);
     die(&s, 1, 1, 404);
     die(&s, 0, 2, 404);
     shed(&s, 1, 2, 9, 5);
-    shelf_ask(&s,
-              "UPDATE failed_broadcast_logs SET state = 'dropped',"
-              " created_at = '2026-03-01T12:00:00.000Z' WHERE id = 3");
+    fixture_ask(&s,
+                "UPDATE failed_broadcast_logs SET state = 'dropped',"
+                " created_at = '2026-03-01T12:00:00.000Z' WHERE id = 3");
     CHECK_STR(all(&s, &(stg_letter_filter){.target = "a"}), "1 3");
     CHECK_STR(all(&s, &(stg_letter_filter){.target = "c"}), "");
     CHECK_STR(all(&s, &(stg_letter_filter){.cause = "HTTP_404"}), "2 3");
@@ -212,35 +212,35 @@ TEST(store_letters, are_those_of_a_filter)
                                            .ids = ids,
                                            .id_count = 4}),
               "4");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* A row that began before took messages since. */
 TEST(store_letters, of_a_range_are_as_new_as_its_newest_message)
 {
     const stg_ns noon = 1772366400 * STG_S, hour = 3600 * STG_S;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     shed(&s, 0, 2, 9, 5);
-    shelf_ask(&s,
-              "UPDATE failed_broadcast_logs SET"
-              " created_at = '2026-03-01T12:00:00.000Z',"
-              " last_attempt_at = '2026-03-01T14:00:00.000Z'");
+    fixture_ask(&s,
+                "UPDATE failed_broadcast_logs SET"
+                " created_at = '2026-03-01T12:00:00.000Z',"
+                " last_attempt_at = '2026-03-01T14:00:00.000Z'");
     CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + hour}), "1");
     CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + 2 * hour}), "1");
     CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + 3 * hour}), "");
     CHECK_STR(all(&s, &(stg_letter_filter){.until = noon}), "");
     CHECK_STR(all(&s, &(stg_letter_filter){.until = noon + hour}), "1");
     // One message is as old as it is.
-    shelf_ask(&s,
-              "UPDATE failed_broadcast_logs SET last_position = NULL,"
-              " created_at = '2026-03-01T12:00:00.000Z',"
-              " last_attempt_at = '2026-03-01T14:00:00.000Z'");
+    fixture_ask(&s,
+                "UPDATE failed_broadcast_logs SET last_position = NULL,"
+                " created_at = '2026-03-01T12:00:00.000Z',"
+                " last_attempt_at = '2026-03-01T14:00:00.000Z'");
     CHECK_STR(all(&s, &(stg_letter_filter){.since = noon + hour}), "");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* Few of many: a call looks at so many only, and says where it was. */
@@ -248,26 +248,27 @@ TEST(store_letters, that_are_few_of_many_take_more_than_one_page)
 {
     const stg_letter_filter f = {.cause = "HTTP_404"};
     uint64_t after = 0;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     die(&s, 0, 1, 500);
-    shelf_ask(&s,
-              "WITH RECURSIVE n(i) AS (VALUES (2) UNION ALL SELECT i + 1 FROM n"
-              " WHERE i < 20001) INSERT INTO failed_broadcast_logs (message_id,"
-              " target, target_url, lane, partition, position, replay, count,"
-              " state, why, cause, attempts, created_at, payload)"
-              " SELECT message_id, target, target_url, 0, 0, i, 0, 1, 'dead',"
-              " why, cause, 1, created_at, payload FROM n,"
-              " failed_broadcast_logs WHERE id = 1");
+    fixture_ask(
+        &s,
+        "WITH RECURSIVE n(i) AS (VALUES (2) UNION ALL SELECT i + 1 FROM n"
+        " WHERE i < 20001) INSERT INTO failed_broadcast_logs (message_id,"
+        " target, target_url, lane, partition, position, replay, count,"
+        " state, why, cause, attempts, created_at, payload)"
+        " SELECT message_id, target, target_url, 0, 0, i, 0, 1, 'dead',"
+        " why, cause, 1, created_at, payload FROM n,"
+        " failed_broadcast_logs WHERE id = 1");
     die(&s, 0, 30000, 404);
     CHECK_STR(page(&s, &f, &after, 10, false), "");
     CHECK_U64(after, 20000);
     CHECK_STR(page(&s, &f, &after, 10, false), "20002");
     CHECK_U64(after, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- one */
@@ -295,22 +296,22 @@ static void on_letter(void *ctx, const stg_letter *l)
 TEST(store_letters, are_there_whole_one_by_one)
 {
     reading r = {.is_done = false};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     die(&s, 0, 7, 500);
     stg_store_letter(s.store, 1, on_letter, &r);
-    SHELF_UNTIL(&s, r.is_done);
+    FIXTURE_UNTIL(&s, r.is_done);
     CHECK_STR(r.text,
               "a|http://a.example/|dead|B|HTTP_500|it said no|500|3|"
               "text/plain|X-A: b\r\n|k|busy|body");
     r.is_done = false;
     stg_store_letter(s.store, 2, on_letter, &r);
-    SHELF_UNTIL(&s, r.is_done);
+    FIXTURE_UNTIL(&s, r.is_done);
     CHECK(!r.is_there);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- what became of a message */
@@ -352,18 +353,18 @@ static void on_message(void *ctx, const stg_message_status *m)
     a->is_done = true;
 }
 
-static const char *found_of(shelf *s, const char *id)
+static const char *found_of(fixture *s, const char *id)
 {
     static asking a;
 
     a.is_done = false;
     stg_store_message(s->store, id, on_message, &a);
-    SHELF_UNTIL(s, a.is_done);
+    FIXTURE_UNTIL(s, a.is_done);
     return a.text;
 }
 
 /* The id of a position. */
-static const char *id_of(shelf *s, uint64_t position)
+static const char *id_of(fixture *s, uint64_t position)
 {
     static char id[48];
 
@@ -384,23 +385,23 @@ TEST(queue_letters, tell_what_became_of_a_message_for_each_lane)
         {.lane = 5, .base = 9},
         {.lane = 6, .base = 9}};
     stg_change forget = {.kind = STG_CHANGE_FORGET, .lane = 6};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int i = 0; i < 9; i++)
-        shelf_put(&s, NULL, "body");
+        fixture_put(&s, NULL, "body");
     for (char name[] = "a"; *name <= 'g'; ++*name)
-        shelf_lane(&s, name);
+        fixture_lane(&s, name);
     // All of them begin at the first position.
     for (uint32_t i = 0; i < 7; i++)
-        CHECK_INT(shelf_cursors(&s, &(stg_cursor){.lane = i, .base = 1}, 1),
+        CHECK_INT(fixture_cursors(&s, &(stg_cursor){.lane = i, .base = 1}, 1),
                   STG_STORED);
-    CHECK_INT(shelf_cursors(&s, cursors, 7), STG_STORED);
-    shelf_park(&s, 3, 5, 100, "body");
+    CHECK_INT(fixture_cursors(&s, cursors, 7), STG_STORED);
+    fixture_park(&s, 3, 5, 100, "body");
     die(&s, 4, 5, 500);
     shed(&s, 5, 4, 6, 3);
-    CHECK_INT(shelf_change(&s, &forget), STG_STORED);
+    CHECK_INT(fixture_change(&s, &forget), STG_STORED);
     CHECK_STR(found_of(&s, id_of(&s, 5)),
               "5 kept 4\na delivered 0 0\n"
               "b waiting 0 0\nc delivered 0 0\n"
@@ -414,24 +415,24 @@ TEST(queue_letters, tell_what_became_of_a_message_for_each_lane)
               "f letter range dead 0 0\n"
               "g unknown forgotten 0 0");
     // A lane that came later has not seen it.
-    CHECK_INT(shelf_lane(&s, "h"), 7);
-    CHECK_INT(shelf_cursors(&s, &(stg_cursor){.lane = 7, .base = 6}, 1),
+    CHECK_INT(fixture_lane(&s, "h"), 7);
+    CHECK_INT(fixture_cursors(&s, &(stg_cursor){.lane = 7, .base = 6}, 1),
               STG_STORED);
     CHECK(strstr(found_of(&s, id_of(&s, 5)), "\nh before 0 0") != NULL);
     CHECK(strstr(found_of(&s, id_of(&s, 6)), "\nh waiting 0 0") != NULL);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(queue_letters, know_no_message_that_was_not_accepted)
 {
     char id[100];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_put(&s, NULL, "a");
-    shelf_lane(&s, "a");
-    CHECK_INT(shelf_cursors(&s, &(stg_cursor){.base = 1}, 1), STG_STORED);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_put(&s, NULL, "a");
+    fixture_lane(&s, "a");
+    CHECK_INT(fixture_cursors(&s, &(stg_cursor){.base = 1}, 1), STG_STORED);
     CHECK_STR(found_of(&s, id_of(&s, 1)), "1 kept 1\na waiting 0 0");
     CHECK_STR(found_of(&s, id_of(&s, 2)), "unknown");
     CHECK_STR(found_of(&s, id_of(&s, 0)), "unknown");
@@ -442,7 +443,7 @@ TEST(queue_letters, know_no_message_that_was_not_accepted)
     CHECK_STR(found_of(&s, id), "unknown");
     snprintf(id, sizeof id, "%s9999999999999999999999", id_of(&s, 1));
     CHECK_STR(found_of(&s, id), "unknown");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- copies to a sink */
@@ -499,26 +500,26 @@ TEST(store_letters, go_to_a_sink_until_it_has_them)
 {
     sink to = {.refusals = 1};
     bool is_done = false;
-    shelf s;
+    fixture s;
 
     CHECK_INT(uv_mutex_init(&to.lock), 0);
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.sink.write = on_letters;
     s.options.sink.ctx = &to;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     die(&s, 0, 5, 500);
-    SHELF_POLL(&s, has_text(&to, "a dead body\n"));
-    SHELF_UNTIL(&s, s.times_untroubled == 1);
+    FIXTURE_POLL(&s, has_text(&to, "a dead body\n"));
+    FIXTURE_UNTIL(&s, s.times_untroubled == 1);
     CHECK_INT(s.times_troubled, 1);
     CHECK(strstr(s.words, "does not take them") != NULL);
     // Once, and again when it has changed.
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     stg_store_drop(s.store, &(stg_letter_filter){.target = "a"}, false,
                    on_dropped, &is_done);
-    SHELF_UNTIL(&s, is_done);
-    SHELF_POLL(&s, has_text(&to, "a dead body\na dropped \n"));
-    shelf_end(&s);
+    FIXTURE_UNTIL(&s, is_done);
+    FIXTURE_POLL(&s, has_text(&to, "a dead body\na dropped \n"));
+    fixture_end(&s);
     CHECK(has_text(&to, "a dead body\na dropped \n"));
     uv_mutex_destroy(&to.lock);
 }
@@ -527,18 +528,18 @@ TEST(store_letters, go_to_a_sink_until_it_has_them)
 TEST(store_letters, go_to_a_sink_once_though_it_fails_at_their_neighbours)
 {
     sink to = {.refusals = 2, .takes = 1};
-    shelf s;
+    fixture s;
 
     CHECK_INT(uv_mutex_init(&to.lock), 0);
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.sink.write = on_letters;
     s.options.sink.ctx = &to;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (uint64_t position = 1; position <= 3; position++)
         die(&s, 0, position, 500);
-    SHELF_POLL(&s, has_text(&to, "a dead body\na dead body\na dead body\n"));
-    SHELF_UNTIL(&s, s.times_untroubled == 1);
-    shelf_end(&s);
+    FIXTURE_POLL(&s, has_text(&to, "a dead body\na dead body\na dead body\n"));
+    FIXTURE_UNTIL(&s, s.times_untroubled == 1);
+    fixture_end(&s);
     uv_mutex_destroy(&to.lock);
 }

@@ -9,7 +9,7 @@
 #include "store/dead_letters.h"
 #include "store/sqlite.h"
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 static void write_file(const char *path, const char *text)
 {
@@ -42,114 +42,114 @@ TEST(store_life, begins_with_a_private_file_and_an_epoch_that_stays)
 {
     struct stat st;
     uint64_t epoch;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     umask(0);
-    shelf_open(&s);
+    fixture_open(&s);
     umask(022);
     CHECK_INT(stat(s.path, &st), 0);
     CHECK_INT(st.st_mode & 0777, 0600);
     epoch = stg_store_epoch(s.store);
     CHECK(epoch != 0);
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     CHECK_U64(stg_store_epoch(s.store), epoch);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT value FROM meta"
-                        " WHERE name = 'incarnations'"),
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT value FROM meta"
+                          " WHERE name = 'incarnations'"),
               "2");
-    CHECK_STR(shelf_ask(&s, "PRAGMA journal_mode"), "wal");
-    shelf_end(&s);
+    CHECK_STR(fixture_ask(&s, "PRAGMA journal_mode"), "wal");
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_options_out_of_range)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 1000;
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "quota=1000 is out of range");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "quota=1000 is out of range");
     s.options.quota = 16 << 20;
     s.options.retention = STG_S;
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "retention is out of range");
-    shelf_end(&s);
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "retention is out of range");
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_a_directory_that_is_missing)
 {
     char path[400];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     snprintf(path, sizeof path, "%s/no/store.db", s.folder);
     s.options.path = path;
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "there is no such directory");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "there is no such directory");
     s.options.path = s.folder;
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "it is a directory");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "it is a directory");
     snprintf(path, sizeof path, "%s/file", s.folder);
     CHECK(fclose(fopen(path, "w")) == 0);
     snprintf(path, sizeof path, "%s/file/store.db", s.folder);
     s.options.path = path;
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "a part of the path is a file");
-    shelf_end(&s);
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "a part of the path is a file");
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_what_it_may_not_write)
 {
-    shelf s;
+    fixture s;
 
     if (geteuid() == 0)
         return; // who may write everything
-    shelf_make(&s);
+    fixture_make(&s);
     chmod(s.folder, 0500);
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "must be writable");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "must be writable");
     chmod(s.folder, 0700);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_a_second_hub_and_names_the_first)
 {
     char pid[32];
     const char *words;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    words = shelf_refused(&s, STG_IO);
+    fixture_make(&s);
+    fixture_open(&s);
+    words = fixture_refused(&s, STG_IO);
     snprintf(pid, sizeof pid, "process %ld", (long)getpid());
     CHECK_HAS(words, "another hub has it");
     CHECK_HAS(words, pid);
-    shelf_put(&s, NULL, "a");
-    shelf_end(&s);
+    fixture_put(&s, NULL, "a");
+    fixture_end(&s);
 }
 
 /* SQLite follows a link, and so does the lock. */
 TEST(store_life, refuses_a_second_hub_by_another_name)
 {
     char link[512];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     snprintf(link, sizeof link, "%s/link.db", s.folder);
     CHECK(symlink(s.options.path, link) == 0);
     s.options.path = link;
-    CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
-    shelf_end(&s);
+    CHECK_HAS(fixture_refused(&s, STG_IO), "another hub has it");
+    fixture_end(&s);
 }
 
 /* Somebody took the file away while a hub has it. */
 TEST(store_life, makes_no_file_for_a_second_hub)
 {
     struct stat st;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     CHECK(unlink(s.path) == 0);
-    CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
+    CHECK_HAS(fixture_refused(&s, STG_IO), "another hub has it");
     CHECK(stat(s.path, &st) != 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* The link leads to a file that is not there yet. */
@@ -157,23 +157,23 @@ TEST(store_life, refuses_a_second_hub_by_a_link_to_a_new_file)
 {
     char link[512];
     const char *path;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     path = s.options.path;
     snprintf(link, sizeof link, "%s/link.db", s.folder);
     CHECK(symlink(path, link) == 0);
     s.options.path = link;
-    shelf_open(&s);
+    fixture_open(&s);
     s.options.path = path;
-    CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
-    shelf_put(&s, NULL, "a");
+    CHECK_HAS(fixture_refused(&s, STG_IO), "another hub has it");
+    fixture_put(&s, NULL, "a");
     CHECK(unlink(path) == 0);
     s.options.path = link;
-    CHECK_HAS(shelf_refused(&s, STG_IO), "another hub has it");
+    CHECK_HAS(fixture_refused(&s, STG_IO), "another hub has it");
     CHECK(access(path, F_OK) != 0);
     s.options.path = path;
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* What the lock's name leads to is somebody else's, and is not written to. */
@@ -181,9 +181,9 @@ TEST(store_life, refuses_a_lock_that_is_a_link)
 {
     int (*const links[])(const char *, const char *) = {symlink, link};
     char name[512], other[512], text[8] = "";
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     snprintf(name, sizeof name, "%s-lock", s.path);
     snprintf(other, sizeof other, "%s/other", s.folder);
     for (size_t i = 0; i < 2; i++) {
@@ -191,7 +191,7 @@ TEST(store_life, refuses_a_lock_that_is_a_link)
 
         CHECK(file != NULL && fputs("mine", file) >= 0 && fclose(file) == 0);
         CHECK((i == 0 || unlink(name) == 0) && links[i](other, name) == 0);
-        CHECK_HAS(shelf_refused(&s, STG_INVALID), "-lock is a link");
+        CHECK_HAS(fixture_refused(&s, STG_INVALID), "-lock is a link");
         CHECK(access(s.path, F_OK) != 0);
         file = fopen(other, "r");
         CHECK(file != NULL && fgets(text, sizeof text, file) != NULL);
@@ -199,28 +199,28 @@ TEST(store_life, refuses_a_lock_that_is_a_link)
         CHECK(fclose(file) == 0);
     }
     CHECK(unlink(name) == 0 && unlink(other) == 0);
-    shelf_open(&s);
-    shelf_end(&s);
+    fixture_open(&s);
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_a_file_with_two_names)
 {
     char other[512];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_close(&s);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_close(&s);
     snprintf(other, sizeof other, "%s/other.db", s.folder);
     CHECK(link(s.path, other) == 0);
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "hard link");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "hard link");
     CHECK(unlink(other) == 0);
-    shelf_open(&s);
-    shelf_end(&s);
+    fixture_open(&s);
+    fixture_end(&s);
 }
 
 /* A start that is refused leaves nothing where there was nothing. */
-static void check_no_store(const shelf *s)
+static void check_no_store(const fixture *s)
 {
     static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
     char path[sizeof s->path + 8];
@@ -240,21 +240,21 @@ TEST(store_life, refuses_a_place_without_a_write_ahead_log)
     sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
     sqlite3_vfs *plain = sqlite3_vfs_find("unix-dotfile");
     const char *words;
-    shelf s;
+    fixture s;
 
     CHECK(plain != NULL);
-    shelf_make(&s);
+    fixture_make(&s);
     CHECK_INT(sqlite3_vfs_register(plain, 1), SQLITE_OK);
-    words = shelf_refused(&s, STG_IO);
+    words = fixture_refused(&s, STG_IO);
     CHECK_INT(sqlite3_vfs_register(usual, 1), SQLITE_OK);
     CHECK_HAS(words, "cannot have a write-ahead log there");
     check_no_store(&s);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- another process that writes, and does not end */
 
-static sqlite3 *occupy(shelf *s)
+static sqlite3 *occupy(fixture *s)
 {
     sqlite3 *db;
 
@@ -266,97 +266,97 @@ static sqlite3 *occupy(shelf *s)
 
 TEST(store_life, tells_of_another_process_and_goes_on_when_it_ends)
 {
-    appending a = {.messages = {shelf_text(NULL, "a")}};
+    appending a = {.messages = {fixture_text(NULL, "a")}};
     sqlite3 *other;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     other = occupy(&s);
-    shelf_start(&s, &a, 1);
-    SHELF_UNTIL(&s, s.times_troubled > 0);
+    fixture_start(&s, &a, 1);
+    FIXTURE_UNTIL(&s, s.times_troubled > 0);
     CHECK_HAS(s.words, "another process writes to it");
     CHECK(!a.is_done);
     sqlite3_close(other);
-    SHELF_UNTIL(&s, a.is_done);
+    FIXTURE_UNTIL(&s, a.is_done);
     CHECK_INT(a.how, STG_APPENDED);
     CHECK_INT(s.times_troubled, 1);
     CHECK_INT(s.times_untroubled, 1);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_life, does_not_wait_for_another_process_for_ever_at_its_end)
 {
-    appending a = {.messages = {shelf_text(NULL, "a")}};
+    appending a = {.messages = {fixture_text(NULL, "a")}};
     sqlite3 *other;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     other = occupy(&s);
-    shelf_start(&s, &a, 1);
+    fixture_start(&s, &a, 1);
     stg_store_end_soon(s.store);
-    SHELF_UNTIL(&s, a.is_done);
+    FIXTURE_UNTIL(&s, a.is_done);
     CHECK_INT(a.how, STG_APPEND_UNKNOWN);
-    SHELF_UNTIL(&s, s.times_broken > 0);
+    FIXTURE_UNTIL(&s, s.times_broken > 0);
     CHECK_HAS(s.words, "another process is writing to it, end it");
     sqlite3_close(other);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_a_file_that_is_no_database)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     write_file(s.path,
                "This is a text, and long enough to be no header at "
                "all of any database, whoever looks at it ......\n"
                "and more of it");
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "no SQLite database");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "no SQLite database");
     // What it is was left alone.
     CHECK_HAS(read_file(s.path), "This is a text");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_a_database_of_another_program)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_ask(&s, "CREATE TABLE t (x)");
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "no store of stagger");
-    CHECK_STR(shelf_ask(&s, "PRAGMA journal_mode"), "delete");
-    shelf_end(&s);
+    fixture_make(&s);
+    fixture_ask(&s, "CREATE TABLE t (x)");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "no store of stagger");
+    CHECK_STR(fixture_ask(&s, "PRAGMA journal_mode"), "delete");
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_a_store_of_another_version)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_close(&s);
-    shelf_ask(&s, "PRAGMA user_version = 99");
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 99");
-    shelf_ask(&s, "PRAGMA user_version = 0");
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "version 0");
-    shelf_ask(&s, "PRAGMA user_version = 1");
-    shelf_open(&s);
-    shelf_end(&s);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_close(&s);
+    fixture_ask(&s, "PRAGMA user_version = 99");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "version 99");
+    fixture_ask(&s, "PRAGMA user_version = 0");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID), "version 0");
+    fixture_ask(&s, "PRAGMA user_version = 1");
+    fixture_open(&s);
+    fixture_end(&s);
 }
 
 static void check_damaged(const char *sql)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_put(&s, NULL, "a");
-    shelf_close(&s);
-    shelf_ask(&s, sql);
-    CHECK_HAS(shelf_refused(&s, STG_IO), "damaged");
-    shelf_end(&s);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_put(&s, NULL, "a");
+    fixture_close(&s);
+    fixture_ask(&s, sql);
+    CHECK_HAS(fixture_refused(&s, STG_IO), "damaged");
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_what_contradicts_itself)
@@ -375,30 +375,30 @@ TEST(store_life, leaves_one_file_and_its_lock_when_it_closes)
 {
     char path[400];
     struct stat st;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.letters = s.letters;
     for (int i = 0; i < 10; i++) {
-        shelf_open(&s);
-        shelf_put(&s, NULL, "a");
-        shelf_close(&s);
+        fixture_open(&s);
+        fixture_put(&s, NULL, "a");
+        fixture_close(&s);
         snprintf(path, sizeof path, "%s-wal", s.path);
         CHECK(stat(path, &st) != 0);
     }
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_a_file_that_is_torn)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_close(&s);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_close(&s);
     CHECK_INT(truncate(s.path, 4096 + 100), 0);
-    CHECK_HAS(shelf_refused(&s, STG_IO), "damaged");
-    shelf_end(&s);
+    CHECK_HAS(fixture_refused(&s, STG_IO), "damaged");
+    fixture_end(&s);
 }
 
 /* -- tables */
@@ -426,29 +426,29 @@ TEST(store_life, makes_its_tables_once)
 
 TEST(store_life, tells_once_that_it_is_broken_and_answers_appends)
 {
-    appending a = {.messages = {shelf_text(NULL, "a")}}, b = a;
-    shelf s;
+    appending a = {.messages = {fixture_text(NULL, "a")}}, b = a;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_ask(&s,
-              "CREATE TRIGGER t BEFORE INSERT ON messages"
-              " BEGIN SELECT RAISE(ABORT, 'broken by a test'); END");
-    shelf_start(&s, &a, 1);
-    shelf_start(&s, &b, 1);
-    SHELF_UNTIL(&s, s.times_broken > 0);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_ask(&s,
+                "CREATE TRIGGER t BEFORE INSERT ON messages"
+                " BEGIN SELECT RAISE(ABORT, 'broken by a test'); END");
+    fixture_start(&s, &a, 1);
+    fixture_start(&s, &b, 1);
+    FIXTURE_UNTIL(&s, s.times_broken > 0);
     CHECK(a.is_done && b.is_done);
     CHECK_INT(a.how, STG_APPEND_UNKNOWN);
     CHECK_INT(b.how, STG_APPEND_UNKNOWN);
     CHECK_HAS(s.words, "broken by a test");
     // Nothing more is written or told.
     a.is_done = false;
-    shelf_start(&s, &a, 1);
-    shelf_close(&s);
+    fixture_start(&s, &a, 1);
+    fixture_close(&s);
     CHECK(!a.is_done);
     CHECK_INT(s.times_broken, 1);
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM messages"), "0");
-    shelf_end(&s);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM messages"), "0");
+    fixture_end(&s);
 }
 
 static void never(void *ctx, stg_stored how, const uint32_t *fenced,
@@ -465,17 +465,17 @@ TEST(store_life, is_broken_by_a_group_that_fails)
 {
     stg_cursor cursor = {.lane = 1, .base = 2};
     stg_group g = {.cursors = &cursor, .cursor_count = 1};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_ask(&s,
-              "CREATE TRIGGER t BEFORE INSERT ON cursors"
-              " BEGIN SELECT RAISE(ABORT, 'broken by a test'); END");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_ask(&s,
+                "CREATE TRIGGER t BEFORE INSERT ON cursors"
+                " BEGIN SELECT RAISE(ABORT, 'broken by a test'); END");
     stg_store_group(s.store, &g, never, NULL);
-    SHELF_UNTIL(&s, s.times_broken > 0);
+    FIXTURE_UNTIL(&s, s.times_broken > 0);
     CHECK_HAS(s.words, "broken by a test");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 static void never_read(void *ctx, const stg_record *records, size_t count,
@@ -491,44 +491,44 @@ static void never_read(void *ctx, const stg_record *records, size_t count,
 TEST(store_life, is_broken_by_a_page_that_is_corrupt)
 {
     char junk[4096];
-    shelf s;
+    fixture s;
     int fd;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int i = 0; i < 10; i++)
-        shelf_put(&s, NULL, "a");
-    shelf_close(&s);
+        fixture_put(&s, NULL, "a");
+    fixture_close(&s);
     memset(junk, 0x55, sizeof junk);
     fd = open(s.path, O_WRONLY);
     // The page that the table begins with; pages are of 16 KB.
     CHECK_INT(pwrite(fd, junk, sizeof junk,
-                     16384 * (atol(shelf_ask(&s,
-                                             "SELECT rootpage FROM"
-                                             " sqlite_master WHERE name ="
-                                             " 'messages'")) -
+                     16384 * (atol(fixture_ask(&s,
+                                               "SELECT rootpage FROM"
+                                               " sqlite_master WHERE name ="
+                                               " 'messages'")) -
                               1)),
               sizeof junk);
     close(fd);
-    CHECK_HAS(shelf_refused(&s, STG_IO), "damaged");
-    shelf_end(&s);
+    CHECK_HAS(fixture_refused(&s, STG_IO), "damaged");
+    fixture_end(&s);
 
     // The same while it runs.
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_ask(&s,
-              "PRAGMA writable_schema = ON;"
-              "UPDATE sqlite_master SET rootpage = 2"
-              " WHERE name = 'messages';"
-              "PRAGMA schema_version = 1000;");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_ask(&s,
+                "PRAGMA writable_schema = ON;"
+                "UPDATE sqlite_master SET rootpage = 2"
+                " WHERE name = 'messages';"
+                "PRAGMA schema_version = 1000;");
     stg_store_read(s.store, 0, 100, false, never_read, NULL);
-    SHELF_UNTIL(&s, s.times_broken > 0);
-    shelf_end(&s);
+    FIXTURE_UNTIL(&s, s.times_broken > 0);
+    fixture_end(&s);
 }
 
 /* -- crashing */
 
-static void copy(shelf *s, const char *suffix)
+static void copy(fixture *s, const char *suffix)
 {
     char command[512];
 
@@ -543,31 +543,31 @@ TEST(store_life, finds_all_that_was_answered_after_a_crash)
     static appending a[40];
     char path[400];
     uint64_t last = 0;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_park(&s, shelf_lane(&s, "a"), 1, 100, "parked");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_park(&s, fixture_lane(&s, "a"), 1, 100, "parked");
     for (int i = 0; i < 40; i++) {
-        a[i].messages[0] = shelf_text(NULL, "a");
-        shelf_start(&s, &a[i], 1);
+        a[i].messages[0] = fixture_text(NULL, "a");
+        fixture_start(&s, &a[i], 1);
     }
-    SHELF_UNTIL(&s, a[9].is_done);
+    FIXTURE_UNTIL(&s, a[9].is_done);
     for (int i = 0; i < 40; i++)
         if (a[i].is_done)
             last = a[i].answers[0].position;
     // The WAL first: what it has is not yet gone from it into the file.
     copy(&s, "-wal");
     copy(&s, "");
-    SHELF_UNTIL(&s, a[39].is_done);
-    shelf_close(&s);
+    FIXTURE_UNTIL(&s, a[39].is_done);
+    fixture_close(&s);
     snprintf(path, sizeof path, "%s/copy.db", s.folder);
     strcpy(s.path, path);
-    shelf_open(&s);
-    CHECK(shelf_next(&s) > last);
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked, lanes"), "1");
-    CHECK_STR(shelf_ask(&s, "PRAGMA integrity_check"), "ok");
-    shelf_end(&s);
+    fixture_open(&s);
+    CHECK(fixture_next(&s) > last);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM parked, lanes"), "1");
+    CHECK_STR(fixture_ask(&s, "PRAGMA integrity_check"), "ok");
+    fixture_end(&s);
 }
 
 TEST(store_life, keeps_the_wal_short)
@@ -577,34 +577,34 @@ TEST(store_life, keeps_the_wal_short)
     stg_store_view view;
     struct stat st;
     char path[400];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 64 << 20;
-    shelf_open(&s);
+    fixture_open(&s);
     for (int i = 0; i < 600; i++)
-        CHECK_INT(shelf_try(&s, &m), STG_APPENDED);
+        CHECK_INT(fixture_try(&s, &m), STG_APPENDED);
     stg_store_look(s.store, &view);
     CHECK(view.used > 600 * sizeof big);
     snprintf(path, sizeof path, "%s-wal", s.path);
     CHECK_INT(stat(path, &st), 0);
     // An eighth of the quota, and what came in one round.
     CHECK(st.st_size < 10 << 20);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- letters */
 
-static void die(shelf *s, uint64_t position, const char *body)
+static void die(fixture *s, uint64_t position, const char *body)
 {
-    stg_failure f = shelf_failure(404, STG_WHY_PERMANENT);
+    stg_failure f = fixture_failure(404, STG_WHY_PERMANENT);
     stg_change c = {.kind = STG_CHANGE_DEAD,
                     .position = position,
-                    .message = shelf_message(s, position, body),
+                    .message = fixture_message(s, position, body),
                     .failure = &f,
                     .progress = {.attempts = 1}};
 
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
 }
 
 static size_t count_lines(const char *text)
@@ -619,30 +619,30 @@ static size_t count_lines(const char *text)
 TEST(store_life, copies_dead_letters_to_a_file)
 {
     const char *text;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.letters = s.letters;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     die(&s, 5, "say \"x\"\n\xc3\xa9");
     die(&s, 6, "\xff\xfe z");
-    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 2);
+    FIXTURE_POLL(&s, count_lines(read_file(s.letters)) == 2);
     text = read_file(s.letters);
     CHECK_HAS(text, "{\"id\": 1, \"message_id\": ");
     CHECK_HAS(text, "\"payload\": \"say \\\"x\\\"\\n\xc3\xa9\"}\n");
     CHECK_HAS(text, "\"payload_base64\": \"//4geg==\"}\n");
     CHECK_HAS(text, "\"cause\": \"HTTP_404\", \"http_status\": 404");
     // From where it was, and each once.
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     die(&s, 7, "c");
-    shelf_close(&s);
+    fixture_close(&s);
     CHECK_INT(count_lines(read_file(s.letters)), 3);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT value FROM meta"
-                        " WHERE name = 'letters_version'"),
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT value FROM meta"
+                          " WHERE name = 'letters_version'"),
               "3");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 static void on_dropped(void *ctx, const stg_letters_sum *sum)
@@ -660,30 +660,30 @@ TEST(store_life, copies_a_dead_letter_again_when_it_changes)
                         .count = 3};
     bool is_done = false;
     const char *text;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.letters = s.letters;
-    shelf_open(&s);
+    fixture_open(&s);
     die(&s, 1, "a");
-    CHECK_INT(shelf_change(&s, &range), STG_STORED);
-    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 2);
+    CHECK_INT(fixture_change(&s, &range), STG_STORED);
+    FIXTURE_POLL(&s, count_lines(read_file(s.letters)) == 2);
     stg_store_drop(s.store,
                    &(stg_letter_filter){.ids = (uint64_t[]){1}, .id_count = 1},
                    false, on_dropped, &is_done);
-    SHELF_UNTIL(&s, is_done);
-    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 3);
+    FIXTURE_UNTIL(&s, is_done);
+    FIXTURE_POLL(&s, count_lines(read_file(s.letters)) == 3);
     // What has grown comes at the next start at the latest.
     range.last_position = 9;
     range.count = 7;
-    CHECK_INT(shelf_change(&s, &range), STG_STORED);
-    shelf_reopen(&s);
-    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 4);
+    CHECK_INT(fixture_change(&s, &range), STG_STORED);
+    fixture_reopen(&s);
+    FIXTURE_POLL(&s, count_lines(read_file(s.letters)) == 4);
     text = strstr(read_file(s.letters), "\"state\": \"dropped\"");
     CHECK(text != NULL);
     CHECK_HAS(text, "{\"id\": 2, ");
     CHECK_HAS(text, "\"count\": 7");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* Also one that has grown just before, and with its last count. */
@@ -691,29 +691,29 @@ TEST(store_life, tells_the_file_of_a_range_row_that_expired)
 {
     stg_change shed = {.kind = STG_CHANGE_RANGE, .position = 1, .count = 2};
     const char *text;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.letters = s.letters;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (int i = 0; i < 5; i++)
-        shelf_put(&s, NULL, "a");
+        fixture_put(&s, NULL, "a");
     shed.last_position = 2;
-    CHECK_INT(shelf_change(&s, &shed), STG_STORED);
-    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 1);
+    CHECK_INT(fixture_change(&s, &shed), STG_STORED);
+    FIXTURE_POLL(&s, count_lines(read_file(s.letters)) == 1);
     shed.last_position = 4;
     shed.count = 4;
-    CHECK_INT(shelf_change(&s, &shed), STG_STORED);
-    shelf_close(&s);
-    shelf_ask(&s, "UPDATE messages SET created_at = 1");
-    shelf_open(&s);
+    CHECK_INT(fixture_change(&s, &shed), STG_STORED);
+    fixture_close(&s);
+    fixture_ask(&s, "UPDATE messages SET created_at = 1");
+    fixture_open(&s);
     stg_store_commit(s.store, 6);
-    SHELF_POLL(&s, strstr(read_file(s.letters), "\"expired\"") != NULL);
+    FIXTURE_POLL(&s, strstr(read_file(s.letters), "\"expired\"") != NULL);
     text = strstr(read_file(s.letters), "\"expired\"");
     CHECK_HAS(text, "\"count\": 4");
     CHECK(strstr(text, "\"changed_at\": null") == NULL);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* A crash cut a line off: its row comes again, in a line of its own. */
@@ -722,19 +722,19 @@ TEST(store_life, begins_a_line_behind_whole_ones)
     const char half[] = "{\"id\": 0}\n{\"id\": 1, \"mess";
     const char *text;
     FILE *file;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.letters = s.letters;
     file = fopen(s.letters, "w");
     CHECK(file != NULL && fputs(half, file) >= 0 && fclose(file) == 0);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     die(&s, 5, "a");
-    SHELF_POLL(&s, count_lines(read_file(s.letters)) == 2);
+    FIXTURE_POLL(&s, count_lines(read_file(s.letters)) == 2);
     text = read_file(s.letters);
     CHECK_HAS(text, "{\"id\": 0}\n{\"id\": 1, \"message_id\": ");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* While it is rotated there is no file for a moment. */
@@ -749,67 +749,69 @@ TEST(store_life, rotates_the_file_of_dead_letters)
 {
     char path[400];
     struct stat st;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.letters = s.letters;
     s.options.letters_max = 700;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (uint64_t i = 1; i <= 9; i++)
         die(&s, i, "body");
-    shelf_close(&s);
+    fixture_close(&s);
     CHECK_HAS(read_file(s.letters), "\"id\": 9,");
     snprintf(path, sizeof path, "%s.5", s.letters);
     CHECK_HAS(read_file(path), "\"id\": 4,");
     snprintf(path, sizeof path, "%s.6", s.letters);
     CHECK(stat(path, &st) != 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_life, refuses_a_file_of_dead_letters_that_cannot_be_written)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.letters = "/nonexistent/letters";
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "dead letters cannot be written");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID),
+              "dead letters cannot be written");
     check_no_store(&s);
     s.options.letters = NULL;
-    shelf_open(&s);
-    shelf_close(&s);
+    fixture_open(&s);
+    fixture_close(&s);
     s.options.letters = "/nonexistent/letters";
-    CHECK_HAS(shelf_refused(&s, STG_INVALID), "dead letters cannot be written");
+    CHECK_HAS(fixture_refused(&s, STG_INVALID),
+              "dead letters cannot be written");
     s.options.letters = NULL;
-    shelf_open(&s); // what was there before is still there
+    fixture_open(&s); // what was there before is still there
     CHECK_STR(
-        shelf_ask(&s, "SELECT value FROM meta WHERE name = 'incarnations'"),
+        fixture_ask(&s, "SELECT value FROM meta WHERE name = 'incarnations'"),
         "3");
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_life, tells_of_letters_that_fail_later_and_tries_again)
 {
     char command[256];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.letters = s.letters;
     s.options.letters_max = 10;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     // A directory in the way of the oldest: it cannot be renamed over.
     snprintf(command, sizeof command, "mkdir -p %s.5/x; touch %s.4", s.letters,
              s.letters);
     CHECK_INT(system(command), 0);
     die(&s, 1, "a");
     die(&s, 2, "b");
-    SHELF_POLL(&s, s.times_troubled > 0);
+    FIXTURE_POLL(&s, s.times_troubled > 0);
     CHECK_HAS(s.words, "dead letters cannot be copied");
     snprintf(command, sizeof command, "rm -r %s.5", s.letters);
     CHECK_INT(system(command), 0);
-    SHELF_POLL(&s, has_text(s.letters, "\"id\": 2,"));
+    FIXTURE_POLL(&s, has_text(s.letters, "\"id\": 2,"));
     CHECK_INT(s.times_troubled, 1);
     CHECK_INT(s.times_broken, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }

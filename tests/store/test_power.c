@@ -13,7 +13,7 @@
 #include <stagger/rng.h>
 
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 enum { SECTOR = 512, MESSAGES = 300, KEPT = 20, BODY = 16000 };
 enum { CUTS = 40, STEPS_MAX = 65536 };
@@ -306,19 +306,19 @@ static void write_file(const char *path, int file, size_t end, stg_rng *rng)
 /* -- messages -------------------------------------------------------------- */
 
 /* It begins with its position. */
-static void publish(shelf *s, uint64_t position)
+static void publish(fixture *s, uint64_t position)
 {
     char body[BODY + 1];
     int length = snprintf(body, sizeof body, "%08u", (unsigned)position);
 
     memset(body + length, 'x', BODY - (size_t)length);
     body[BODY] = '\0';
-    CHECK_U64(shelf_put(s, NULL, body), position);
+    CHECK_U64(fixture_put(s, NULL, body), position);
 }
 
-static uint64_t ask(shelf *s, const char *sql)
+static uint64_t ask(fixture *s, const char *sql)
 {
-    return strtoull(shelf_ask(s, sql), NULL, 10);
+    return strtoull(fixture_ask(s, sql), NULL, 10);
 }
 
 /* Opens what a cut has left. At least what was said by then is there, and whole,
@@ -328,21 +328,21 @@ static void check_cut(uint64_t seed, size_t end, const size_t *said)
     stg_rng rng = stg_rng_seed(seed);
     uint64_t durable = 0, first, last;
     char log[400];
-    shelf s;
+    fixture s;
 
     while (durable < MESSAGES && said[durable] <= end)
         durable++;
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
     write_file(s.path, STORE, end, &rng);
     snprintf(log, sizeof log, "%s-wal", s.path);
     write_file(log, LOG, end, &rng);
-    shelf_open(&s);
-    last = shelf_next(&s) - 1;
+    fixture_open(&s);
+    last = fixture_next(&s) - 1;
     first = stg_store_first(s.store);
     CHECK_FROM(seed, last >= durable && last <= durable + 1);
     CHECK_FROM(seed, first <= (durable <= KEPT ? 1 : durable + 1 - KEPT));
-    shelf_close(&s);
+    fixture_close(&s);
     CHECK_FROM(seed,
                ask(&s, "SELECT count(*) FROM messages") == last + 1 - first);
     CHECK_FROM(seed, ask(&s,
@@ -350,8 +350,8 @@ static void check_cut(uint64_t seed, size_t end, const size_t *said)
                          " length(body) <> 16000 OR"
                          " CAST(substr(body, 1, 8) AS INTEGER)"
                          " <> position") == 0);
-    CHECK_STR(shelf_ask(&s, "PRAGMA integrity_check"), "ok");
-    shelf_end(&s);
+    CHECK_STR(fixture_ask(&s, "PRAGMA integrity_check"), "ok");
+    fixture_end(&s);
 }
 
 TEST(store_power, keeps_what_was_said_to_be_durable)
@@ -359,12 +359,12 @@ TEST(store_power, keeps_what_was_said_to_be_durable)
     static size_t said[MESSAGES]; // steps that came before
     stg_rng rng = stg_rng_seed(1);
     size_t begun;
-    shelf s;
+    fixture s;
 
     watch();
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
-    shelf_open(&s);
+    fixture_open(&s);
     begun = noted();
     for (uint64_t i = 1; i <= MESSAGES; i++) {
         publish(&s, i);
@@ -375,7 +375,7 @@ TEST(store_power, keeps_what_was_said_to_be_durable)
     // The log went into the file in between, and messages were trimmed.
     CHECK(count_writes(STORE, begun) > 100);
     CHECK(stg_store_first(s.store) > 1);
-    shelf_end(&s);
+    fixture_end(&s);
     unwatch();
     for (uint64_t seed = 0; seed < seeds(CUTS); seed++)
         check_cut(seed, begun + stg_rng_upto(&rng, disk.count - begun), said);

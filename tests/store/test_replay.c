@@ -8,11 +8,11 @@
 
 #include "store/dead_letters.h"
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 /* What the store told, and what it is told. */
 typedef struct told {
-    shelf shelf; /* first: the store's ctx is a shelf */
+    fixture fixture; /* first: the store's ctx is a fixture */
     uint64_t replayed[4];
     uint64_t room;
     unsigned times_asked; /* for it */
@@ -76,34 +76,34 @@ static bool wants_body(void *ctx, uint32_t lane)
 static void make(told *t)
 {
     memset(t, 0, sizeof *t);
-    shelf_make(&t->shelf);
+    fixture_make(&t->fixture);
     t->room = UINT64_MAX;
-    t->shelf.options.replayed = on_replayed;
-    t->shelf.options.room = room;
-    t->shelf.options.knows = knows;
-    t->shelf.options.is_paused = is_paused;
-    t->shelf.options.wants = wants;
-    t->shelf.options.wants_body = wants_body;
-    shelf_open(&t->shelf);
-    CHECK_INT(shelf_lane(&t->shelf, "a"), 0);
-    CHECK_INT(shelf_lane(&t->shelf, "b"), 1);
+    t->fixture.options.replayed = on_replayed;
+    t->fixture.options.room = room;
+    t->fixture.options.knows = knows;
+    t->fixture.options.is_paused = is_paused;
+    t->fixture.options.wants = wants;
+    t->fixture.options.wants_body = wants_body;
+    fixture_open(&t->fixture);
+    CHECK_INT(fixture_lane(&t->fixture, "a"), 0);
+    CHECK_INT(fixture_lane(&t->fixture, "b"), 1);
 }
 
-static stg_change dead(shelf *s, uint32_t lane, uint64_t position,
+static stg_change dead(fixture *s, uint32_t lane, uint64_t position,
                        const stg_failure *failure)
 {
     return (stg_change){.kind = STG_CHANGE_DEAD,
                         .lane = lane,
                         .position = position,
-                        .message = shelf_message(s, position, "body"),
+                        .message = fixture_message(s, position, "body"),
                         .failure = failure,
                         .progress = {.attempts = 3}};
 }
 
 /* Dead letters of a lane at positions from 1 on, and its books. */
-static void die(shelf *s, uint32_t lane, uint64_t count)
+static void die(fixture *s, uint32_t lane, uint64_t count)
 {
-    stg_failure failure = shelf_failure(500, STG_WHY_PERMANENT);
+    stg_failure failure = fixture_failure(500, STG_WHY_PERMANENT);
     stg_cursor c = {
         .lane = lane, .base = count + 1, .routed = count, .dead = count};
     stg_change changes[200];
@@ -111,10 +111,10 @@ static void die(shelf *s, uint32_t lane, uint64_t count)
     CHECK(count <= 200);
     for (uint64_t i = 0; i < count; i++)
         changes[i] = dead(s, lane, i + 1, &failure);
-    CHECK_INT(shelf_store(s, &(stg_group){.changes = changes,
-                                          .change_count = count,
-                                          .cursors = &c,
-                                          .cursor_count = 1}),
+    CHECK_INT(fixture_store(s, &(stg_group){.changes = changes,
+                                            .change_count = count,
+                                            .cursors = &c,
+                                            .cursor_count = 1}),
               STG_STORED);
 }
 
@@ -147,23 +147,23 @@ static void on_sum(void *ctx, const stg_letters_sum *s)
             ", orphaned %" PRIu64 ", paused %" PRIu64, s->orphaned, s->paused);
 }
 
-static const char *replay(shelf *s, const stg_letter_filter *f, bool is_dry)
+static const char *replay(fixture *s, const stg_letter_filter *f, bool is_dry)
 {
     static sum done;
 
     done.is_done = false;
     stg_store_replay(s->store, f, is_dry, on_sum, &done);
-    SHELF_UNTIL(s, done.is_done);
+    FIXTURE_UNTIL(s, done.is_done);
     return done.text;
 }
 
-static const char *drop(shelf *s, const stg_letter_filter *f, bool is_dry)
+static const char *drop(fixture *s, const stg_letter_filter *f, bool is_dry)
 {
     static sum done;
 
     done.is_done = false;
     stg_store_drop(s->store, f, is_dry, on_sum, &done);
-    SHELF_UNTIL(s, done.is_done);
+    FIXTURE_UNTIL(s, done.is_done);
     return done.text;
 }
 
@@ -183,7 +183,7 @@ TEST(store_replay, parks_a_letter_anew_with_all_that_it_was)
 {
     stg_mark mark = {.due_at = 0};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 2);
@@ -192,20 +192,20 @@ TEST(store_replay, parks_a_letter_anew_with_all_that_it_was)
                false),
         "done: 1 1 0 0");
     CHECK_U64(t.replayed[0], 1);
-    CHECK_STR(shelf_ask(s, states), "dead|1|1|1\nreplayed|1|1|0");
-    CHECK_STR(shelf_ask(s, parked), "0|2|1|0|3|0|body|k|text/plain");
+    CHECK_STR(fixture_ask(s, states), "dead|1|1|1\nreplayed|1|1|0");
+    CHECK_STR(fixture_ask(s, parked), "0|2|1|0|3|0|body|k|text/plain");
     // Due now.
-    CHECK(strstr(shelf_fetch_replays(s, 0, &mark, 9), ":body") != NULL);
+    CHECK(strstr(fixture_fetch_replays(s, 0, &mark, 9), ":body") != NULL);
     CHECK(mark.due_at > 1700000000 * STG_S);
-    CHECK_STR(shelf_stands(s), "0/0 3 [] 2=0+1+0+1\n");
-    shelf_end(s);
+    CHECK_STR(fixture_stands(s), "0/0 3 [] 2=0+1+0+1\n");
+    fixture_end(s);
 }
 
 TEST(store_replay, counts_attempts_over_all_replays)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_ATTEMPTS);
+    stg_failure failure = fixture_failure(503, STG_WHY_ATTEMPTS);
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     stg_change c;
 
     make(&t);
@@ -217,24 +217,24 @@ TEST(store_replay, counts_attempts_over_all_replays)
     c.attempts_before = 3;
     // It is parked once more before.
     c.kind = STG_CHANGE_PARK;
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
-    CHECK_STR(shelf_ask(s, "SELECT attempts, attempts_before FROM parked"),
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
+    CHECK_STR(fixture_ask(s, "SELECT attempts, attempts_before FROM parked"),
               "2|3");
     c.kind = STG_CHANGE_DEAD;
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
-    CHECK_STR(shelf_ask(s,
-                        "SELECT id, replay, attempts, state"
-                        " FROM failed_broadcast_logs"),
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
+    CHECK_STR(fixture_ask(s,
+                          "SELECT id, replay, attempts, state"
+                          " FROM failed_broadcast_logs"),
               "1|0|3|replayed\n2|1|5|dead");
     CHECK_STR(replay(s, &any, false), "done: 1 1 0 0");
-    CHECK_STR(shelf_ask(s, parked), "0|1|2|0|5|0|body|k|text/plain");
-    shelf_end(s);
+    CHECK_STR(fixture_ask(s, parked), "0|1|2|0|5|0|body|k|text/plain");
+    fixture_end(s);
 }
 
 TEST(store_replay, finds_nothing_to_do_the_second_time)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 3);
@@ -244,16 +244,16 @@ TEST(store_replay, finds_nothing_to_do_the_second_time)
     CHECK_STR(replay(s, &(stg_letter_filter){.state = "replayed"}, false),
               "done: 0 0 0 0");
     CHECK_U64(t.replayed[0], 3);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* What is sent again ends badly, and would be sent again without an end. */
 TEST(store_replay, leaves_letters_alone_that_were_made_since_it_began)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_ATTEMPTS);
+    stg_failure failure = fixture_failure(503, STG_WHY_ATTEMPTS);
     sum done = {.is_done = false};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     stg_change c;
 
     make(&t);
@@ -262,24 +262,24 @@ TEST(store_replay, leaves_letters_alone_that_were_made_since_it_began)
     die(s, 1, 100);
     t.room = 10;
     stg_store_replay(s->store, &any, false, on_sum, &done);
-    SHELF_UNTIL(s, t.replayed[0] == 10);
+    FIXTURE_UNTIL(s, t.replayed[0] == 10);
     c = dead(s, 0, 1, &failure);
     c.replay = 1;
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     t.room = UINT64_MAX;
-    SHELF_UNTIL(s, done.is_done);
+    FIXTURE_UNTIL(s, done.is_done);
     CHECK_STR(done.text, "done: 300 300 0 0");
-    CHECK_STR(shelf_ask(s,
-                        "SELECT id, replay FROM failed_broadcast_logs"
-                        " WHERE state = 'dead'"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT id, replay FROM failed_broadcast_logs"
+                          " WHERE state = 'dead'"),
               "301|1");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(store_replay, changes_nothing_when_it_is_dry)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 3);
@@ -288,25 +288,25 @@ TEST(store_replay, changes_nothing_when_it_is_dry)
     CHECK_STR(replay(s, &(stg_letter_filter){.target = "b"}, true),
               "done: 2 2 0 0");
     CHECK_STR(drop(s, &any, true), "done: 5 5 0 0");
-    CHECK_STR(shelf_ask(s, states), "dead|5|5|5");
-    CHECK_STR(shelf_ask(s, parked), "");
-    shelf_end(s);
+    CHECK_STR(fixture_ask(s, states), "dead|5|5|5");
+    CHECK_STR(fixture_ask(s, parked), "");
+    fixture_end(s);
 }
 
 TEST(store_replay, does_nothing_for_a_target_that_was_removed)
 {
     stg_change forget = {.kind = STG_CHANGE_FORGET, .lane = 0};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 2);
     die(s, 1, 1);
-    CHECK_INT(shelf_change(s, &forget), STG_STORED);
+    CHECK_INT(fixture_change(s, &forget), STG_STORED);
     CHECK_STR(replay(s, &any, true), "done: 1 1 0 2");
     CHECK_STR(replay(s, &any, false), "done: 1 1 0 2");
     CHECK_STR(drop(s, &any, false), "done: 2 2 0 0");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(store_replay, or_drop_takes_a_letter_and_not_both)
@@ -314,7 +314,7 @@ TEST(store_replay, or_drop_takes_a_letter_and_not_both)
     sum sums[3] = {{.is_done = false}};
     uint64_t ids[100];
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 200);
@@ -327,20 +327,20 @@ TEST(store_replay, or_drop_takes_a_letter_and_not_both)
     stg_store_replay(s->store, &any, false, on_sum, &sums[1]);
     stg_store_drop(s->store, &(stg_letter_filter){.ids = ids, .id_count = 100},
                    false, on_sum, &sums[2]);
-    SHELF_UNTIL(s, sums[2].is_done);
+    FIXTURE_UNTIL(s, sums[2].is_done);
     t.room = UINT64_MAX;
     for (int i = 0; i < 2; i++)
-        SHELF_UNTIL(s, sums[i].is_done);
+        FIXTURE_UNTIL(s, sums[i].is_done);
     CHECK_U64(sums[0].s.letters + sums[1].s.letters, t.replayed[0]);
     CHECK_U64(t.replayed[0] + sums[2].s.letters, 200);
     CHECK(t.replayed[0] >= 100 && t.replayed[0] <= 150);
-    CHECK_STR(shelf_ask(s,
-                        "SELECT (SELECT count(*) FROM parked) ="
-                        " (SELECT count(*) FROM failed_broadcast_logs"
-                        " WHERE state = 'replayed'), (SELECT count(*) FROM"
-                        " failed_broadcast_logs WHERE state = 'dead')"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT (SELECT count(*) FROM parked) ="
+                          " (SELECT count(*) FROM failed_broadcast_logs"
+                          " WHERE state = 'replayed'), (SELECT count(*) FROM"
+                          " failed_broadcast_logs WHERE state = 'dead')"),
               "1|0");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* -- drop */
@@ -348,7 +348,7 @@ TEST(store_replay, or_drop_takes_a_letter_and_not_both)
 TEST(store_replay, drop_gives_up_letters_with_their_payload)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 3);
@@ -356,11 +356,11 @@ TEST(store_replay, drop_gives_up_letters_with_their_payload)
         drop(s, &(stg_letter_filter){.ids = (uint64_t[]){1, 3}, .id_count = 2},
              false),
         "done: 2 2 0 0");
-    CHECK_STR(shelf_ask(s, states), "dead|1|1|1\ndropped|2|2|0");
+    CHECK_STR(fixture_ask(s, states), "dead|1|1|1\ndropped|2|2|0");
     // They stay among the dead of the books.
-    CHECK_STR(shelf_stands(s), "0/0 4 [] 3=0+3+0+0\n");
-    CHECK_STR(shelf_ask(s, parked), "");
-    shelf_end(s);
+    CHECK_STR(fixture_stands(s), "0/0 4 [] 3=0+3+0+0\n");
+    CHECK_STR(fixture_ask(s, parked), "");
+    fixture_end(s);
 }
 
 /* -- what a record of a topic was */
@@ -381,13 +381,13 @@ static void on_source(void *ctx, const stg_letter *l)
     say_source(ctx, l->source_key, l->source_headers);
 }
 
-static const char *source_of_letter(shelf *s, uint64_t id)
+static const char *source_of_letter(fixture *s, uint64_t id)
 {
     static char text[64];
 
     text[0] = '\0';
     stg_store_letter(s->store, id, on_source, text);
-    SHELF_UNTIL(s, text[0] != '\0');
+    FIXTURE_UNTIL(s, text[0] != '\0');
     return text;
 }
 
@@ -404,57 +404,57 @@ static void on_sources(void *ctx, uint32_t lane, bool is_replay,
     say_source(ctx, p.source_key, p.source_headers);
 }
 
-static const char *source_of_parked(shelf *s, bool is_replay)
+static const char *source_of_parked(fixture *s, bool is_replay)
 {
     static char text[64];
 
     text[0] = '\0';
     stg_store_fetch(s->store, 0, is_replay, &(stg_mark){.due_at = 0}, 9,
                     on_sources, text);
-    SHELF_UNTIL(s, text[0] != '\0');
+    FIXTURE_UNTIL(s, text[0] != '\0');
     return text;
 }
 
 /* As it is parked, dies, is replayed, and dies again; over a restart. */
 TEST(store_replay, keeps_the_key_and_the_headers_of_a_record)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_ATTEMPTS);
+    stg_failure failure = fixture_failure(503, STG_WHY_ATTEMPTS);
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     stg_change c;
 
     make(&t);
     c = dead(s, 0, 1, &failure);
     c.kind = STG_CHANGE_PARK;
-    c.message = shelf_record(s, 1, "body", "headers");
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    c.message = fixture_record(s, 1, "body", "headers");
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     CHECK_STR(source_of_parked(s, false), "00ff0a headers");
-    shelf_reopen(s);
+    fixture_reopen(s);
     c.kind = STG_CHANGE_DEAD;
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     CHECK_STR(source_of_letter(s, 1), "00ff0a headers");
     CHECK_STR(replay(s, &any, false), "done: 1 1 0 0");
     CHECK_STR(source_of_parked(s, true), "00ff0a headers");
     c.replay = 1;
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     CHECK_STR(source_of_letter(s, 2), "00ff0a headers");
     // Nothing of it is left but its key, and so the partition of its copy.
     CHECK_STR(drop(s, &any, false), "done: 1 1 0 0");
     CHECK_STR(source_of_letter(s, 2), "00ff0a none");
     // One that was never parked, and had no headers; and one that had no record.
     c = dead(s, 0, 2, &failure);
-    c.message = shelf_record(s, 2, "body", "");
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    c.message = fixture_record(s, 2, "body", "");
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     CHECK_STR(source_of_letter(s, 3), "00ff0a ");
     c = dead(s, 0, 3, &failure);
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     CHECK_STR(source_of_letter(s, 4), " none");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* -- bulk rows */
 
-static void shed(shelf *s, uint32_t lane, uint64_t first, uint64_t last,
+static void shed(fixture *s, uint32_t lane, uint64_t first, uint64_t last,
                  uint64_t count)
 {
     stg_change c = {.kind = STG_CHANGE_RANGE,
@@ -465,17 +465,17 @@ static void shed(shelf *s, uint32_t lane, uint64_t first, uint64_t last,
     stg_cursor cursor = {
         .lane = lane, .base = last + 1, .routed = count, .dead = count};
 
-    CHECK_INT(shelf_store(s, &(stg_group){.changes = &c,
-                                          .change_count = 1,
-                                          .cursors = &cursor,
-                                          .cursor_count = 1}),
+    CHECK_INT(fixture_store(s, &(stg_group){.changes = &c,
+                                            .change_count = 1,
+                                            .cursors = &cursor,
+                                            .cursor_count = 1}),
               STG_STORED);
 }
 
-static void put(shelf *s, uint64_t count)
+static void put(fixture *s, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
-        shelf_put(s, NULL, "body");
+        fixture_put(s, NULL, "body");
 }
 
 static const char ranges[] =
@@ -485,7 +485,7 @@ static const char ranges[] =
 TEST(queue_replay, eats_a_range_row_from_its_front)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     put(s, 600);
@@ -493,21 +493,21 @@ TEST(queue_replay, eats_a_range_row_from_its_front)
     CHECK_STR(replay(s, &any, true), "done: 1 580 0 0");
     CHECK_STR(replay(s, &any, false), "done: 1 580 0 0");
     CHECK_U64(t.replayed[0], 580);
-    CHECK_STR(shelf_ask(s, "SELECT state, count FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(s, "SELECT state, count FROM failed_broadcast_logs"),
               "replayed|580");
-    CHECK_STR(shelf_ask(s,
-                        "SELECT count(*), min(position), max(position),"
-                        " count(DISTINCT position), max(replay),"
-                        " CAST(min(body) AS TEXT) FROM parked"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT count(*), min(position), max(position),"
+                          " count(DISTINCT position), max(replay),"
+                          " CAST(min(body) AS TEXT) FROM parked"),
               "580|11|590|580|1|body");
-    CHECK_STR(shelf_stands(s), "0/0 591 [] 580=0+0+0+580\n");
-    shelf_end(s);
+    CHECK_STR(fixture_stands(s), "0/0 591 [] 580=0+0+0+580\n");
+    fixture_end(s);
 }
 
 TEST(queue_replay, shows_bodies_to_a_filter_that_came_while_it_read)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     t.gains_filter = true;
@@ -515,36 +515,36 @@ TEST(queue_replay, shows_bodies_to_a_filter_that_came_while_it_read)
     shed(s, 0, 11, 20, 10);
     CHECK_STR(replay(s, &any, false), "done: 1 10 0 0");
     CHECK_U64(t.replayed[0], 10);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(queue_replay, finds_what_never_reached_its_target_once)
 {
     const stg_letter_filter unreached = {.is_unreached = true};
-    stg_failure answered = shelf_failure(503, STG_WHY_ATTEMPTS);
-    stg_failure refused = shelf_failure(0, STG_WHY_PERMANENT);
+    stg_failure answered = fixture_failure(503, STG_WHY_ATTEMPTS);
+    stg_failure refused = fixture_failure(0, STG_WHY_PERMANENT);
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     stg_change c;
 
     make(&t);
     put(s, 20);
     refused.outcome = stg_failed(STG_FAULT_REFUSED);
     c = dead(s, 0, 1, &answered);
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     c = dead(s, 0, 2, &refused);
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     c = dead(s, 0, 3, &refused);
     c.replay = 1;
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     shed(s, 0, 11, 20, 10);
     CHECK_STR(replay(s, &unreached, false), "done: 2 11 0 0");
-    CHECK_STR(shelf_ask(s,
-                        "SELECT position FROM failed_broadcast_logs"
-                        " WHERE state = 'dead' ORDER BY position"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT position FROM failed_broadcast_logs"
+                          " WHERE state = 'dead' ORDER BY position"),
               "1\n3");
     CHECK_STR(replay(s, &unreached, false), "done: 0 0 0 0");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* Of a row of one message, or of many. */
@@ -553,7 +553,7 @@ TEST(queue_replay, ends_after_so_many_messages)
     const stg_letter_filter one = {.messages_max = 1},
                             three = {.messages_max = 3};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     put(s, 20);
@@ -562,92 +562,92 @@ TEST(queue_replay, ends_after_so_many_messages)
     CHECK_STR(replay(s, &one, false), "done: 1 1 0 0");
     CHECK_STR(replay(s, &three, false), "done: 2 3 0 0");
     CHECK_STR(replay(s, &one, false), "done: 1 1 0 0");
-    CHECK_STR(shelf_ask(s, ranges), "6|20|15|dead");
+    CHECK_STR(fixture_ask(s, ranges), "6|20|15|dead");
     CHECK_STR(replay(s, &any, false), "done: 1 15 0 0");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(queue_replay, stops_in_a_range_row_where_its_lane_has_enough)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     put(s, 20);
     shed(s, 0, 1, 20, 20);
     t.room = 7;
     CHECK_STR(replay(s, &any, false), "held a: 1 7 0 0");
-    CHECK_STR(shelf_ask(s, ranges), "8|20|13|dead");
-    CHECK_STR(shelf_stands(s), "0/0 21 [] 20=0+13+0+7\n");
+    CHECK_STR(fixture_ask(s, ranges), "8|20|13|dead");
+    CHECK_STR(fixture_stands(s), "0/0 21 [] 20=0+13+0+7\n");
     t.room = UINT64_MAX;
     CHECK_STR(replay(s, &any, false), "done: 1 13 0 0");
-    CHECK_STR(shelf_ask(s,
-                        "SELECT count(*), count(DISTINCT position)"
-                        " FROM parked"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT count(*), count(DISTINCT position)"
+                          " FROM parked"),
               "20|20");
-    CHECK_STR(shelf_ask(s, "SELECT state, count FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(s, "SELECT state, count FROM failed_broadcast_logs"),
               "replayed|20");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* What was trimmed is not replayable, and the row says so. */
 TEST(queue_replay, says_what_of_a_range_row_has_expired)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     put(s, 20);
     shed(s, 0, 1, 20, 20);
-    shelf_close(s);
-    shelf_ask(s, "DELETE FROM messages WHERE position <= 5");
-    shelf_open(s);
+    fixture_close(s);
+    fixture_ask(s, "DELETE FROM messages WHERE position <= 5");
+    fixture_open(s);
     CHECK_STR(replay(s, &any, true), "done: 1 15 5 0");
     CHECK_STR(replay(s, &any, false), "done: 1 15 5 0");
-    CHECK_STR(shelf_ask(s, "SELECT state, count FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(s, "SELECT state, count FROM failed_broadcast_logs"),
               "expired|5");
-    CHECK_STR(shelf_stands(s), "0/0 21 [] 20=0+5+0+15\n");
+    CHECK_STR(fixture_stands(s), "0/0 21 [] 20=0+5+0+15\n");
     CHECK_STR(replay(s, &any, false), "done: 0 0 0 0");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(queue_replay, of_a_range_row_leaves_out_what_was_not_in_it)
 {
-    stg_failure failure = shelf_failure(500, STG_WHY_PERMANENT);
-    appending a = {.messages = {shelf_text(NULL, "other")}};
+    stg_failure failure = fixture_failure(500, STG_WHY_PERMANENT);
+    appending a = {.messages = {fixture_text(NULL, "other")}};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     stg_change c;
 
     make(&t);
     put(s, 3);
     // The filter refused this one,
     a.messages[0].parcel.key = (stg_span){"no", 2};
-    shelf_start(s, &a, 1);
-    SHELF_UNTIL(s, a.is_done);
+    fixture_start(s, &a, 1);
+    FIXTURE_UNTIL(s, a.is_done);
     put(s, 4);
     // this one was tried and died,
     c = dead(s, 0, 2, &failure);
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
     // and this one is parked.
-    shelf_park(s, 0, 6, 100, "body");
+    fixture_park(s, 0, 6, 100, "body");
     shed(s, 0, 1, 8, 5);
     t.unwanted = "no";
     CHECK_STR(replay(s, &(stg_letter_filter){.cause = "SHED"}, false),
               "done: 1 5 0 0");
-    CHECK_STR(shelf_ask(s,
-                        "SELECT group_concat(position) FROM"
-                        " (SELECT position FROM parked WHERE replay = 1"
-                        " ORDER BY position)"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT group_concat(position) FROM"
+                          " (SELECT position FROM parked WHERE replay = 1"
+                          " ORDER BY position)"),
               "1,3,5,7,8");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* Flow goes on with the same range while it is replayed. */
 TEST(queue_replay, of_a_range_row_that_grows_keeps_what_came)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     put(s, 30);
@@ -655,7 +655,7 @@ TEST(queue_replay, of_a_range_row_that_grows_keeps_what_came)
     CHECK_STR(replay(s, &any, false), "done: 1 20 0 0");
     // It has heard of the replay, or so the store thinks.
     CHECK_INT(
-        shelf_store(
+        fixture_store(
             s, &(stg_group){.changes = &(stg_change){.kind = STG_CHANGE_RANGE,
                                                      .position = 1,
                                                      .last_position = 30,
@@ -667,42 +667,42 @@ TEST(queue_replay, of_a_range_row_that_grows_keeps_what_came)
                                                      .parked = 20},
                             .cursor_count = 1}),
         STG_STORED);
-    CHECK_STR(shelf_ask(s,
-                        "SELECT state, position, last_position, count"
-                        " FROM failed_broadcast_logs ORDER BY id"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT state, position, last_position, count"
+                          " FROM failed_broadcast_logs ORDER BY id"),
               "replayed|1|20|20\ndead|21|30|10");
     CHECK_STR(replay(s, &any, false), "done: 1 10 0 0");
-    CHECK_STR(shelf_ask(s,
-                        "SELECT count(*), count(DISTINCT position)"
-                        " FROM parked"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT count(*), count(DISTINCT position)"
+                          " FROM parked"),
               "30|30");
-    CHECK_STR(shelf_stands(s), "0/0 31 [] 30=0+0+0+30\n");
-    shelf_end(s);
+    CHECK_STR(fixture_stands(s), "0/0 31 [] 30=0+0+0+30\n");
+    fixture_end(s);
 }
 
 /* One that the target does not want any more is what is left of the row. What was
  * sent again is in the log still, and nothing tells that it was delivered. */
 TEST(queue_replay, of_a_range_row_that_grows_takes_nothing_a_second_time)
 {
-    appending a = {.messages = {shelf_text(NULL, "other")}};
+    appending a = {.messages = {fixture_text(NULL, "other")}};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     a.messages[0].parcel.key = (stg_span){"no", 2};
-    shelf_start(s, &a, 1);
-    SHELF_UNTIL(s, a.is_done);
+    fixture_start(s, &a, 1);
+    FIXTURE_UNTIL(s, a.is_done);
     put(s, 29);
     shed(s, 0, 1, 20, 20);
     t.unwanted = "no";
     CHECK_STR(replay(s, &any, false), "done: 1 19 1 0");
     for (uint64_t at = 2; at <= 20; at++)
-        CHECK_INT(shelf_change(s, &(stg_change){.kind = STG_CHANGE_DELIVERED,
-                                                .position = at,
-                                                .replay = 1}),
+        CHECK_INT(fixture_change(s, &(stg_change){.kind = STG_CHANGE_DELIVERED,
+                                                  .position = at,
+                                                  .replay = 1}),
                   STG_STORED);
     CHECK_INT(
-        shelf_store(
+        fixture_store(
             s, &(stg_group){.changes = &(stg_change){.kind = STG_CHANGE_RANGE,
                                                      .position = 1,
                                                      .last_position = 30,
@@ -714,21 +714,21 @@ TEST(queue_replay, of_a_range_row_that_grows_takes_nothing_a_second_time)
                                                      .dead = 11},
                             .cursor_count = 1}),
         STG_STORED);
-    CHECK_STR(shelf_ask(s, ranges), "1|20|1|expired\n21|30|10|dead");
+    CHECK_STR(fixture_ask(s, ranges), "1|20|1|expired\n21|30|10|dead");
     CHECK_STR(replay(s, &any, false), "done: 1 10 0 0");
-    CHECK_STR(shelf_ask(s,
-                        "SELECT count(*), min(position), max(position)"
-                        " FROM parked"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT count(*), min(position), max(position)"
+                          " FROM parked"),
               "10|21|30");
-    CHECK_STR(shelf_stands(s), "0/0 31 [] 30=19+1+0+10\n");
-    shelf_end(s);
+    CHECK_STR(fixture_stands(s), "0/0 31 [] 30=19+1+0+10\n");
+    fixture_end(s);
 }
 
 /* Nothing would be sent, and who forgets the target would cancel them. */
 TEST(queue_replay, leaves_letters_of_a_target_that_is_not_known)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     put(s, 20);
@@ -739,17 +739,17 @@ TEST(queue_replay, leaves_letters_of_a_target_that_is_not_known)
     for (int is_dry = 1; is_dry >= 0; is_dry--)
         CHECK_STR(replay(s, &any, is_dry),
                   "done: 1 20 0 0, orphaned 3, paused 0");
-    CHECK_STR(shelf_ask(s, ranges), "3|20|9|dead\n1|20|20|replayed");
+    CHECK_STR(fixture_ask(s, ranges), "3|20|9|dead\n1|20|20|replayed");
     CHECK_STR(drop(s, &any, true), "done: 3 11 0 0");
     t.is_unknown = false;
     CHECK_STR(replay(s, &any, false), "done: 3 11 0 0");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(queue_replay, counts_what_waits_in_a_lane_that_is_paused)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     put(s, 20);
@@ -760,7 +760,7 @@ TEST(queue_replay, counts_what_waits_in_a_lane_that_is_paused)
     for (int is_dry = 1; is_dry >= 0; is_dry--)
         CHECK_STR(replay(s, &any, is_dry),
                   "done: 4 12 0 0, orphaned 0, paused 11");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* -- the books */
@@ -787,36 +787,36 @@ TEST(store_replay, puts_right_the_books_of_a_group_that_knows_nothing_of_it)
     storing stored = {.is_done = false};
     sum done = {.is_done = false};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 5);
     stg_store_replay(s->store, &any, false, on_sum, &done);
     // Once it is on its way to the writer the loop does not turn: it has not heard
     // of what is committed.
-    SHELF_UNTIL(s, t.times_asked > 0);
-    while (shelf_ask(s, parked)[0] == '\0')
+    FIXTURE_UNTIL(s, t.times_asked > 0);
+    while (fixture_ask(s, parked)[0] == '\0')
         usleep(1000);
     CHECK_U64(t.replayed[0], 0);
     stg_store_group(s->store, &g, on_stored, &stored);
-    SHELF_UNTIL(s, stored.is_done);
-    CHECK_STR(shelf_ask(s, "SELECT lanes FROM cursors"),
+    FIXTURE_UNTIL(s, stored.is_done);
+    CHECK_STR(fixture_ask(s, "SELECT lanes FROM cursors"),
               "{\n\"0\": {\"base\": 9, \"routed\": 8, \"delivered\": 3,"
               " \"parked\": 5}\n}");
-    SHELF_UNTIL(s, done.is_done);
-    CHECK_STR(shelf_stands(s), "0/0 9 [] 8=3+0+0+5\n");
+    FIXTURE_UNTIL(s, done.is_done);
+    CHECK_STR(fixture_stands(s), "0/0 9 [] 8=3+0+0+5\n");
     // What knows of it is taken as it is.
     CHECK_INT(
-        shelf_cursors(
+        fixture_cursors(
             s,
             &(stg_cursor){
                 .base = 9, .routed = 8, .dead = 1, .delivered = 3, .parked = 4},
             1),
         STG_STORED);
-    CHECK_STR(shelf_ask(s, "SELECT lanes FROM cursors"),
+    CHECK_STR(fixture_ask(s, "SELECT lanes FROM cursors"),
               "{\n\"0\": {\"base\": 9, \"routed\": 8, \"delivered\": 3,"
               " \"dead\": 1, \"parked\": 4}\n}");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* Its answer was lost, and by the time it comes again flow has heard of the
@@ -828,26 +828,26 @@ TEST(store_replay, puts_right_the_books_of_a_group_that_comes_again)
     stg_group g = {.cursors = &old, .cursor_count = 1, .number = 1};
     sum done = {.is_done = false};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 5);
-    CHECK_INT(shelf_store(s, &g), STG_STORED);
+    CHECK_INT(fixture_store(s, &g), STG_STORED);
     stg_store_replay(s->store, &any, false, on_sum, &done);
-    SHELF_UNTIL(s, done.is_done);
-    CHECK_INT(shelf_store(s, &g), STG_STORED);
-    CHECK_STR(shelf_stands(s), "0/0 9 [] 8=3+0+0+5\n");
+    FIXTURE_UNTIL(s, done.is_done);
+    CHECK_INT(fixture_store(s, &g), STG_STORED);
+    CHECK_STR(fixture_stands(s), "0/0 9 [] 8=3+0+0+5\n");
     // Another one was made later, and knows of it.
     CHECK_INT(
-        shelf_store(s, &(stg_group){.cursors = &(stg_cursor){.base = 9,
-                                                             .routed = 8,
-                                                             .delivered = 3,
-                                                             .parked = 5},
-                                    .cursor_count = 1,
-                                    .number = 2}),
+        fixture_store(s, &(stg_group){.cursors = &(stg_cursor){.base = 9,
+                                                               .routed = 8,
+                                                               .delivered = 3,
+                                                               .parked = 5},
+                                      .cursor_count = 1,
+                                      .number = 2}),
         STG_STORED);
-    CHECK_STR(shelf_stands(s), "0/0 9 [] 8=3+0+0+5\n");
-    shelf_end(s);
+    CHECK_STR(fixture_stands(s), "0/0 9 [] 8=3+0+0+5\n");
+    fixture_end(s);
 }
 
 /* -- room, faults, ends */
@@ -856,51 +856,51 @@ TEST(store_replay, waits_for_room_and_goes_on)
 {
     sum done = {.is_done = false};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 100);
     t.room = 10;
     stg_store_replay(s->store, &any, false, on_sum, &done);
-    SHELF_UNTIL(s, t.replayed[0] == 10);
+    FIXTURE_UNTIL(s, t.replayed[0] == 10);
     t.room = 50;
-    SHELF_UNTIL(s, t.replayed[0] == 50);
+    FIXTURE_UNTIL(s, t.replayed[0] == 50);
     CHECK(!done.is_done);
     t.room = UINT64_MAX;
-    SHELF_UNTIL(s, done.is_done);
+    FIXTURE_UNTIL(s, done.is_done);
     CHECK_STR(done.text, "done: 100 100 0 0");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(store_replay, ends_when_the_store_closes)
 {
     sum done = {.is_done = false};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     die(s, 0, 100);
     t.room = 10;
     stg_store_replay(s->store, &any, false, on_sum, &done);
-    SHELF_UNTIL(s, t.replayed[0] == 10);
-    shelf_close(s);
+    FIXTURE_UNTIL(s, t.replayed[0] == 10);
+    fixture_close(s);
     CHECK(done.is_done);
     CHECK_STR(done.text, "stopped: 10 10 0 0");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* Killed at any moment: what is parked is replayed, and what is not is dead. */
 TEST(queue_replay, loses_and_doubles_nothing_when_it_is_killed)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     int kills = 0;
 
     make(&t);
     put(s, 150);
     die(s, 0, 150);
     shed(s, 1, 1, 150, 150);
-    shelf_close(s);
+    fixture_close(s);
     for (int i = 0; i < 12; i++) {
         pid_t child = fork();
         int status;
@@ -912,7 +912,7 @@ TEST(queue_replay, loses_and_doubles_nothing_when_it_is_killed)
 
             if (uv_loop_fork(&s->loop) != 0)
                 _exit(2);
-            shelf_open(s);
+            fixture_open(s);
             t.room = 30;
             stg_store_replay(s->store, &any, false, on_sum, &done);
             while (!done.is_done && t.replayed[0] + t.replayed[1] < 25)
@@ -923,39 +923,39 @@ TEST(queue_replay, loses_and_doubles_nothing_when_it_is_killed)
         kill(child, SIGKILL);
         CHECK_INT(waitpid(child, &status, 0), child);
         kills += WIFSIGNALED(status);
-        shelf_open(s);
-        CHECK_STR(shelf_ask(s,
-                            "SELECT (SELECT total(count) FROM"
-                            " failed_broadcast_logs WHERE state = 'dead')"
-                            " + (SELECT count(*) FROM parked),"
-                            " (SELECT count(*) FROM parked) ="
-                            " (SELECT count(DISTINCT lane * 1000 + position)"
-                            " FROM parked)"),
+        fixture_open(s);
+        CHECK_STR(fixture_ask(s,
+                              "SELECT (SELECT total(count) FROM"
+                              " failed_broadcast_logs WHERE state = 'dead')"
+                              " + (SELECT count(*) FROM parked),"
+                              " (SELECT count(*) FROM parked) ="
+                              " (SELECT count(DISTINCT lane * 1000 + position)"
+                              " FROM parked)"),
                   "300.0|1");
-        CHECK_STR(shelf_ask(s,
-                            "SELECT (SELECT total(json_extract(value,"
-                            " '$.dead')) FROM cursors, json_each(lanes)) ="
-                            " (SELECT total(count) FROM failed_broadcast_logs"
-                            " WHERE state = 'dead')"),
+        CHECK_STR(fixture_ask(s,
+                              "SELECT (SELECT total(json_extract(value,"
+                              " '$.dead')) FROM cursors, json_each(lanes)) ="
+                              " (SELECT total(count) FROM failed_broadcast_logs"
+                              " WHERE state = 'dead')"),
                   "1");
-        shelf_close(s);
+        fixture_close(s);
     }
     CHECK(kills > 0);
-    shelf_open(s);
+    fixture_open(s);
     replay(s, &any, false);
-    CHECK_STR(shelf_ask(s,
-                        "SELECT lane, count(*), count(DISTINCT position)"
-                        " FROM parked GROUP BY lane"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT lane, count(*), count(DISTINCT position)"
+                          " FROM parked GROUP BY lane"),
               "0|150|150\n1|150|150");
-    CHECK_STR(shelf_stands(s),
+    CHECK_STR(fixture_stands(s),
               "0/0 151 [] 150=0+0+0+150\n1/0 151 [] 150=0+0+0+150\n");
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* -- bulk rows of a topic */
 
 typedef struct topic_log {
-    shelf *s;
+    fixture *s;
     uint64_t end;   /* the first position that it does not have */
     uint64_t begin; /* what is below has expired */
     unsigned aways; /* reads that are answered by nothing; UINT_MAX: all */
@@ -986,7 +986,7 @@ static void read_topic(void *ctx, uint32_t number, uint64_t from,
     for (; next < topic.end && count < 4 && count < count_max; next++)
         if (next % 2 == 0) {
             const stg_message *m =
-                shelf_record(topic.s, next, "of the topic", "headers");
+                fixture_record(topic.s, next, "of the topic", "headers");
 
             records[count++] = (stg_record){.position = next,
                                             .key = m->key,
@@ -1003,7 +1003,7 @@ static void on_claimed(void *ctx, const stg_claimed *claimed)
     *(bool *)ctx = true;
 }
 
-static void shed_of_topic(shelf *s, uint64_t first, uint64_t last,
+static void shed_of_topic(fixture *s, uint64_t first, uint64_t last,
                           uint64_t count)
 {
     bool is_claimed = false;
@@ -1022,92 +1022,93 @@ static void shed_of_topic(shelf *s, uint64_t first, uint64_t last,
                        .count = count};
 
     stg_store_claim(s->store, &ask, 1, on_claimed);
-    SHELF_UNTIL(s, is_claimed);
-    CHECK_INT(shelf_store(s, &(stg_group){.changes = &shed,
-                                          .change_count = 1,
-                                          .cursors = &c,
-                                          .cursor_count = 1}),
+    FIXTURE_UNTIL(s, is_claimed);
+    CHECK_INT(fixture_store(s, &(stg_group){.changes = &shed,
+                                            .change_count = 1,
+                                            .cursors = &c,
+                                            .cursor_count = 1}),
               STG_STORED);
 }
 
-/* A store of a lane whose topic is read so; its shelf is set here. */
-static void open_topic(shelf *s, topic_log log)
+/* A store of a lane whose topic is read so; its fixture is set here. */
+static void open_topic(fixture *s, topic_log log)
 {
-    shelf_make(s);
+    fixture_make(s);
     s->options.read = read_topic;
     topic = log;
     topic.s = s;
-    shelf_open(s);
-    CHECK_INT(shelf_lane(s, "a"), 0);
+    fixture_open(s);
+    CHECK_INT(fixture_lane(s, "a"), 0);
 }
 
 TEST(store_replay, reads_the_bodies_of_a_topic_from_its_log)
 {
     stg_mark mark = {.due_at = 0};
-    shelf s;
+    fixture s;
 
     open_topic(&s, (topic_log){.end = 100});
     shed_of_topic(&s, 10, 29, 10);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "done: 1 10 0 0");
     CHECK(topic.reads >= 3);
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT count(*), min(position), max(position),"
-                        " min(created_at), sum(length(source_key)),"
-                        " sum(length(source_headers))"
-                        " FROM parked WHERE replay = 1"),
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT count(*), min(position), max(position),"
+                          " min(created_at), sum(length(source_key)),"
+                          " sum(length(source_headers))"
+                          " FROM parked WHERE replay = 1"),
               "10|10|28|1000000000|30|70");
-    CHECK_STR(shelf_ask(&s,
-                        "SELECT state, position, count"
-                        " FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(&s,
+                          "SELECT state, position, count"
+                          " FROM failed_broadcast_logs"),
               "replayed|10|10");
-    CHECK_STR(shelf_stands(&s), "0/1 30 [] 10=0+0+0+10\n");
-    shelf_fetch_replays(&s, 0, &mark, 99);
+    CHECK_STR(fixture_stands(&s), "0/1 30 [] 10=0+0+0+10\n");
+    fixture_fetch_replays(&s, 0, &mark, 99);
     CHECK_U64(mark.position, 28);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store_replay, says_what_the_log_of_a_topic_has_lost)
 {
-    shelf s;
+    fixture s;
 
     open_topic(&s, (topic_log){.end = 20});
     shed_of_topic(&s, 10, 29, 10);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "done: 1 5 5 0");
-    CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
               "expired|5");
-    CHECK_STR(shelf_stands(&s), "0/1 30 [] 10=0+5+0+5\n");
-    shelf_end(&s);
+    CHECK_STR(fixture_stands(&s), "0/1 30 [] 10=0+5+0+5\n");
+    fixture_end(&s);
 }
 
 TEST(store_replay, passes_over_what_has_expired_in_front)
 {
-    shelf s;
+    fixture s;
 
     open_topic(&s, (topic_log){.begin = 20, .end = 100});
     shed_of_topic(&s, 10, 29, 10);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "done: 1 5 5 0");
-    CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
               "expired|5");
-    CHECK_STR(shelf_ask(&s, "SELECT min(position), max(position) FROM parked"),
-              "20|28");
-    CHECK_STR(shelf_stands(&s), "0/1 30 [] 10=0+5+0+5\n");
-    shelf_end(&s);
+    CHECK_STR(
+        fixture_ask(&s, "SELECT min(position), max(position) FROM parked"),
+        "20|28");
+    CHECK_STR(fixture_stands(&s), "0/1 30 [] 10=0+5+0+5\n");
+    fixture_end(&s);
 }
 
 TEST(store_replay, leaves_range_rows_of_a_topic_that_cannot_be_read_now)
 {
     unsigned reads;
-    shelf s;
+    fixture s;
 
     open_topic(&s, (topic_log){.end = 100, .aways = UINT_MAX});
     shed_of_topic(&s, 10, 19, 5);
     shed_of_topic(&s, 30, 39, 5);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "away a: 0 0 0 0");
-    CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
               "dead|5\ndead|5");
     // Their partition is not asked for again.
     reads = topic.reads;
@@ -1118,21 +1119,21 @@ TEST(store_replay, leaves_range_rows_of_a_topic_that_cannot_be_read_now)
     topic.aways = 1;
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "done: 2 10 0 0");
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked"), "10");
-    shelf_end(&s);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM parked"), "10");
+    fixture_end(&s);
 }
 
 TEST(store_replay, leaves_range_rows_of_a_topic_that_nobody_reads)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    CHECK_INT(shelf_lane(&s, "a"), 0);
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_INT(fixture_lane(&s, "a"), 0);
     shed_of_topic(&s, 10, 29, 10);
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "away a: 0 0 0 0");
-    CHECK_STR(shelf_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
+    CHECK_STR(fixture_ask(&s, "SELECT state, count FROM failed_broadcast_logs"),
               "dead|10");
-    shelf_end(&s);
+    fixture_end(&s);
 }

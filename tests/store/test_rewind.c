@@ -7,10 +7,10 @@
 #include "store/dead_letters.h"
 #include "store/rewinds.h"
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 typedef struct told {
-    shelf shelf; /* first: the store's ctx is a shelf */
+    fixture fixture; /* first: the store's ctx is a fixture */
     uint64_t again, ended, room, next;
     uint64_t pieces; /* that are on their way to the writer, or were */
     stg_order order;
@@ -78,7 +78,7 @@ static void read_topic(void *ctx, uint32_t number, uint64_t from,
     }
     for (; at < t->end && count < 4 && count < count_max; at++)
         if (at % 2 == 0) {
-            const stg_message *m = shelf_message(&t->shelf, at, "body");
+            const stg_message *m = fixture_message(&t->fixture, at, "body");
 
             records[count++] = (stg_record){.position = at,
                                             .key = m->key,
@@ -92,33 +92,33 @@ static void read_topic(void *ctx, uint32_t number, uint64_t from,
 static void make(told *t)
 {
     *t = (told){.room = 1000};
-    shelf_make(&t->shelf);
-    t->shelf.options.keep = STG_DAY;
-    t->shelf.options.replayed = on_replayed;
-    t->shelf.options.room = room;
-    t->shelf.options.order = order;
-    t->shelf.options.next = next;
-    t->shelf.options.rewound = on_rewound;
-    t->shelf.options.read = read_topic;
-    shelf_open(&t->shelf);
-    CHECK_INT(shelf_lane(&t->shelf, "a"), 0);
+    fixture_make(&t->fixture);
+    t->fixture.options.keep = STG_DAY;
+    t->fixture.options.replayed = on_replayed;
+    t->fixture.options.room = room;
+    t->fixture.options.order = order;
+    t->fixture.options.next = next;
+    t->fixture.options.rewound = on_rewound;
+    t->fixture.options.read = read_topic;
+    fixture_open(&t->fixture);
+    CHECK_INT(fixture_lane(&t->fixture, "a"), 0);
 }
 
-static void stand(shelf *s, uint64_t base)
+static void stand(fixture *s, uint64_t base)
 {
     const stg_cursor c = {
         .lane = 0, .base = base, .routed = base - 1, .delivered = base - 1};
 
-    CHECK_INT(shelf_cursors(s, &c, 1), STG_STORED);
+    CHECK_INT(fixture_cursors(s, &c, 1), STG_STORED);
 }
 
 /* Messages at positions from 1 on, all delivered. */
 static void fill(told *t, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
-        shelf_put(&t->shelf, NULL, "body");
-    stand(&t->shelf, count + 1);
-    stg_store_commit(t->shelf.store, count + 1);
+        fixture_put(&t->fixture, NULL, "body");
+    stand(&t->fixture, count + 1);
+    stg_store_commit(t->fixture.store, count + 1);
 }
 
 typedef struct answer {
@@ -153,32 +153,32 @@ static void on_views(void *ctx, const stg_rewind_view *all, size_t count)
         ((answer *)ctx)->view = all[0];
 }
 
-static int rewind_to(shelf *s, const stg_rewind_start *start)
+static int rewind_to(fixture *s, const stg_rewind_start *start)
 {
     answer a = {.is_done = false};
 
     stg_store_rewind(s->store, start, on_begun, &a);
-    SHELF_UNTIL(s, a.is_done);
+    FIXTURE_UNTIL(s, a.is_done);
     return a.how;
 }
 
 static const stg_rewind_start all = {.partition = STG_NO_PARTITION};
 
-static int resend(shelf *s, uint32_t partition, uint64_t position)
+static int resend(fixture *s, uint32_t partition, uint64_t position)
 {
     answer a = {.is_done = false};
 
     stg_store_resend(s->store, 0, partition, position, on_resent, &a);
-    SHELF_UNTIL(s, a.is_done);
+    FIXTURE_UNTIL(s, a.is_done);
     return a.how;
 }
 
-static stg_rewind_view newest(shelf *s)
+static stg_rewind_view newest(fixture *s)
 {
     answer a = {.is_done = false};
 
     stg_store_rewinds(s->store, 0, on_views, &a);
-    SHELF_UNTIL(s, a.is_done);
+    FIXTURE_UNTIL(s, a.is_done);
     CHECK(a.count > 0);
     return a.view;
 }
@@ -187,28 +187,28 @@ static const char parked[] =
     "SELECT position, replay FROM parked ORDER BY position";
 
 /* What is parked of the lane has been delivered. */
-static void deliver(shelf *s, uint64_t position, uint32_t replay)
+static void deliver(fixture *s, uint64_t position, uint32_t replay)
 {
-    CHECK_INT(shelf_change(s, &(stg_change){.kind = STG_CHANGE_DELIVERED,
-                                            .position = position,
-                                            .replay = replay}),
+    CHECK_INT(fixture_change(s, &(stg_change){.kind = STG_CHANGE_DELIVERED,
+                                              .position = position,
+                                              .replay = replay}),
               STG_STORED);
 }
 
 TEST(store_rewind, parks_all_up_to_where_the_lane_stood)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     stg_rewind_view v;
 
     make(&t);
     fill(&t, 3);
-    shelf_put(s, NULL, "later");
+    fixture_put(s, NULL, "later");
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.ended == 1);
+    FIXTURE_UNTIL(s, t.ended == 1);
     CHECK_U64(t.again, 3);
-    CHECK_STR(shelf_ask(s, parked), "1|256\n2|256\n3|256");
-    CHECK_STR(shelf_stands(s), "0/0 4 [] 6=3+0+0+3\n");
+    CHECK_STR(fixture_ask(s, parked), "1|256\n2|256\n3|256");
+    CHECK_STR(fixture_stands(s), "0/0 4 [] 6=3+0+0+3\n");
     v = newest(s);
     CHECK(!v.is_running && !v.is_cancelled);
     CHECK_U64(v.number, 1);
@@ -216,49 +216,49 @@ TEST(store_rewind, parks_all_up_to_where_the_lane_stood)
     CHECK_U64(v.passed, 3);
     CHECK_U64(v.sent, 3);
     CHECK(v.ended_at >= v.began_at && v.began_at > 0);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* The loop knows better than the store where the lane is. */
 TEST(store_rewind, ends_where_the_lane_reads_on_here)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     fill(&t, 2);
-    shelf_put(s, NULL, "taken, and not stored yet");
+    fixture_put(s, NULL, "taken, and not stored yet");
     t.next = 4;
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.ended == 1);
+    FIXTURE_UNTIL(s, t.ended == 1);
     CHECK_U64(t.again, 3);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(store_rewind, begins_at_a_position_or_a_time)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     fill(&t, 5);
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.position = 4}), STG_REWOUND);
-    SHELF_UNTIL(s, t.ended == 1);
-    CHECK_STR(shelf_ask(s, parked), "4|256\n5|256");
-    shelf_ask(s, "UPDATE messages SET created_at = position * 1000");
+    FIXTURE_UNTIL(s, t.ended == 1);
+    CHECK_STR(fixture_ask(s, parked), "4|256\n5|256");
+    fixture_ask(s, "UPDATE messages SET created_at = position * 1000");
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.since = 2001 * STG_MS}),
               STG_REWOUND);
-    SHELF_UNTIL(s, t.ended == 2);
+    FIXTURE_UNTIL(s, t.ended == 2);
     // What waits anyway is passed over.
-    CHECK_STR(shelf_ask(s, parked), "3|512\n4|256\n5|256");
+    CHECK_STR(fixture_ask(s, parked), "3|512\n4|256\n5|256");
     CHECK_U64(newest(s).sent, 1);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(store_rewind, is_one_at_a_time_and_only_where_the_lane_stands)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     CHECK_INT(rewind_to(s, &all), STG_REWOUND_NOTHING);
@@ -269,91 +269,91 @@ TEST(store_rewind, is_one_at_a_time_and_only_where_the_lane_stands)
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
     CHECK_INT(rewind_to(s, &all), STG_REWOUND_RUNNING);
     CHECK_U64(newest(s).number, 1);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(store_rewind, goes_on_where_it_was_after_a_restart)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     fill(&t, 10);
     t.room = 4;
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 4);
+    FIXTURE_UNTIL(s, t.again == 4);
     t.room = 0;
-    shelf_reopen(s);
+    fixture_reopen(s);
     CHECK(newest(s).is_running);
     t.room = 1000;
     stg_store_start_rewinds(s->store);
-    SHELF_UNTIL(s, t.ended == 1);
+    FIXTURE_UNTIL(s, t.ended == 1);
     CHECK_U64(t.again, 10);
-    CHECK_STR(shelf_stands(s), "0/0 11 [] 20=10+0+0+10\n");
-    shelf_end(s);
+    CHECK_STR(fixture_stands(s), "0/0 11 [] 20=10+0+0+10\n");
+    fixture_end(s);
 }
 
 TEST(store_rewind, ends_when_it_is_cancelled)
 {
     answer a = {.is_done = false};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     fill(&t, 10);
     t.room = 4;
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 4);
+    FIXTURE_UNTIL(s, t.again == 4);
     t.room = 0;
     stg_store_cancel_rewind(s->store, 0, on_cancelled, &a);
-    SHELF_UNTIL(s, a.is_done);
+    FIXTURE_UNTIL(s, a.is_done);
     CHECK(a.is_known);
     CHECK(newest(s).is_cancelled);
     CHECK(!newest(s).is_running);
     t.room = 1000;
     a.is_done = false;
     stg_store_cancel_rewind(s->store, 0, on_cancelled, &a);
-    SHELF_UNTIL(s, a.is_done);
+    FIXTURE_UNTIL(s, a.is_done);
     CHECK(!a.is_known);
     // And another may begin.
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.ended == 1);
+    FIXTURE_UNTIL(s, t.ended == 1);
     CHECK_U64(t.again, 10);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(store_rewind, sends_nothing_to_a_target_that_is_forgotten)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     fill(&t, 10);
     t.room = 0;
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    CHECK_INT(shelf_change(s, &(stg_change){.kind = STG_CHANGE_FORGET}),
+    CHECK_INT(fixture_change(s, &(stg_change){.kind = STG_CHANGE_FORGET}),
               STG_STORED);
     t.room = 1000;
     for (int i = 0; i < 500; i++)
-        shelf_turn(s);
+        fixture_turn(s);
     CHECK_U64(t.again, 0);
-    CHECK_INT(shelf_lane(s, "a"), 1);
+    CHECK_INT(fixture_lane(s, "a"), 1);
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.lane = 1,
                                                .partition = STG_NO_PARTITION}),
               STG_REWOUND_NOTHING);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* -- order */
 
-static void put_key(shelf *s, const char *key)
+static void put_key(fixture *s, const char *key)
 {
     appending a = {.is_done = false};
 
-    a.messages[0] = shelf_text(NULL, "body");
+    a.messages[0] = fixture_text(NULL, "body");
     a.messages[0].parcel.key = (stg_span){key, strlen(key)};
-    shelf_start(s, &a, 1);
-    SHELF_UNTIL(s, a.is_done);
+    fixture_start(s, &a, 1);
+    FIXTURE_UNTIL(s, a.is_done);
     CHECK_INT(a.how, STG_APPENDED);
 }
 
@@ -361,7 +361,7 @@ TEST(store_rewind, parks_a_key_when_the_one_before_it_has_ended)
 {
     static const char *const keys[] = {"x", "y", "x", "z"};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     t.order = STG_ORDER_KEY;
@@ -370,34 +370,34 @@ TEST(store_rewind, parks_a_key_when_the_one_before_it_has_ended)
     stand(s, 5);
     stg_store_commit(s->store, 5);
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.again == 2);
-    CHECK_STR(shelf_ask(s, parked), "1|256\n2|256");
+    FIXTURE_UNTIL(s, t.again == 2);
+    CHECK_STR(fixture_ask(s, parked), "1|256\n2|256");
     deliver(s, 2, 256);
     for (int i = 0; i < 100; i++)
-        shelf_turn(s);
+        fixture_turn(s);
     CHECK_U64(t.again, 2);
     deliver(s, 1, 256);
-    SHELF_UNTIL(s, t.ended == 1);
-    CHECK_STR(shelf_ask(s, parked), "3|256\n4|256");
-    shelf_end(s);
+    FIXTURE_UNTIL(s, t.ended == 1);
+    CHECK_STR(fixture_ask(s, parked), "3|256\n4|256");
+    fixture_end(s);
 }
 
 TEST(store_rewind, parks_one_at_a_time_in_strict_order)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     t.order = STG_ORDER_STRICT;
     fill(&t, 3);
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
     for (uint64_t i = 1; i <= 3; i++) {
-        SHELF_UNTIL(s, t.again == i);
-        CHECK_STR(shelf_ask(s, "SELECT count(*) FROM parked"), "1");
+        FIXTURE_UNTIL(s, t.again == i);
+        CHECK_STR(fixture_ask(s, "SELECT count(*) FROM parked"), "1");
         deliver(s, i, 256);
     }
-    SHELF_UNTIL(s, t.ended == 1);
-    shelf_end(s);
+    FIXTURE_UNTIL(s, t.ended == 1);
+    fixture_end(s);
 }
 
 /* -- books */
@@ -411,7 +411,7 @@ TEST(store_rewind, keeps_the_books_beside_a_group_that_comes_late)
     const stg_group late = {.cursors = &before, .cursor_count = 1};
     answer a = {.is_done = false};
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     fill(&t, 2);
@@ -419,15 +419,15 @@ TEST(store_rewind, keeps_the_books_beside_a_group_that_comes_late)
     CHECK_INT(resend(s, 0, 1), STG_RESENT_WAITS);
     t.pieces = 0;
     stg_store_resend(s->store, 0, 0, 2, on_resent, &a);
-    SHELF_UNTIL(s, t.pieces > 0);
+    FIXTURE_UNTIL(s, t.pieces > 0);
     // The loop does not turn any more: it hears of the row later.
-    while (strcmp(shelf_ask(s, "SELECT count(*) FROM parked"), "2") != 0)
+    while (strcmp(fixture_ask(s, "SELECT count(*) FROM parked"), "2") != 0)
         usleep(1000);
-    shelf_begin_store(s, &late);
-    SHELF_UNTIL(s, a.is_done && !s->is_storing);
+    fixture_begin_store(s, &late);
+    FIXTURE_UNTIL(s, a.is_done && !s->is_storing);
     CHECK_INT(a.how, STG_RESENT);
-    CHECK_STR(shelf_stands(s), "0/0 3 [] 4=2+0+0+2\n");
-    shelf_end(s);
+    CHECK_STR(fixture_stands(s), "0/0 3 [] 4=2+0+0+2\n");
+    fixture_end(s);
 }
 
 /* -- one message */
@@ -435,7 +435,7 @@ TEST(store_rewind, keeps_the_books_beside_a_group_that_comes_late)
 TEST(store_rewind, sends_one_message_again_or_says_why_not)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
 
     make(&t);
     fill(&t, 3);
@@ -444,10 +444,10 @@ TEST(store_rewind, sends_one_message_again_or_says_why_not)
     deliver(s, 2, 256);
     CHECK_INT(resend(s, 0, 2), STG_RESENT);
     // Each has a number of its own: a delivery of before deletes no row of now.
-    CHECK_STR(shelf_ask(s, parked), "2|768");
+    CHECK_STR(fixture_ask(s, parked), "2|768");
     CHECK_INT(resend(s, 0, 9), STG_RESENT_GONE);
     CHECK_U64(t.again, 2);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 /* -- a topic */
@@ -471,13 +471,13 @@ static uint32_t open_topic(told *t, uint64_t base)
     stg_claim claim = {.generation = 1};
 
     mine.ctx = &number;
-    stg_store_claim(t->shelf.store, &mine, 1, on_claimed);
-    SHELF_UNTIL(&t->shelf, number > 0);
+    stg_store_claim(t->fixture.store, &mine, 1, on_claimed);
+    FIXTURE_UNTIL(&t->fixture, number > 0);
     c.partition = claim.partition = number;
-    CHECK_INT(shelf_store(&t->shelf, &(stg_group){.cursors = &c,
-                                                  .cursor_count = 1,
-                                                  .claims = &claim,
-                                                  .claim_count = 1}),
+    CHECK_INT(fixture_store(&t->fixture, &(stg_group){.cursors = &c,
+                                                      .cursor_count = 1,
+                                                      .claims = &claim,
+                                                      .claim_count = 1}),
               STG_STORED);
     return number;
 }
@@ -486,7 +486,7 @@ TEST(store_rewind, finds_a_time_in_a_topic_by_halving)
 {
     char expected[64];
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     uint32_t number;
 
     make(&t);
@@ -496,20 +496,20 @@ TEST(store_rewind, finds_a_time_in_a_topic_by_halving)
     number = open_topic(&t, 800001);
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.since = 799993 * STG_S}),
               STG_REWOUND);
-    SHELF_UNTIL(s, t.ended == 1);
+    FIXTURE_UNTIL(s, t.ended == 1);
     snprintf(expected, sizeof expected, "%" PRIu32 "|4|799994|800000", number);
-    CHECK_STR(shelf_ask(s,
-                        "SELECT partition, count(*), min(position),"
-                        " max(position) FROM parked GROUP BY partition"),
+    CHECK_STR(fixture_ask(s,
+                          "SELECT partition, count(*), min(position),"
+                          " max(position) FROM parked GROUP BY partition"),
               expected);
     CHECK(t.reads < 40);
-    shelf_end(s);
+    fixture_end(s);
 }
 
 TEST(store_rewind, reads_a_topic_from_its_first_message)
 {
     told t;
-    shelf *s = &t.shelf;
+    fixture *s = &t.fixture;
     uint32_t number;
 
     make(&t);
@@ -517,11 +517,11 @@ TEST(store_rewind, reads_a_topic_from_its_first_message)
     t.end = 20;
     number = open_topic(&t, 20);
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
-    SHELF_UNTIL(s, t.ended == 1);
+    FIXTURE_UNTIL(s, t.ended == 1);
     CHECK_U64(t.again, 6);
     CHECK_INT(resend(s, number, 9), STG_RESENT_GONE);
     CHECK_INT(resend(s, number, 8), STG_RESENT_WAITS);
     t.aways = 9;
     CHECK_INT(resend(s, number, 10), STG_RESENT_AWAY);
-    shelf_end(s);
+    fixture_end(s);
 }

@@ -7,32 +7,32 @@
 #include "store/keys.h"
 #include "store/sqlite.h"
 #include "tests/harness.h"
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 /* How many messages there are. */
-static uint64_t rows(shelf *s)
+static uint64_t rows(fixture *s)
 {
-    return strtoull(shelf_ask(s, "SELECT count(*) FROM messages"), NULL, 10);
+    return strtoull(fixture_ask(s, "SELECT count(*) FROM messages"), NULL, 10);
 }
 
 /* -- appending and reading */
 
 TEST(store, reads_what_was_appended_in_order)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    CHECK_U64(shelf_next(&s), 1);
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_U64(fixture_next(&s), 1);
     CHECK_U64(stg_store_first(s.store), 1);
-    CHECK_U64(shelf_put(&s, NULL, "a"), 1);
-    CHECK_U64(shelf_put(&s, NULL, "b"), 2);
-    CHECK_U64(shelf_put(&s, NULL, "c"), 3);
-    CHECK_STR(shelf_read(&s, 1, 1000), "1:a 2:b 3:c, next 4");
-    CHECK_STR(shelf_read(&s, 3, 1000), "3:c, next 4");
-    CHECK_STR(shelf_read(&s, 4, 1000), ", next 4");
-    CHECK_U64(shelf_next(&s), 4);
-    shelf_end(&s);
+    CHECK_U64(fixture_put(&s, NULL, "a"), 1);
+    CHECK_U64(fixture_put(&s, NULL, "b"), 2);
+    CHECK_U64(fixture_put(&s, NULL, "c"), 3);
+    CHECK_STR(fixture_read(&s, 1, 1000), "1:a 2:b 3:c, next 4");
+    CHECK_STR(fixture_read(&s, 3, 1000), "3:c, next 4");
+    CHECK_STR(fixture_read(&s, 4, 1000), ", next 4");
+    CHECK_U64(fixture_next(&s), 4);
+    fixture_end(&s);
 }
 
 static void keep_read(void *ctx, const stg_record *records, size_t count,
@@ -61,28 +61,28 @@ TEST(store, gives_back_every_part_of_a_message)
                                .key = {"key", 3},
                                .body = {"a\0b\xff\n", 5}}};
     bool is_done = false;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    CHECK_INT(shelf_try(&s, &m), STG_APPENDED);
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_INT(fixture_try(&s, &m), STG_APPENDED);
     stg_store_read(s.store, 1, 100, true, keep_read, &is_done);
-    SHELF_UNTIL(&s, is_done);
-    shelf_end(&s);
+    FIXTURE_UNTIL(&s, is_done);
+    fixture_end(&s);
 }
 
 TEST(store, reads_no_more_bytes_than_asked_but_one_message)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int i = 0; i < 4; i++)
-        shelf_put(&s, NULL, "0123456789");
+        fixture_put(&s, NULL, "0123456789");
     // A parcel has a head of its own.
-    CHECK_STR(shelf_read(&s, 1, 1), "1:0123456789, next 2");
-    CHECK_STR(shelf_read(&s, 1, 60), "1:0123456789 2:0123456789, next 3");
-    shelf_end(&s);
+    CHECK_STR(fixture_read(&s, 1, 1), "1:0123456789, next 2");
+    CHECK_STR(fixture_read(&s, 1, 60), "1:0123456789 2:0123456789, next 3");
+    fixture_end(&s);
 }
 
 static void count_read(void *ctx, const stg_record *records, size_t count,
@@ -96,57 +96,57 @@ static void count_read(void *ctx, const stg_record *records, size_t count,
 TEST(store, answers_a_read_that_waits_when_there_is_something)
 {
     uint64_t waited = 0;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     stg_store_read(s.store, 1, 100, true, count_read, &waited);
     // Others pass it.
-    CHECK_STR(shelf_read(&s, 1, 100), ", next 1");
+    CHECK_STR(fixture_read(&s, 1, 100), ", next 1");
     CHECK_U64(waited, 0);
-    CHECK_U64(shelf_put(&s, NULL, "a"), 1);
-    SHELF_UNTIL(&s, waited == 1);
-    shelf_end(&s);
+    CHECK_U64(fixture_put(&s, NULL, "a"), 1);
+    FIXTURE_UNTIL(&s, waited == 1);
+    fixture_end(&s);
 }
 
 TEST(store, leaves_a_read_that_waits_unanswered_at_its_end)
 {
     uint64_t waited = 0;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     stg_store_read(s.store, 1, 100, true, count_read, &waited);
-    shelf_close(&s);
+    fixture_close(&s);
     CHECK_U64(waited, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store, answers_what_was_asked_before_it_closes)
 {
     appending a[8] = {{.is_done = false}};
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int i = 0; i < 8; i++) {
-        a[i].messages[0] = shelf_text(NULL, "a");
-        shelf_start(&s, &a[i], 1);
+        a[i].messages[0] = fixture_text(NULL, "a");
+        fixture_start(&s, &a[i], 1);
     }
-    shelf_close(&s);
+    fixture_close(&s);
     for (uint64_t i = 0; i < 8; i++) {
         CHECK(a[i].is_done);
         CHECK_U64(a[i].answers[0].position, i + 1);
     }
-    shelf_open(&s);
-    CHECK_U64(shelf_next(&s), 9);
-    shelf_end(&s);
+    fixture_open(&s);
+    CHECK_U64(fixture_next(&s), 9);
+    fixture_end(&s);
 }
 
 /* -- keys */
 
 /* How many keys it has in memory, when its round is over. */
-static uint64_t keys(shelf *s)
+static uint64_t keys(fixture *s)
 {
     stg_store_view view;
 
@@ -156,127 +156,127 @@ static uint64_t keys(shelf *s)
 
 TEST(store, gives_one_position_to_one_key_and_body)
 {
-    appending a = {.messages = {shelf_text("k", "a")}};
-    shelf s;
+    appending a = {.messages = {fixture_text("k", "a")}};
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    CHECK_U64(shelf_put(&s, "k", "a"), 1);
-    CHECK_U64(shelf_put(&s, "other", "a"), 2);
-    shelf_start(&s, &a, 1);
-    SHELF_UNTIL(&s, a.is_done);
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_U64(fixture_put(&s, "k", "a"), 1);
+    CHECK_U64(fixture_put(&s, "other", "a"), 2);
+    fixture_start(&s, &a, 1);
+    FIXTURE_UNTIL(&s, a.is_done);
     CHECK_U64(a.answers[0].position, 1);
     CHECK(a.answers[0].is_repeat);
-    CHECK_STR(shelf_read(&s, 1, 1000), "1:a 2:a, next 3");
-    shelf_end(&s);
+    CHECK_STR(fixture_read(&s, 1, 1000), "1:a 2:a, next 3");
+    fixture_end(&s);
 }
 
 TEST(store, refuses_a_key_with_another_body_or_type)
 {
-    stg_append other = shelf_text("k", "b"), type = shelf_text("k", "a");
-    shelf s;
+    stg_append other = fixture_text("k", "b"), type = fixture_text("k", "a");
+    fixture s;
 
     type.parcel.content_type = (stg_span){"a/b", 3};
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_put(&s, "k", "a");
-    CHECK_INT(shelf_try(&s, &other), STG_APPEND_CONFLICT);
-    CHECK_INT(shelf_try(&s, &type), STG_APPEND_CONFLICT);
-    CHECK_STR(shelf_read(&s, 1, 1000), "1:a, next 2");
-    shelf_end(&s);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_put(&s, "k", "a");
+    CHECK_INT(fixture_try(&s, &other), STG_APPEND_CONFLICT);
+    CHECK_INT(fixture_try(&s, &type), STG_APPEND_CONFLICT);
+    CHECK_STR(fixture_read(&s, 1, 1000), "1:a, next 2");
+    fixture_end(&s);
 }
 
 TEST(store, knows_a_key_after_its_message_was_trimmed_and_a_restart)
 {
-    stg_append other = shelf_text("k", "b");
-    shelf s;
+    stg_append other = fixture_text("k", "b");
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_put(&s, "k", "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_put(&s, "k", "a");
     stg_store_commit(s.store, 2);
-    SHELF_POLL(&s, rows(&s) == 0);
-    CHECK_U64(shelf_put(&s, "k", "a"), 1);
-    shelf_reopen(&s);
-    CHECK_U64(shelf_put(&s, "k", "a"), 1);
-    CHECK_INT(shelf_try(&s, &other), STG_APPEND_CONFLICT);
-    CHECK_U64(shelf_put(&s, NULL, "c"), 2);
-    shelf_end(&s);
+    FIXTURE_POLL(&s, rows(&s) == 0);
+    CHECK_U64(fixture_put(&s, "k", "a"), 1);
+    fixture_reopen(&s);
+    CHECK_U64(fixture_put(&s, "k", "a"), 1);
+    CHECK_INT(fixture_try(&s, &other), STG_APPEND_CONFLICT);
+    CHECK_U64(fixture_put(&s, NULL, "c"), 2);
+    fixture_end(&s);
 }
 
 TEST(store, takes_a_key_twice_in_one_call_for_one_message)
 {
-    appending a = {.messages = {shelf_text("k", "a"), shelf_text(NULL, "b"),
-                                shelf_text("k", "a")}};
-    shelf s;
+    appending a = {.messages = {fixture_text("k", "a"), fixture_text(NULL, "b"),
+                                fixture_text("k", "a")}};
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_start(&s, &a, 3);
-    SHELF_UNTIL(&s, a.is_done);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_start(&s, &a, 3);
+    FIXTURE_UNTIL(&s, a.is_done);
     CHECK_INT(a.how, STG_APPENDED);
     CHECK_U64(a.answers[2].position, a.answers[0].position);
     CHECK(a.answers[2].is_repeat && !a.answers[0].is_repeat);
-    CHECK_STR(shelf_read(&s, 1, 1000), "1:a 2:b, next 3");
-    shelf_end(&s);
+    CHECK_STR(fixture_read(&s, 1, 1000), "1:a 2:b, next 3");
+    fixture_end(&s);
 }
 
 TEST(store, appends_nothing_of_a_call_with_a_conflict)
 {
-    appending a = {.messages = {shelf_text("k", "a"), shelf_text("m", "b"),
-                                shelf_text("k", "c")}};
-    shelf s;
+    appending a = {.messages = {fixture_text("k", "a"), fixture_text("m", "b"),
+                                fixture_text("k", "c")}};
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_start(&s, &a, 3);
-    SHELF_UNTIL(&s, a.is_done);
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_start(&s, &a, 3);
+    FIXTURE_UNTIL(&s, a.is_done);
     CHECK_INT(a.how, STG_APPEND_CONFLICT);
     CHECK_INT(a.at, 2);
-    CHECK_STR(shelf_read(&s, 1, 1000), ", next 1");
+    CHECK_STR(fixture_read(&s, 1, 1000), ", next 1");
     // Its keys were never used.
-    CHECK_U64(shelf_put(&s, "k", "c"), 1);
-    CHECK_U64(shelf_put(&s, "m", "d"), 2);
-    CHECK_STR(shelf_ask(&s, "SELECT position FROM idempotency_keys"), "1\n2");
-    SHELF_POLL(&s, keys(&s) == 2);
-    shelf_end(&s);
+    CHECK_U64(fixture_put(&s, "k", "c"), 1);
+    CHECK_U64(fixture_put(&s, "m", "d"), 2);
+    CHECK_STR(fixture_ask(&s, "SELECT position FROM idempotency_keys"), "1\n2");
+    FIXTURE_POLL(&s, keys(&s) == 2);
+    fixture_end(&s);
 }
 
 TEST(store, forgets_a_key_that_is_too_old)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.keys_kept = 0;
-    shelf_open(&s);
-    CHECK_U64(shelf_put(&s, "k", "a"), 1);
-    CHECK_U64(shelf_put(&s, "k", "a"), 2);
-    CHECK_U64(shelf_put(&s, "k", "b"), 3);
-    shelf_end(&s);
+    fixture_open(&s);
+    CHECK_U64(fixture_put(&s, "k", "a"), 1);
+    CHECK_U64(fixture_put(&s, "k", "a"), 2);
+    CHECK_U64(fixture_put(&s, "k", "b"), 3);
+    fixture_end(&s);
 }
 
 TEST(store, keeps_the_newest_keys_up_to_their_number)
 {
     char key[16];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.keys_max = 10;
-    shelf_open(&s);
+    fixture_open(&s);
     for (uint64_t i = 1; i <= 40; i++) {
         snprintf(key, sizeof key, "k%d", (int)i);
-        CHECK_U64(shelf_put(&s, key, "a"), i);
+        CHECK_U64(fixture_put(&s, key, "a"), i);
     }
-    SHELF_POLL(&s, strcmp(shelf_ask(&s,
-                                    "SELECT count(*) FROM"
-                                    " idempotency_keys"),
-                          "10") == 0);
-    CHECK_U64(shelf_put(&s, "k40", "a"), 40);
-    CHECK_U64(shelf_put(&s, "k31", "a"), 31);
-    CHECK(shelf_put(&s, "k30", "a") > 40);
-    shelf_reopen(&s);
-    CHECK_U64(shelf_put(&s, "k40", "a"), 40);
-    shelf_end(&s);
+    FIXTURE_POLL(&s, strcmp(fixture_ask(&s,
+                                        "SELECT count(*) FROM"
+                                        " idempotency_keys"),
+                            "10") == 0);
+    CHECK_U64(fixture_put(&s, "k40", "a"), 40);
+    CHECK_U64(fixture_put(&s, "k31", "a"), 31);
+    CHECK(fixture_put(&s, "k30", "a") > 40);
+    fixture_reopen(&s);
+    CHECK_U64(fixture_put(&s, "k40", "a"), 40);
+    fixture_end(&s);
 }
 
 static stg_keys load_keys(stg_db *db)
@@ -322,69 +322,69 @@ TEST(store, finds_every_key_it_keeps)
     enum { KEYS = 3000 };
     static uint64_t positions[KEYS];
     char key[16];
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int i = 0; i < KEYS; i += 50) {
         static appending a;
 
         for (int j = 0; j < 50; j++)
-            a.messages[j] = shelf_text(NULL, "b");
+            a.messages[j] = fixture_text(NULL, "b");
         static char keys[50][16];
         for (int j = 0; j < 50; j++) {
             snprintf(keys[j], sizeof keys[j], "key %d", i + j);
             a.messages[j].idempotency_key =
                 (stg_span){keys[j], strlen(keys[j])};
         }
-        shelf_start(&s, &a, 50);
-        SHELF_UNTIL(&s, a.is_done);
+        fixture_start(&s, &a, 50);
+        FIXTURE_UNTIL(&s, a.is_done);
         for (int j = 0; j < 50; j++)
             positions[i + j] = a.answers[j].position;
     }
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     for (int i = 0; i < KEYS; i += 7) {
         snprintf(key, sizeof key, "key %d", i);
-        CHECK_U64(shelf_put(&s, key, "b"), positions[i]);
+        CHECK_U64(fixture_put(&s, key, "b"), positions[i]);
     }
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- trimming */
 
 TEST(store, deletes_what_is_committed_and_nothing_else)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int i = 0; i < 600; i++)
-        shelf_put(&s, NULL, "a");
+        fixture_put(&s, NULL, "a");
     stg_store_commit(s.store, 551);
-    SHELF_POLL(&s, rows(&s) == 50);
-    CHECK_STR(shelf_read(&s, 1, 30), "551:a 552:a, next 553");
-    shelf_put(&s, NULL, "b");
+    FIXTURE_POLL(&s, rows(&s) == 50);
+    CHECK_STR(fixture_read(&s, 1, 30), "551:a 552:a, next 553");
+    fixture_put(&s, NULL, "b");
     CHECK_U64(stg_store_first(s.store), 551);
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     CHECK_U64(stg_store_first(s.store), 551);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store, never_gives_a_position_twice)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int i = 0; i < 3; i++)
-        shelf_put(&s, NULL, "a");
+        fixture_put(&s, NULL, "a");
     stg_store_commit(s.store, 4);
-    SHELF_POLL(&s, rows(&s) == 0);
-    shelf_reopen(&s);
-    CHECK_U64(shelf_next(&s), 4);
+    FIXTURE_POLL(&s, rows(&s) == 0);
+    fixture_reopen(&s);
+    CHECK_U64(fixture_next(&s), 4);
     CHECK_U64(stg_store_first(s.store), 4);
-    CHECK_U64(shelf_put(&s, NULL, "b"), 4);
-    shelf_end(&s);
+    CHECK_U64(fixture_put(&s, NULL, "b"), 4);
+    fixture_end(&s);
 }
 
 /* -- the quota */
@@ -402,45 +402,45 @@ TEST(store, refuses_at_the_quota_and_goes_on_when_there_is_room)
     stg_append m = big_message();
     uint64_t appended = 0, before;
     stg_store_view view;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
-    shelf_open(&s);
+    fixture_open(&s);
     for (int round = 0; round < 3; round++) {
         before = appended;
-        while (shelf_try(&s, &m) == STG_APPENDED)
+        while (fixture_try(&s, &m) == STG_APPENDED)
             appended++;
         // 80 % of 16 MiB, in messages of 64 KiB and a bit.
         CHECK(appended - before > 180 && appended - before < 206);
-        CHECK_INT(shelf_try(&s, &m), STG_APPEND_FULL);
+        CHECK_INT(fixture_try(&s, &m), STG_APPEND_FULL);
         stg_store_look(s.store, &view);
         CHECK(view.used <= view.quota / 5 * 4);
         stg_store_commit(s.store, appended + 1);
-        SHELF_POLL(&s, rows(&s) == 0);
+        FIXTURE_POLL(&s, rows(&s) == 0);
     }
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* As the writer shows it, when it has these positions. */
-static stg_store_view look(shelf *s, uint64_t first, uint64_t next)
+static stg_store_view look(fixture *s, uint64_t first, uint64_t next)
 {
     stg_store_view view;
 
-    SHELF_POLL(s, (stg_store_look(s->store, &view),
-                   view.first == first && view.next == next));
+    FIXTURE_POLL(s, (stg_store_look(s->store, &view),
+                     view.first == first && view.next == next));
     return view;
 }
 
 /* A call with 64 of them. */
-static void put_many(shelf *s, const stg_append *m)
+static void put_many(fixture *s, const stg_append *m)
 {
     static appending a;
 
     for (size_t i = 0; i < 64; i++)
         a.messages[i] = *m;
-    shelf_start(s, &a, 64);
-    SHELF_UNTIL(s, a.is_done);
+    fixture_start(s, &a, 64);
+    FIXTURE_UNTIL(s, a.is_done);
     CHECK_INT(a.how, STG_APPENDED);
 }
 
@@ -451,10 +451,10 @@ TEST(store, knows_what_messages_of_any_size_fill)
                                    33000, 40000, 50000, 60000, 65536};
     stg_append m = big_message();
     uint64_t next = 1, told, used, slack;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         size_t calls = sizes[i] < 4000 ? 48 : 1;
 
@@ -471,56 +471,56 @@ TEST(store, knows_what_messages_of_any_size_fill)
         CHECK_FROM(sizes[i], told <= used + slack + calls * 64 * 12);
         CHECK_FROM(sizes[i], used <= told + slack);
     }
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store, knows_what_messages_fill_after_a_restart_and_a_trim)
 {
     stg_append m = big_message();
     uint64_t all, each, large;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
+    fixture_make(&s);
+    fixture_open(&s);
     for (int i = 0; i < 100; i++)
-        shelf_put(&s, NULL, "a");
+        fixture_put(&s, NULL, "a");
     each = look(&s, 1, 101).message_bytes / 100;
     CHECK(each > 0);
-    CHECK_INT(shelf_try(&s, &m), STG_APPENDED);
+    CHECK_INT(fixture_try(&s, &m), STG_APPENDED);
     all = look(&s, 1, 102).message_bytes;
     large = all - 100 * each;
     CHECK(large > sizeof big);
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     CHECK_U64(look(&s, 1, 102).message_bytes, all);
     stg_store_commit(s.store, 31);
     CHECK_U64(look(&s, 31, 102).message_bytes, all - 30 * each);
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     CHECK_U64(look(&s, 31, 102).message_bytes, all - 30 * each);
     stg_store_commit(s.store, 101);
     CHECK_U64(look(&s, 101, 102).message_bytes, large);
     stg_store_commit(s.store, 102);
     CHECK_U64(look(&s, 102, 102).message_bytes, 0);
-    shelf_reopen(&s);
+    fixture_reopen(&s);
     CHECK_U64(look(&s, 102, 102).message_bytes, 0);
-    CHECK_U64(shelf_put(&s, NULL, "a"), 102);
+    CHECK_U64(fixture_put(&s, NULL, "a"), 102);
     CHECK_U64(look(&s, 102, 103).message_bytes, each);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store, keeps_the_rest_of_the_quota_for_rows)
 {
     stg_append m = big_message();
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
-    shelf_open(&s);
-    while (shelf_try(&s, &m) == STG_APPENDED)
+    fixture_open(&s);
+    while (fixture_try(&s, &m) == STG_APPENDED)
         ;
     for (uint64_t i = 0; i < 20; i++)
-        shelf_park(&s, 1, i + 1, 100, "a");
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked"), "20");
-    shelf_end(&s);
+        fixture_park(&s, 1, i + 1, 100, "a");
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM parked"), "20");
+    fixture_end(&s);
 }
 
 TEST(store, says_that_a_group_does_not_fit_and_writes_nothing_of_it)
@@ -535,64 +535,64 @@ TEST(store, says_that_a_group_does_not_fit_and_writes_nothing_of_it)
                    .cursor_count = 1};
     char *body = malloc(4 << 20);
     stg_stored how;
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
-    shelf_open(&s);
-    shelf_lane(&s, "a");
-    shelf_lane(&s, "b");
-    while (shelf_try(&s, &m) == STG_APPENDED)
+    fixture_open(&s);
+    fixture_lane(&s, "a");
+    fixture_lane(&s, "b");
+    while (fixture_try(&s, &m) == STG_APPENDED)
         ;
     memset(body, 'y', (4 << 20) - 1);
     body[(4 << 20) - 1] = '\0';
-    changes[0].message = shelf_message(&s, 1, "small");
-    changes[1].message = shelf_message(&s, 2, body);
+    changes[0].message = fixture_message(&s, 1, "small");
+    changes[1].message = fixture_message(&s, 2, body);
     changes[0].position = 1;
     changes[1].position = 2;
-    how = shelf_store(&s, &g);
+    how = fixture_store(&s, &g);
     CHECK_INT(how, STG_STORED_FULL);
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM parked"), "0");
-    CHECK_STR(shelf_stands(&s), "");
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM parked"), "0");
+    CHECK_STR(fixture_stands(&s), "");
     // In two: the cursors, and the row that fits.
     cursor.base = 1;
     g.change_count = 0;
-    CHECK_INT(shelf_store(&s, &g), STG_STORED);
+    CHECK_INT(fixture_store(&s, &g), STG_STORED);
     g.change_count = 1;
-    CHECK_INT(shelf_store(&s, &g), STG_STORED);
-    CHECK_STR(shelf_stands(&s), "1/0 1 [] 0=0+0+0+1\n");
+    CHECK_INT(fixture_store(&s, &g), STG_STORED);
+    CHECK_STR(fixture_stands(&s), "1/0 1 [] 0=0+0+0+1\n");
     CHECK_INT(s.times_broken, 0);
     free(body);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 /* -- retention */
 
 TEST(store, tells_what_is_too_old_and_trims_it_when_it_is_settled)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.retention = STG_MIN;
-    shelf_open(&s);
+    fixture_open(&s);
     for (int i = 0; i < 5; i++)
-        shelf_put(&s, NULL, "a");
-    shelf_close(&s);
-    shelf_ask(&s,
-              "UPDATE messages SET created_at = created_at - 61000"
-              " WHERE position <= 3");
-    shelf_open(&s);
-    SHELF_UNTIL(&s, s.times_retaining > 0);
+        fixture_put(&s, NULL, "a");
+    fixture_close(&s);
+    fixture_ask(&s,
+                "UPDATE messages SET created_at = created_at - 61000"
+                " WHERE position <= 3");
+    fixture_open(&s);
+    FIXTURE_UNTIL(&s, s.times_retaining > 0);
     CHECK_U64(s.retaining, 4);
     // Not before flow has settled it.
     CHECK_INT(rows(&s), 5);
     stg_store_commit(s.store, 4);
-    SHELF_POLL(&s, rows(&s) == 2);
+    FIXTURE_POLL(&s, rows(&s) == 2);
     CHECK_INT(s.times_retaining, 1);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
-static bool keeps_from(shelf *s, uint64_t first)
+static bool keeps_from(fixture *s, uint64_t first)
 {
     stg_store_view v;
 
@@ -603,61 +603,61 @@ static bool keeps_from(shelf *s, uint64_t first)
 /* Both what is settled and too old, and what is settled and too much, goes. */
 TEST(store, keeps_what_is_settled_for_as_long_as_it_is_told_to)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.keep = STG_MIN;
-    shelf_open(&s);
+    fixture_open(&s);
     for (int i = 0; i < 5; i++)
-        shelf_put(&s, NULL, "a");
+        fixture_put(&s, NULL, "a");
     stg_store_commit(s.store, 6);
-    shelf_close(&s);
-    CHECK_STR(shelf_ask(&s, "SELECT count(*) FROM messages"), "5");
-    shelf_ask(&s,
-              "UPDATE messages SET created_at = created_at - 61000"
-              " WHERE position <= 3");
-    shelf_open(&s);
+    fixture_close(&s);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM messages"), "5");
+    fixture_ask(&s,
+                "UPDATE messages SET created_at = created_at - 61000"
+                " WHERE position <= 3");
+    fixture_open(&s);
     // Not before flow has settled it.
-    shelf_put(&s, NULL, "a");
+    fixture_put(&s, NULL, "a");
     CHECK(keeps_from(&s, 1));
     stg_store_commit(s.store, 6);
-    SHELF_POLL(&s, keeps_from(&s, 4));
+    FIXTURE_POLL(&s, keeps_from(&s, 4));
     CHECK_INT(rows(&s), 3);
     CHECK_INT(s.times_retaining, 0);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store, keeps_what_is_settled_only_while_there_is_room)
 {
     stg_append m = big_message();
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
     s.options.keep = STG_DAY;
-    shelf_open(&s);
+    fixture_open(&s);
     for (int i = 0; i < 200; i++) {
-        SHELF_POLL(&s, shelf_try(&s, &m) == STG_APPENDED);
+        FIXTURE_POLL(&s, fixture_try(&s, &m) == STG_APPENDED);
         stg_store_commit(s.store, 1000);
     }
-    SHELF_POLL(&s, rows(&s) < 130);
+    FIXTURE_POLL(&s, rows(&s) < 130);
     CHECK(rows(&s) > 50);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 TEST(store, tells_what_is_too_much)
 {
     stg_append m = big_message();
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
+    fixture_make(&s);
     s.options.quota = 16 << 20;
-    shelf_open(&s);
+    fixture_open(&s);
     for (int i = 0; i < 150; i++)
-        CHECK_INT(shelf_try(&s, &m), STG_APPENDED);
-    SHELF_UNTIL(&s, s.times_retaining > 0 && s.retaining > 10);
+        CHECK_INT(fixture_try(&s, &m), STG_APPENDED);
+    FIXTURE_UNTIL(&s, s.times_retaining > 0 && s.retaining > 10);
     CHECK(s.retaining < 60);
-    shelf_end(&s);
+    fixture_end(&s);
 }
 
 static const stg_change range = {.kind = STG_CHANGE_RANGE,
@@ -668,43 +668,45 @@ static const stg_change range = {.kind = STG_CHANGE_RANGE,
 
 TEST(store, keeps_what_range_rows_need)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (int i = 0; i < 600; i++)
-        shelf_put(&s, NULL, "a");
-    CHECK_INT(shelf_change(&s, &range), STG_STORED);
+        fixture_put(&s, NULL, "a");
+    CHECK_INT(fixture_change(&s, &range), STG_STORED);
     stg_store_commit(s.store, 601);
-    SHELF_POLL(&s, rows(&s) == 599);
-    CHECK_STR(shelf_ask(&s, "SELECT state FROM failed_broadcast_logs"), "dead");
-    shelf_end(&s);
+    FIXTURE_POLL(&s, rows(&s) == 599);
+    CHECK_STR(fixture_ask(&s, "SELECT state FROM failed_broadcast_logs"),
+              "dead");
+    fixture_end(&s);
 }
 
 TEST(store, lets_the_bodies_of_range_rows_go_when_they_are_too_old)
 {
-    shelf s;
+    fixture s;
 
-    shelf_make(&s);
-    shelf_open(&s);
-    shelf_lane(&s, "a");
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
     for (int i = 0; i < 5; i++)
-        shelf_put(&s, NULL, "a");
-    CHECK_INT(shelf_change(&s, &range), STG_STORED);
-    shelf_close(&s);
+        fixture_put(&s, NULL, "a");
+    CHECK_INT(fixture_change(&s, &range), STG_STORED);
+    fixture_close(&s);
     // Half of the row's.
-    shelf_ask(&s, "UPDATE messages SET created_at = 1 WHERE position <= 2");
-    shelf_open(&s);
+    fixture_ask(&s, "UPDATE messages SET created_at = 1 WHERE position <= 2");
+    fixture_open(&s);
     stg_store_commit(s.store, 6);
-    SHELF_POLL(&s, rows(&s) == 3);
-    CHECK_STR(shelf_ask(&s, "SELECT state FROM failed_broadcast_logs"), "dead");
-    shelf_close(&s);
-    shelf_ask(&s, "UPDATE messages SET created_at = 1");
-    shelf_open(&s);
+    FIXTURE_POLL(&s, rows(&s) == 3);
+    CHECK_STR(fixture_ask(&s, "SELECT state FROM failed_broadcast_logs"),
+              "dead");
+    fixture_close(&s);
+    fixture_ask(&s, "UPDATE messages SET created_at = 1");
+    fixture_open(&s);
     stg_store_commit(s.store, 6);
-    SHELF_POLL(&s, rows(&s) == 0);
-    CHECK_STR(shelf_ask(&s, "SELECT state FROM failed_broadcast_logs"),
+    FIXTURE_POLL(&s, rows(&s) == 0);
+    CHECK_STR(fixture_ask(&s, "SELECT state FROM failed_broadcast_logs"),
               "expired");
-    shelf_end(&s);
+    fixture_end(&s);
 }

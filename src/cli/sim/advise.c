@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "cli/sim/drain.h"
 #include "cli/sim/sim.h"
 #include "core/reader.h"
 #include "sim/parallel.h"

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/sim/contention.h"
-#include "cli/sim/events.h"
 #include "cli/sim/output.h"
 #include "cli/sim/sim.h"
 #include "core/writer.h"

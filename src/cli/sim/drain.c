@@ -1,7 +1,7 @@
 /* The rounds of `stagger sim advise --resource`: successive halving, with a search
  * beside the best, as for overload (advise_rounds.c). All runs of one number have
  * the same seed, so that differences are those of the candidates. */
-#include "cli/sim/drain.h"
+#include "cli/sim/advise.h"
 
 #include <stdio.h>
 #include <stdlib.h>

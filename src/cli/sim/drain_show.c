@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/options.h"
-#include "cli/sim/drain.h"
+#include "cli/sim/advise.h"
 #include "core/writer.h"
 
 static const stg_table_column columns[] = {

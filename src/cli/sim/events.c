@@ -5,7 +5,7 @@
  * A viewer takes some hundred thousand events at most, so each process has a share
  * of STG_SIM_EVENTS_MAX, and a label that says how many attempts it lacks.
  */
-#include "cli/sim/events.h"
+#include "cli/sim/output.h"
 
 #include <errno.h>
 #include <inttypes.h>

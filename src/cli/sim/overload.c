@@ -13,7 +13,6 @@
 
 #include "cli/options.h"
 #include "cli/sim/sim.h"
-#include "cli/sim/trace.h"
 #include "sim/overload.h"
 #include "sim/parallel.h"
 

@@ -10,9 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <stagger/status.h>
+
 #include "cli/sim/output.h"
 #include "cli/sim/sim.h"
 #include "cli/sim/sweep.h"
+#include "sim/overload.h"
 #include "sim/overload_report.h"
 #include "sim/overload_summary.h"
 
@@ -132,5 +135,13 @@ int stg_map_draw(const stg_overload_ask *ask, const char *who,
 
 /* Those that have a run, in order; cases has room for all. Returns how many. */
 size_t stg_trials_cases(const stg_trials *t, stg_overload_case *cases);
+
+/* -- --trace FILE ----------------------------------------------------------- */
+
+/* Reads an access log, the hub's JSON log, or CSV. Returns STG_OK; STG_INVALID with
+ * "FILE:LINE: ..." in err; STG_IO if the file cannot be read, or there is no
+ * memory. To be freed in any case. */
+stg_status stg_trace_read(stg_sim_trace *t, const char *path, stg_error *err);
+void stg_trace_free(stg_sim_trace *t);
 
 #endif

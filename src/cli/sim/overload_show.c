@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/options.h"
-#include "cli/sim/events.h"
+#include "cli/sim/output.h"
 #include "cli/sim/overload.h"
 #include "cli/sim/sim.h"
 #include "sim/overload_report.h"

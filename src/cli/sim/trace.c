@@ -9,7 +9,7 @@
  * What kind it is the first line says. Servers log a request when it ends; the
  * time of CSV is when it begins. Where times are whole seconds, what ends in one is
  * spread evenly over it, in the order of the file. */
-#include "cli/sim/trace.h"
+#include "cli/sim/overload.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Lists of texts, of networks and of secrets. A text alone stands for a list of
- * one, so that `topics: orders` needs no brackets. Each item is judged by itself,
+ * one, so that `topics: orders` needs no brackets. Each item is checked by itself,
  * and all that are wrong are told. */
 #include <string.h>
 

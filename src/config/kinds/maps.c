@@ -91,7 +91,7 @@ const stg_yaml_node *stg_load_file_node(const stg_yaml_node *map)
     return is_file ? map->at[1] : NULL;
 }
 
-/* {file: PATH}; not yet judged. */
+/* {file: PATH}; not yet checked. */
 static bool read_header_file(stg_loading *l, const stg_setting *s,
                              const stg_yaml_node *n, header *h)
 {

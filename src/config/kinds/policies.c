@@ -1,6 +1,6 @@
 /* Policies by name and by text, and budgets, which are written as in a policy.
  *
- * A policy's text is not judged when it is read, but by check(): in a file a word
+ * A policy's text is not checked when it is read, but by check(): in a file a word
  * alone may be a name of `policies`, which the file may have further below, and
  * the place of a mistake inside of the text is told in lines and columns. */
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "core/writer.h"
 #include "sim/delivery/internal.h"
-#include "sim/delivery/swarm_internal.h"
+#include "sim/delivery/swarm.h"
 
 /* Runs a script: each step is a call of the world or two. What the steps name
  * (a lane, a partition, a message) is made to be there, or the step is passed

@@ -1,4 +1,4 @@
-#include "sim/delivery/swarm_internal.h"
+#include "sim/delivery/swarm.h"
 
 /* What the targets of a script do. Each kind of fault that exists has its chance
  * in each attempt, in turn; what no fault has taken is answered 200.

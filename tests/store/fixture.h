@@ -1,12 +1,12 @@
-/* shelf.h - a store in a folder of its own, and calls that wait for their
+/* fixture.h - a store in a folder of its own, and calls that wait for their
  * answer. With STAGGER_TEST_POSTGRES in the environment, the URL of a server, it
  * is in a schema of its own there. */
-#ifndef TESTS_STORE_SHELF_H
-#define TESTS_STORE_SHELF_H
+#ifndef TESTS_STORE_FIXTURE_H
+#define TESTS_STORE_FIXTURE_H
 
 #include "store/store.h"
 
-typedef struct shelf {
+typedef struct fixture {
     uv_loop_t loop;
     stg_store *store; /* NULL: closed */
     stg_store_options options;
@@ -18,48 +18,48 @@ typedef struct shelf {
     uint32_t fenced[16]; /* of the last group */
     size_t fenced_count;
     bool is_postgres;
-    bool is_storing; /* shelf_begin_store() */
+    bool is_storing; /* fixture_begin_store() */
     char words[400]; /* of what broke, or troubled */
     bool is_closed;
-    stg_message *messages[512]; /* that shelf_message() made */
+    stg_message *messages[512]; /* that fixture_message() made */
     size_t message_count;
-} shelf;
+} fixture;
 
 /* A folder and the options for a file in it; nothing is open. */
-void shelf_make(shelf *s);
+void fixture_make(fixture *s);
 /* The same store as another, which is in PostgreSQL, for another hub. */
-void shelf_share(shelf *s, const shelf *with);
+void fixture_share(fixture *s, const fixture *with);
 
-void shelf_open(shelf *s);
-void shelf_close(shelf *s);
-void shelf_reopen(shelf *s);
+void fixture_open(fixture *s);
+void fixture_close(fixture *s);
+void fixture_reopen(fixture *s);
 
 /* Closes, and removes the folder. */
-void shelf_end(shelf *s);
+void fixture_end(fixture *s);
 
 /* Opens, and is refused; returns the words, static. */
-const char *shelf_refused(shelf *s, stg_status status);
+const char *fixture_refused(fixture *s, stg_status status);
 
 /* Turns the loop until the claim holds. */
-#define SHELF_UNTIL(s, claim) \
-    while (!(claim))          \
+#define FIXTURE_UNTIL(s, claim) \
+    while (!(claim))            \
     uv_run(&(s)->loop, UV_RUN_ONCE)
 
 /* The same for what no callback tells: it is looked at again and again. */
-#define SHELF_POLL(s, claim) \
-    while (!(claim))         \
-    shelf_turn(s)
+#define FIXTURE_POLL(s, claim) \
+    while (!(claim))           \
+    fixture_turn(s)
 
 /* What there is to call back, and a moment. */
-void shelf_turn(shelf *s);
+void fixture_turn(fixture *s);
 
 /* The position that the queue gives next. */
-uint64_t shelf_next(const shelf *s);
+uint64_t fixture_next(const fixture *s);
 
 /* -- the file, by a connection of its own */
 
 /* Rows as "a|b\nc|d"; static, and NULL is empty. Fails the test on an error. */
-const char *shelf_ask(shelf *s, const char *sql);
+const char *fixture_ask(fixture *s, const char *sql);
 
 /* -- the queue */
 
@@ -73,55 +73,56 @@ typedef struct appending {
 } appending;
 
 /* A message with a body, and a key unless it is NULL. */
-stg_append shelf_text(const char *key, const char *body);
+stg_append fixture_text(const char *key, const char *body);
 
 /* Does not wait. */
-void shelf_start(shelf *s, appending *a, size_t count);
+void fixture_start(fixture *s, appending *a, size_t count);
 
 /* Waits. One message; its position. Fails the test if it is not appended. */
-uint64_t shelf_put(shelf *s, const char *key, const char *body);
+uint64_t fixture_put(fixture *s, const char *key, const char *body);
 
 /* How one message fared. */
-stg_appended shelf_try(shelf *s, const stg_append *m);
+stg_appended fixture_try(fixture *s, const stg_append *m);
 
 /* What is read from a position on, "1:a 2:b, next 3". Static. */
-const char *shelf_read(shelf *s, uint64_t from, size_t bytes_max);
+const char *fixture_read(fixture *s, uint64_t from, size_t bytes_max);
 
 /* -- rows */
 
 /* Kept until the end. */
-const stg_message *shelf_message(shelf *s, uint64_t position, const char *body);
+const stg_message *fixture_message(fixture *s, uint64_t position,
+                                   const char *body);
 
 /* The same of a record of a topic, whose key was the bytes 0, 0xff and a line
  * feed; headers: packed, not NULL. */
-const stg_message *shelf_record(shelf *s, uint64_t position, const char *body,
-                                const char *headers);
+const stg_message *fixture_record(fixture *s, uint64_t position,
+                                  const char *body, const char *headers);
 
-stg_stored shelf_store(shelf *s, const stg_group *g);
+stg_stored fixture_store(fixture *s, const stg_group *g);
 /* Does not wait: see is_storing. g is kept. */
-void shelf_begin_store(shelf *s, const stg_group *g);
+void fixture_begin_store(fixture *s, const stg_group *g);
 
-stg_stored shelf_change(shelf *s, const stg_change *c);
-stg_stored shelf_cursors(shelf *s, const stg_cursor *c, size_t count);
+stg_stored fixture_change(fixture *s, const stg_change *c);
+stg_stored fixture_cursors(fixture *s, const stg_cursor *c, size_t count);
 
-uint32_t shelf_lane(shelf *s, const char *name);
+uint32_t fixture_lane(fixture *s, const char *name);
 
 /* A failure by an HTTP status. */
-stg_failure shelf_failure(int status, stg_why why);
+stg_failure fixture_failure(int status, stg_why why);
 
 /* Parks a message of body at a position, due at a time. */
-void shelf_park(shelf *s, uint32_t lane, uint64_t position, stg_ns due_at,
-                const char *body);
+void fixture_park(fixture *s, uint32_t lane, uint64_t position, stg_ns due_at,
+                  const char *body);
 
 /* A lane's rows behind a mark as "5@100:a 6@101:b", and " ..." if there are
  * more; *mark becomes that of the last one. Static. */
-const char *shelf_fetch(shelf *s, uint32_t lane, stg_mark *mark,
-                        uint32_t rows_max);
-const char *shelf_fetch_replays(shelf *s, uint32_t lane, stg_mark *mark,
-                                uint32_t rows_max);
+const char *fixture_fetch(fixture *s, uint32_t lane, stg_mark *mark,
+                          uint32_t rows_max);
+const char *fixture_fetch_replays(fixture *s, uint32_t lane, stg_mark *mark,
+                                  uint32_t rows_max);
 
 /* Every cursor: "lane/partition base [settled] routed=delivered+dead+cancelled+
  * parked", a line each. Static. */
-const char *shelf_stands(shelf *s);
+const char *fixture_stands(fixture *s);
 
 #endif

@@ -1,4 +1,4 @@
-#include "tests/store/shelf.h"
+#include "tests/store/fixture.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -40,7 +40,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 
 static void on_broken(void *ctx, const stg_error *why)
 {
-    shelf *s = ctx;
+    fixture *s = ctx;
 
     s->times_broken++;
     snprintf(s->words, sizeof s->words, "%s", why->text);
@@ -48,7 +48,7 @@ static void on_broken(void *ctx, const stg_error *why)
 
 static void on_retaining(void *ctx, uint64_t position)
 {
-    shelf *s = ctx;
+    fixture *s = ctx;
 
     s->times_retaining++;
     s->retaining = position;
@@ -56,7 +56,7 @@ static void on_retaining(void *ctx, uint64_t position)
 
 static void on_troubled(void *ctx, stg_store_trouble what, const stg_error *why)
 {
-    shelf *s = ctx;
+    fixture *s = ctx;
 
     (void)what;
     if (why == NULL) {
@@ -67,7 +67,7 @@ static void on_troubled(void *ctx, stg_store_trouble what, const stg_error *why)
     snprintf(s->words, sizeof s->words, "%s", why->text);
 }
 
-/* -- PostgreSQL: a schema for each shelf */
+/* -- PostgreSQL: a schema for each fixture */
 
 #ifdef STAGGER_POSTGRES
 static void ask_postgres(const char *url, const char *sql)
@@ -95,12 +95,12 @@ static void ask_postgres(const char *url, const char *sql)
     PQfinish(conn);
 }
 
-static void make_schema(shelf *s, const char *url)
+static void make_schema(fixture *s, const char *url)
 {
     char sql[96];
 
     s->is_postgres = true;
-    snprintf(s->schema, sizeof s->schema, "shelf_%d_%lx", (int)getpid(),
+    snprintf(s->schema, sizeof s->schema, "fixture_%d_%lx", (int)getpid(),
              (unsigned long)uv_hrtime());
     snprintf(s->server, sizeof s->server, "%s", url);
     snprintf(s->path, sizeof s->path, "%s&options=-csearch_path%%3D%s", url,
@@ -109,7 +109,7 @@ static void make_schema(shelf *s, const char *url)
     ask_postgres(s->server, sql);
 }
 
-static void drop_schema(shelf *s)
+static void drop_schema(fixture *s)
 {
     char sql[96];
 
@@ -123,20 +123,20 @@ static void ask_postgres(const char *url, const char *sql)
     (void)sql;
 }
 
-static void make_schema(shelf *s, const char *url)
+static void make_schema(fixture *s, const char *url)
 {
     (void)s;
     (void)url;
     CHECK_STR("no libpq", "built with PostgreSQL");
 }
 
-static void drop_schema(shelf *s)
+static void drop_schema(fixture *s)
 {
     (void)s;
 }
 #endif
 
-void shelf_make(shelf *s)
+void fixture_make(fixture *s)
 {
     const char *tmp = getenv("TMPDIR");
     const char *url = getenv("STAGGER_TEST_POSTGRES");
@@ -157,16 +157,16 @@ void shelf_make(shelf *s)
     CHECK_INT(uv_loop_init(&s->loop), 0);
 }
 
-void shelf_share(shelf *s, const shelf *with)
+void fixture_share(fixture *s, const fixture *with)
 {
-    shelf_make(s);
+    fixture_make(s);
     if (s->schema[0] != '\0')
         drop_schema(s);
     s->schema[0] = '\0';
     snprintf(s->path, sizeof s->path, "%s", with->path);
 }
 
-void shelf_open(shelf *s)
+void fixture_open(fixture *s)
 {
     stg_error err = {.text = ""};
     stg_status status = stg_store_open(&s->store, &s->loop, &s->options, &err);
@@ -177,31 +177,31 @@ void shelf_open(shelf *s)
 
 static void on_closed(void *ctx)
 {
-    shelf *s = ctx;
+    fixture *s = ctx;
 
     s->is_closed = true;
 }
 
-void shelf_close(shelf *s)
+void fixture_close(fixture *s)
 {
     s->is_closed = false;
     stg_store_close(s->store, on_closed, s);
     s->store = NULL;
-    SHELF_UNTIL(s, s->is_closed);
+    FIXTURE_UNTIL(s, s->is_closed);
 }
 
-void shelf_reopen(shelf *s)
+void fixture_reopen(fixture *s)
 {
-    shelf_close(s);
-    shelf_open(s);
+    fixture_close(s);
+    fixture_open(s);
 }
 
-void shelf_end(shelf *s)
+void fixture_end(fixture *s)
 {
     char command[96];
 
     if (s->store != NULL)
-        shelf_close(s);
+        fixture_close(s);
     uv_run(&s->loop, UV_RUN_DEFAULT);
     CHECK_INT(uv_loop_close(&s->loop), 0);
     for (size_t i = 0; i < s->message_count; i++)
@@ -212,18 +212,18 @@ void shelf_end(shelf *s)
     CHECK_INT(system(command), 0);
 }
 
-void shelf_turn(shelf *s)
+void fixture_turn(fixture *s)
 {
     uv_run(&s->loop, UV_RUN_NOWAIT);
     usleep(500);
 }
 
-uint64_t shelf_next(const shelf *s)
+uint64_t fixture_next(const fixture *s)
 {
     return stg_store_first(s->store) + stg_store_count_from(s->store, 0);
 }
 
-const char *shelf_refused(shelf *s, stg_status status)
+const char *fixture_refused(fixture *s, stg_status status)
 {
     static stg_error err;
     stg_store *store = NULL;
@@ -245,7 +245,7 @@ static int add_row(void *ctx, int count, char **values, char **names)
     return 0;
 }
 
-const char *shelf_ask(shelf *s, const char *sql)
+const char *fixture_ask(fixture *s, const char *sql)
 {
     sqlite3 *db = NULL;
     char *words = NULL;
@@ -277,35 +277,35 @@ static void on_appended(void *ctx, stg_appended how,
     memcpy(a->answers, answers, a->count * sizeof *answers);
 }
 
-stg_append shelf_text(const char *key, const char *body)
+stg_append fixture_text(const char *key, const char *body)
 {
     return (stg_append){
         .parcel = {.body = {body, strlen(body)}},
         .idempotency_key = {key, key == NULL ? 0 : strlen(key)}};
 }
 
-void shelf_start(shelf *s, appending *a, size_t count)
+void fixture_start(fixture *s, appending *a, size_t count)
 {
     a->is_done = false;
     a->count = count;
     stg_store_append(s->store, a->messages, count, on_appended, a);
 }
 
-stg_appended shelf_try(shelf *s, const stg_append *m)
+stg_appended fixture_try(fixture *s, const stg_append *m)
 {
     appending a = {.messages = {*m}};
 
-    shelf_start(s, &a, 1);
-    SHELF_UNTIL(s, a.is_done);
+    fixture_start(s, &a, 1);
+    FIXTURE_UNTIL(s, a.is_done);
     return a.how;
 }
 
-uint64_t shelf_put(shelf *s, const char *key, const char *body)
+uint64_t fixture_put(fixture *s, const char *key, const char *body)
 {
-    appending a = {.messages = {shelf_text(key, body)}};
+    appending a = {.messages = {fixture_text(key, body)}};
 
-    shelf_start(s, &a, 1);
-    SHELF_UNTIL(s, a.is_done);
+    fixture_start(s, &a, 1);
+    FIXTURE_UNTIL(s, a.is_done);
     CHECK_INT(a.how, STG_APPENDED);
     return a.answers[0].position;
 }
@@ -327,18 +327,18 @@ static void on_read(void *ctx, const stg_record *records, size_t count,
     *is_done = true;
 }
 
-const char *shelf_read(shelf *s, uint64_t from, size_t bytes_max)
+const char *fixture_read(fixture *s, uint64_t from, size_t bytes_max)
 {
     bool is_done = false;
 
     stg_store_read(s->store, from, bytes_max, false, on_read, &is_done);
-    SHELF_UNTIL(s, is_done);
+    FIXTURE_UNTIL(s, is_done);
     return text;
 }
 
 /* -- rows */
 
-static const stg_message *keep(shelf *s, uint64_t position, stg_parcel p)
+static const stg_message *keep(fixture *s, uint64_t position, stg_parcel p)
 {
     size_t size;
     stg_message *m;
@@ -357,13 +357,14 @@ static const stg_message *keep(shelf *s, uint64_t position, stg_parcel p)
     return m;
 }
 
-const stg_message *shelf_message(shelf *s, uint64_t position, const char *body)
+const stg_message *fixture_message(fixture *s, uint64_t position,
+                                   const char *body)
 {
     return keep(s, position, (stg_parcel){.body = {body, strlen(body)}});
 }
 
-const stg_message *shelf_record(shelf *s, uint64_t position, const char *body,
-                                const char *headers)
+const stg_message *fixture_record(fixture *s, uint64_t position,
+                                  const char *body, const char *headers)
 {
     return keep(s, position,
                 (stg_parcel){.body = {body, strlen(body)},
@@ -374,7 +375,7 @@ const stg_message *shelf_record(shelf *s, uint64_t position, const char *body,
 typedef struct storing {
     bool is_done;
     stg_stored how;
-    shelf *s;
+    fixture *s;
 } storing;
 
 static void on_stored(void *ctx, stg_stored how, const uint32_t *fenced,
@@ -390,19 +391,19 @@ static void on_stored(void *ctx, stg_stored how, const uint32_t *fenced,
     s->s->fenced_count = count;
 }
 
-stg_stored shelf_store(shelf *s, const stg_group *g)
+stg_stored fixture_store(fixture *s, const stg_group *g)
 {
     storing answer = {.s = s};
 
     stg_store_group(s->store, g, on_stored, &answer);
-    SHELF_UNTIL(s, answer.is_done);
+    FIXTURE_UNTIL(s, answer.is_done);
     return answer.how;
 }
 
 static void on_begun(void *ctx, stg_stored how, const uint32_t *fenced,
                      size_t count)
 {
-    shelf *s = ctx;
+    fixture *s = ctx;
 
     (void)how;
     (void)fenced;
@@ -410,23 +411,23 @@ static void on_begun(void *ctx, stg_stored how, const uint32_t *fenced,
     s->is_storing = false;
 }
 
-void shelf_begin_store(shelf *s, const stg_group *g)
+void fixture_begin_store(fixture *s, const stg_group *g)
 {
     s->is_storing = true;
     stg_store_group(s->store, g, on_begun, s);
 }
 
-stg_stored shelf_change(shelf *s, const stg_change *c)
+stg_stored fixture_change(fixture *s, const stg_change *c)
 {
-    return shelf_store(s, &(stg_group){.changes = c, .change_count = 1});
+    return fixture_store(s, &(stg_group){.changes = c, .change_count = 1});
 }
 
-stg_stored shelf_cursors(shelf *s, const stg_cursor *c, size_t count)
+stg_stored fixture_cursors(fixture *s, const stg_cursor *c, size_t count)
 {
-    return shelf_store(s, &(stg_group){.cursors = c, .cursor_count = count});
+    return fixture_store(s, &(stg_group){.cursors = c, .cursor_count = count});
 }
 
-uint32_t shelf_lane(shelf *s, const char *name)
+uint32_t fixture_lane(fixture *s, const char *name)
 {
     char url[64];
     uint32_t lane;
@@ -436,7 +437,7 @@ uint32_t shelf_lane(shelf *s, const char *name)
     return lane;
 }
 
-stg_failure shelf_failure(int status, stg_why why)
+stg_failure fixture_failure(int status, stg_why why)
 {
     return (stg_failure){.outcome = stg_answered(status),
                          .why = why,
@@ -447,14 +448,14 @@ stg_failure shelf_failure(int status, stg_why why)
                          .answer_size = 4};
 }
 
-void shelf_park(shelf *s, uint32_t lane, uint64_t position, stg_ns due_at,
-                const char *body)
+void fixture_park(fixture *s, uint32_t lane, uint64_t position, stg_ns due_at,
+                  const char *body)
 {
-    stg_failure failure = shelf_failure(503, STG_WHY_BACKOFF);
+    stg_failure failure = fixture_failure(503, STG_WHY_BACKOFF);
     stg_change c = {.kind = STG_CHANGE_PARK,
                     .lane = lane,
                     .position = position,
-                    .message = shelf_message(s, position, body),
+                    .message = fixture_message(s, position, body),
                     .failure = &failure,
                     .progress = {.attempts = 2, .last = 7},
                     .attempts_before = 5,
@@ -463,7 +464,7 @@ void shelf_park(shelf *s, uint32_t lane, uint64_t position, stg_ns due_at,
                     .due_at = due_at};
 
     c.progress.limited[3] = 4;
-    CHECK_INT(shelf_change(s, &c), STG_STORED);
+    CHECK_INT(fixture_change(s, &c), STG_STORED);
 }
 
 typedef struct fetching {
@@ -495,7 +496,7 @@ static void on_fetched(void *ctx, uint32_t lane, bool is_replay,
     f->is_done = true;
 }
 
-static const char *fetch(shelf *s, uint32_t lane, bool is_replay,
+static const char *fetch(fixture *s, uint32_t lane, bool is_replay,
                          stg_mark *mark, uint32_t rows_max)
 {
     stg_mark after = *mark;
@@ -503,18 +504,18 @@ static const char *fetch(shelf *s, uint32_t lane, bool is_replay,
 
     stg_store_fetch(s->store, lane, is_replay, &after, rows_max, on_fetched,
                     &f);
-    SHELF_UNTIL(s, f.is_done);
+    FIXTURE_UNTIL(s, f.is_done);
     return text;
 }
 
-const char *shelf_fetch(shelf *s, uint32_t lane, stg_mark *mark,
-                        uint32_t rows_max)
+const char *fixture_fetch(fixture *s, uint32_t lane, stg_mark *mark,
+                          uint32_t rows_max)
 {
     return fetch(s, lane, false, mark, rows_max);
 }
 
-const char *shelf_fetch_replays(shelf *s, uint32_t lane, stg_mark *mark,
-                                uint32_t rows_max)
+const char *fixture_fetch_replays(fixture *s, uint32_t lane, stg_mark *mark,
+                                  uint32_t rows_max)
 {
     return fetch(s, lane, true, mark, rows_max);
 }
@@ -529,7 +530,7 @@ static void say_cursor(void *ctx, const stg_cursor *c)
         c->routed, c->delivered, c->dead, c->cancelled, c->parked);
 }
 
-const char *shelf_stands(shelf *s)
+const char *fixture_stands(fixture *s)
 {
     clear();
     CHECK_INT(stg_store_cursors(s->store, say_cursor, NULL, NULL), STG_OK);
