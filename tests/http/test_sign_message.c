@@ -340,7 +340,7 @@ TEST(message, is_signed_by_either_algorithm_of_rsa)
     static char private_key[PEM_MAX], public_key[PEM_MAX];
     char lines[LINES_MAX], text[LINES_MAX];
 
-    make_pair(EVP_PKEY_RSA, 3072, NULL, private_key, public_key);
+    make_pair(EVP_PKEY_RSA, 2048, NULL, private_key, public_key);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         stg_sign_options o = of_rsa(all[i].algorithm);
         stg_sign_options other = of_rsa(all[i].other);
