@@ -179,9 +179,11 @@ static double capacity_of(const stg_study *study)
     const stg_study_model *models = study->options.models;
     const stg_resource *r = &models[0].resource;
     double service = (double)stg_distribution_mean(&r->service) / 1e9;
+    char first[STG_RESOURCE_TEXT_MAX], other[STG_RESOURCE_TEXT_MAX];
 
+    stg_resource_print(r, first);
     for (size_t i = 1; i < study->options.policies.count; i++)
-        if (memcmp(&models[i].resource, r, sizeof *r) != 0)
+        if (strcmp(stg_resource_print(&models[i].resource, other), first) != 0)
             return 0;
     switch (r->kind) {
     case STG_RESOURCE_WORKERS:
