@@ -186,6 +186,15 @@ static bool is_draining(const stg_world *w, uint32_t lane, uint32_t partition)
         stg_flow_lane(w->flow, lane), stg_flow_partition(w->flow, partition)));
 }
 
+/* Rows of a partition that the hub does not read any more stand in no ring. A lane
+ * that has a strict order has one of them at most; one that became strict since may
+ * have one of each key, and they wait for none of another. */
+static bool is_strict(const stg_world *w, stg_order order, uint32_t partition)
+{
+    return order == STG_ORDER_STRICT &&
+           w->partitions[partition].where == STG_WORLD_ASSIGNED;
+}
+
 /* I18: those that come before it have ended: of the same key, or in a strict
  * lane all. Not asked once something was replayed or shed: a replay comes after
  * later messages by its nature. */
@@ -207,7 +216,8 @@ static void check_turn(stg_world *w, uint32_t lane, uint64_t i)
             !stg_world_is_routed(l, m->partition, other->position) ||
             l->receipts[before].is_over)
             continue;
-        stg_world_require(w, order != STG_ORDER_STRICT && !is_same_key, "I18",
+        stg_world_require(w, !is_strict(w, order, m->partition) && !is_same_key,
+                          "I18",
                           stg_about_message(lane, m->partition, m->position),
                           "an attempt starts when those before it have ended");
     }
