@@ -120,7 +120,7 @@ class Storm(PageCase):
         page.key("ArrowRight", times=2)
         self.assertRegex(page.evaluate(
             "document.querySelector('#rates .unseen').textContent"),
-            r"(?s)^600 ms\ngoodput\n.*\noffered load\n.*\nqueue\n")
+            r"(?s)^1\.8 s to 3 s\ngoodput\n.*\noffered load\n.*\nqueue\n")
         page.evaluate("document.getElementById('tab-storm').focus()")
         page.key("ArrowRight")
         self.assertEqual(page.evaluate("document.activeElement.id"),
