@@ -61,26 +61,10 @@ static bool is_over(const stg_digest_item *i)
     return i->phase == STG_ALERT_ENDED || i->phase == STG_ALERT_WAS;
 }
 
-/* An alert that has ended says so first, because a subject may be cut at its
- * end. */
-static void write_before(stg_writer *w, const stg_digest_item *i)
-{
-    if (i->phase == STG_ALERT_ENDED)
-        stg_write_text(w, "over: ");
-}
-
-/* Began and ended before it could be told. */
-static void write_after(stg_writer *w, const stg_digest_item *i)
-{
-    if (i->phase == STG_ALERT_WAS)
-        stg_write_text(w, ", and has ended");
-}
-
 /* An alert that goes on states both numbers: since the last message, and since
  * it began. */
 static void write_dead(stg_writer *w, const stg_digest_item *i)
 {
-    write_before(w, i);
     if (i->phase == STG_ALERT_MORE || i->phase == STG_ALERT_STILL) {
         stg_write_number(w, i->fresh);
         stg_write_text(w, " more dead letters, ");
@@ -94,12 +78,10 @@ static void write_dead(stg_writer *w, const stg_digest_item *i)
         stg_write_text(w, " in ");
         write_length(w, stg_ns_sub(i->last_at, i->first_at));
     }
-    write_after(w, i);
 }
 
 static void write_breaker(stg_writer *w, const stg_digest_item *i)
 {
-    write_before(w, i);
     if (i->phase == STG_ALERT_STILL) {
         stg_write_text(w, "the breaker is still open");
     } else {
@@ -116,42 +98,40 @@ static void write_breaker(stg_writer *w, const stg_digest_item *i)
         stg_write_text(w, ", and closed after ");
         write_length(w, stg_ns_sub(i->ended_at, i->first_at));
     }
-    write_after(w, i);
 }
 
 static void write_gone(stg_writer *w, const stg_digest_item *i)
 {
-    write_before(w, i);
     stg_write_text(w, "it answered 410 Gone");
     if (i->phase == STG_ALERT_ENDED)
         stg_write_text(w, ", and takes messages again");
-    write_after(w, i);
 }
 
 static void write_disabled(stg_writer *w, const stg_digest_item *i)
 {
-    write_before(w, i);
     stg_write_text(w, i->phase == STG_ALERT_STILL
                           ? "it is still disabled"
                           : "it is disabled: all attempts have failed for as "
                             "long as disable-after allows");
     if (i->phase == STG_ALERT_ENDED)
         stg_write_text(w, ", and was resumed");
-    write_after(w, i);
+}
+
+static void write_detail(stg_writer *w, const stg_digest_item *i)
+{
+    if (i->text[0] == '\0')
+        return;
+    stg_write_text(w, ": ");
+    stg_write_text(w, i->text);
 }
 
 static void write_token(stg_writer *w, const stg_digest_item *i)
 {
-    write_before(w, i);
     stg_write_text(w, i->phase == STG_ALERT_STILL
                           ? "still nothing can be sent, "
                           : "nothing can be sent, ");
     stg_write_text(w, "for want of an access token");
-    if (i->text[0] != '\0') {
-        stg_write_text(w, ": ");
-        stg_write_text(w, i->text);
-    }
-    write_after(w, i);
+    write_detail(w, i);
 }
 
 static void write_store(stg_writer *w, const stg_digest_item *i)
@@ -173,18 +153,12 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
         [STG_TROUBLE_PROXY] = "a proxy of the hub is away, or refuses it",
         [STG_TROUBLE_BROKEN] = "the store is broken"};
 
-    write_before(w, i);
     stg_write_text(w, words[i->trouble]);
-    if (i->text[0] != '\0') {
-        stg_write_text(w, ": ");
-        stg_write_text(w, i->text);
-    }
-    write_after(w, i);
+    write_detail(w, i);
 }
 
 static void write_lag(stg_writer *w, const stg_digest_item *i)
 {
-    write_before(w, i);
     if (i->phase == STG_ALERT_STILL)
         stg_write_text(w, "still ");
     else if (i->phase == STG_ALERT_MORE)
@@ -195,26 +169,23 @@ static void write_lag(stg_writer *w, const stg_digest_item *i)
         stg_write_text(w, ", the oldest waits for ");
         write_length(w, i->time);
     }
-    write_after(w, i);
 }
 
 static void write_certificate(stg_writer *w, const stg_digest_item *i)
 {
-    write_before(w, i);
     stg_write_text(w, "its certificate is valid until ");
     stg_alert_write_time(w, i->time, DAY);
-    write_after(w, i);
 }
 
 static void write_retention(stg_writer *w, const stg_digest_item *i)
 {
-    write_before(w, i);
     stg_write_text(w, "it holds back ");
     stg_write_number(w, i->number);
     stg_write_text(w, " % of what the log may keep");
-    write_after(w, i);
 }
 
+/* An alert that has ended says so first, because a subject may be cut at its end; one
+ * that ended before it could be told says so last. */
 void stg_alert_headline(const stg_digest_item *i,
                         char text[STG_ALERT_WORDS_MAX])
 {
@@ -232,7 +203,11 @@ void stg_alert_headline(const stg_digest_item *i,
     };
     stg_writer w = stg_writer_on(text, STG_ALERT_WORDS_MAX);
 
+    if (i->phase == STG_ALERT_ENDED)
+        stg_write_text(&w, "over: ");
     words[i->alert](&w, i);
+    if (i->phase == STG_ALERT_WAS)
+        stg_write_text(&w, ", and has ended");
 }
 
 /* -- what the hub does ----------------------------------------------------- */
