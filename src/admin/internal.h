@@ -76,7 +76,9 @@ typedef struct stg_live stg_live;
 typedef struct stg_replay {
     uint64_t id; /* 0: none */
     bool is_running;
-    stg_letters_sum sum; /* of one that has ended */
+    stg_letters_sum sum; /* so far */
+    bool is_counted;     /* `found` is known */
+    uint64_t found;      /* letters that it could send when it began */
     char held[STG_TARGET_NAME_MAX];
     char who[STG_WHO_MAX];
     char recovered[STG_TARGET_NAME_MAX]; /* the target whose recovery began it;

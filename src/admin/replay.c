@@ -38,25 +38,20 @@ static void free_asked(asked *d)
 
 /* -- sums -------------------------------------------------------------------- */
 
-/* sum NULL: it is not known yet, and null. */
 static void add_sum(json_t *json, const stg_letters_sum *sum)
 {
     const struct {
         const char *name;
         uint64_t number;
     } numbers[] = {
-        {"letters", sum == NULL ? 0 : sum->letters},
-        {"messages", sum == NULL ? 0 : sum->messages},
-        {"expired", sum == NULL ? 0 : sum->expired},
-        {"forgotten", sum == NULL ? 0 : sum->forgotten},
-        {"orphaned", sum == NULL ? 0 : sum->orphaned},
-        {"paused", sum == NULL ? 0 : sum->paused},
+        {"letters", sum->letters},   {"messages", sum->messages},
+        {"expired", sum->expired},   {"forgotten", sum->forgotten},
+        {"orphaned", sum->orphaned}, {"paused", sum->paused},
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         json_object_set_new(json, numbers[i].name,
-                            sum == NULL ? json_null()
-                                        : stg_json_count(numbers[i].number));
+                            stg_json_count(numbers[i].number));
 }
 
 static void tell_messages(stg_change_call *call, uint64_t count)
@@ -85,18 +80,18 @@ static const char *state_of(const stg_replay *r)
     return r->is_running ? "running" : states[r->sum.end];
 }
 
-/* Sums of one that runs are null, not 0: they are not known until its end. */
 static json_t *print_replay(const stg_replay *r)
 {
     json_t *json = json_pack(
-        "{s:o,s:s,s:o,s:o,s:o,s:o,s:o}", "id", stg_json_count(r->id), "state",
-        state_of(r), "held", stg_json_text(r->held[0] == '\0' ? NULL : r->held),
-        "recovered",
+        "{s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "id", stg_json_count(r->id),
+        "state", state_of(r), "held",
+        stg_json_text(r->held[0] == '\0' ? NULL : r->held), "recovered",
         stg_json_text(r->recovered[0] == '\0' ? NULL : r->recovered), "who",
         stg_json_text(r->who[0] == '\0' ? NULL : r->who), "started_at",
-        stg_json_time(r->started_at), "ended_at", stg_json_time(r->ended_at));
+        stg_json_time(r->started_at), "ended_at", stg_json_time(r->ended_at),
+        "found", r->is_counted ? stg_json_count(r->found) : json_null());
 
-    add_sum(json, r->is_running ? NULL : &r->sum);
+    add_sum(json, &r->sum);
     return json;
 }
 
@@ -174,6 +169,7 @@ static void go_on(void *ctx, const stg_letters_sum *sum)
 {
     asked *d = ctx;
     stg_admin *a = d->admin;
+    stg_replay *r = find_replay(a, d->replay);
     stg_store *store = a->hub->store;
     stg_change_call *call = d->call;
     stg_letters_sum nothing = {.end = STG_LETTERS_DONE};
@@ -185,12 +181,15 @@ static void go_on(void *ctx, const stg_letters_sum *sum)
         end_replay(d, &nothing);
         return;
     }
+    r->is_counted = true;
+    r->found = sum->letters;
     tell_messages(call, sum->messages);
-    stg_change_done(call, 202, print_replay(find_replay(a, d->replay)), true);
+    stg_change_done(call, 202, print_replay(r), true);
     if (d->choice->is_impossible)
         end_replay(d, &nothing);
     else
-        stg_store_replay(store, &d->choice->filter, false, end_replay, d);
+        stg_store_replay_watched(store, &d->choice->filter, &r->sum, end_replay,
+                                 d);
 }
 
 static void begin_replay(asked *d)

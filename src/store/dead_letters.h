@@ -187,6 +187,12 @@ typedef void stg_letters_sum_fn(void *ctx, const stg_letters_sum *sum);
 void stg_store_replay(stg_store *s, const stg_letter_filter *f, bool is_dry,
                       stg_letters_sum_fn *done, void *ctx);
 
+/* The same, not dry, and *so_far has the sum of each step that is done; it must
+ * be there until done. */
+void stg_store_replay_watched(stg_store *s, const stg_letter_filter *f,
+                              stg_letters_sum *so_far, stg_letters_sum_fn *done,
+                              void *ctx);
+
 /* Discards the letters of the filter that are dead: they get the state
  * dropped, their payloads are deleted, and the log need not keep their
  * messages any more. f->state is ignored. Asynchronous: done is called once,

@@ -491,6 +491,8 @@ static bool passes(stg_replay_job *r)
  * hub parks it in a lane of its own. */
 void stg_replay_job_advance(stg_replay_job *r)
 {
+    if (r->so_far != NULL)
+        *r->so_far = r->sum;
     if (r->s->closed != NULL) {
         stg_replay_job_finish(r, STG_LETTERS_STOPPED);
         return;
@@ -559,6 +561,13 @@ void stg_store_replay(stg_store *s, const stg_letter_filter *f, bool is_dry,
                       stg_letters_sum_fn *done, void *ctx)
 {
     begin(s, f, (stg_replay_job){.is_dry = is_dry}, done, ctx);
+}
+
+void stg_store_replay_watched(stg_store *s, const stg_letter_filter *f,
+                              stg_letters_sum *so_far, stg_letters_sum_fn *done,
+                              void *ctx)
+{
+    begin(s, f, (stg_replay_job){.so_far = so_far}, done, ctx);
 }
 
 void stg_store_drop(stg_store *s, const stg_letter_filter *f, bool is_dry,

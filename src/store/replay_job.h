@@ -68,8 +68,9 @@ struct stg_replay_job {
     uint64_t after, last; /* ids: a letter that is made later is another one */
     bool is_last;         /* page */
     stg_letters_sum sum;
-    char held[128];   /* of the first that ended it so */
-    uint32_t *unread; /* partitions whose log is not asked any more */
+    stg_letters_sum *so_far; /* the asker's copy of it, or NULL */
+    char held[128];          /* of the first that ended it so */
+    uint32_t *unread;        /* partitions whose log is not asked any more */
     size_t unread_count;
     unsigned tries;       /* to read for the letter at `at`, in vain */
     uint32_t *held_lanes; /* that are not waited for any more */

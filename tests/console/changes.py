@@ -124,6 +124,23 @@ class Changes(console_case.Console):
         self.assertEqual(heard[-2:], [f"{what}queued.", f"{what}all that could be sent are delivered."])
         self.assertLessEqual(len(heard), 3, heard)
 
+    def test_a_replay_that_waits_for_room_says_how_much_it_has_sent(self):
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+        self.is_well = False
+        slow = self.leaf(lambda r: 404 if not self.is_well else gate.wait() and 200)
+        hub = self.hub("--to", f"slow={slow.url()}")
+        self.kept(hub.producer()).post_lines([{"body": "x"}] * 600)
+        self.await_settled(1)
+        self.is_well = True
+        page = self.open(hub, "dead-letters")
+        self.press(page, "Replay")
+        self.press(page, "Replay", "dialog")
+        self.said(page, "Replay 1 is running: 500 of 600 dead letters.")
+        self.look(page, "replaying")
+        gate.set()
+        self.said(page, "Replay 1: 600 dead letters, 600 messages; all that could be sent are delivered.")
+
     def test_only_what_is_dead_is_replayed_or_dropped(self):
         hub = self.dead()
         for state, is_disabled in ("", False), ("dead", False), ("replayed", True), ("dropped", True):

@@ -15,6 +15,7 @@ import re
 import signal
 import stat
 import subprocess
+import threading
 import time
 import warnings
 import xml.etree.ElementTree
@@ -821,6 +822,25 @@ class Letters(Api):
                          "^cause=HTTP_503 category=B "
                          "since=2020-01-01T00:00:00Z: 1[12] messages$")
         self.assertEqual(lines[2]["detail"], "all: 0 messages")
+
+    def test_a_replay_says_how_far_it_is(self):
+        gate = threading.Event()
+        self.addCleanup(gate.set)
+        is_well = False
+        hub, _, _ = self.dead(0, answer=lambda r: 503 if not is_well else gate.wait() and 200)
+        with contextlib.closing(hub.producer()) as producer:
+            producer.post_lines([{"body": "x"}] * 600)
+        self.until(lambda: self.good(hub, "getTarget", name="a")["dead"] == 600, "600 dead")
+        is_well = True
+        begun = self.good(hub, "replayDeadLetters", status=202, body={"all": True})
+        self.assertEqual((begun["state"], begun["found"], begun["letters"]), ("running", 600, 0))
+        # So many of a replay wait for a target at once.
+        self.until(lambda: self.good(hub, "getReplay", id=begun["id"])["letters"] >= 500, "some")
+        so_far = self.good(hub, "getReplay", id=begun["id"])
+        self.assertEqual((so_far["state"], so_far["letters"], so_far["messages"]), ("running", 500, 500))
+        gate.set()
+        ended = self.until(lambda: (r := self.good(hub, "getReplay", id=begun["id"]))["state"] != "running" and r, "its end")
+        self.assertEqual((ended["state"], ended["found"], ended["letters"], ended["messages"]), ("done", 600, 600, 600))
 
     def test_drop(self):
         hub, leaf, ids = self.dead(5)

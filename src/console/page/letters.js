@@ -51,14 +51,10 @@ async function followQueued({say, signal}, replay, names) {
     : "all that could be sent are delivered."), failed > 0);
 }
 
-/* While it runs: how many of those that were chosen are still dead. One that has
- * failed again is another letter, and later than the replay. */
-async function followReplay(context, replay, choice, letters, names, again) {
+async function followReplay(context, replay, names, again) {
   while (replay.state === "running") {
     const words = `Replay ${replay.id} is running`;
-    const until = choice.until === undefined || choice.until > replay.started_at ? replay.started_at : choice.until;
-    const left = await post("/v1/dead-letters/replay", {...choice, until, dry_run: true}, context.signal);
-    context.say(`${words}: ${count(Math.max(0, letters - left.letters))} of ${counted(letters, "dead letter")}.`, false, `${words}.`);
+    context.say(`${words}: ${count(replay.letters)} of ${counted(replay.found, "dead letter")}.`, false, `${words}.`);
     await wait(500);
     replay = await get(`/v1/replays/${replay.id}`, context.signal);
   }
@@ -95,7 +91,7 @@ async function change(context, action, {choice, words}, again) {
   const done = await post(`/v1/dead-letters/${action}`, choice);
   if (action === "replay") {
     const names = choice.target !== undefined || sum.sample.length >= sum.letters ? sampled : null;
-    await followReplay(context, done, choice, sum.letters, names, again);
+    await followReplay(context, done, names, again);
   } else {
     context.say(`Dropped: ${sumOf(done)}`);
     await again();
