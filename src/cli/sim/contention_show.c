@@ -16,6 +16,29 @@
 
 static const char who[] = "stagger sim contention";
 
+/* -- single calls ----------------------------------------------------------- */
+
+/* Runs the first repetition of a cell again, and tells each call. Returns false if
+ * there is no memory. */
+static bool retrace(const stg_study *study, const stg_study_cell *cell,
+                    void (*on_call)(void *, const stg_contention_call *),
+                    void *ctx)
+{
+    stg_contention_options options = stg_study_options_of(study, cell);
+    stg_contention_run run;
+    stg_contention *contention;
+    bool is_ok;
+
+    options.on_call = on_call;
+    options.ctx = ctx;
+    if (stg_contention_new(&contention, &study->memory, &options, NULL) !=
+        STG_OK)
+        return false;
+    is_ok = stg_contention_repeat(contention, 0, &run, NULL);
+    stg_contention_free(contention);
+    return is_ok;
+}
+
 /* -- charts ----------------------------------------------------------------- */
 
 /* The calls of one repetition, while it runs. */
@@ -38,29 +61,6 @@ static void take_call(void *ctx, const stg_contention_call *call)
  * a repetition are not shown one by one. */
 enum { CALLS_MAX = 200000 };
 
-/* Runs the first repetition again, and writes down its calls. */
-static bool retrace(stg_chart_set *charts, const stg_study *study,
-                    const stg_study_cell *cell, trace *t)
-{
-    stg_contention_options options = stg_study_options_of(study, cell);
-    stg_contention_run run;
-    stg_contention *contention;
-    bool is_ok;
-
-    t->room = (size_t)cell->runs[0].calls;
-    t->points = stg_chart_set_take(charts, t->room * sizeof *t->points);
-    if (t->points == NULL)
-        return false;
-    options.on_call = take_call;
-    options.ctx = t;
-    if (stg_contention_new(&contention, &study->memory, &options, NULL) !=
-        STG_OK)
-        return false;
-    is_ok = stg_contention_repeat(contention, 0, &run, NULL);
-    stg_contention_free(contention);
-    return is_ok;
-}
-
 /* `last` is a group of cells of one number of clients. One policy with too many
  * calls leaves the whole chart out. */
 static bool draw_traces(stg_chart_set *charts, const stg_study *study,
@@ -77,7 +77,9 @@ static bool draw_traces(stg_chart_set *charts, const stg_study *study,
 
         if (last[p].runs[0].calls > CALLS_MAX)
             return true;
-        if (!retrace(charts, study, &last[p], &t))
+        t.room = (size_t)last[p].runs[0].calls;
+        t.points = stg_chart_set_take(charts, t.room * sizeof *t.points);
+        if (t.points == NULL || !retrace(study, &last[p], take_call, &t))
             return false;
         traces[p] = (stg_contention_trace){
             .policy = last[p].policy->name,
@@ -98,28 +100,7 @@ static void tell_call(void *ctx, const stg_contention_call *call)
                            call->ended_at, call->outcome);
 }
 
-/* Runs the first repetition of a cell again. Returns false if there is no
- * memory. */
-static bool trace_cell(const stg_study *study, const stg_study_cell *cell,
-                       stg_sim_events *e)
-{
-    stg_contention_options options = stg_study_options_of(study, cell);
-    stg_contention_run run;
-    stg_contention *contention;
-    bool is_ok;
-
-    options.on_call = tell_call;
-    options.ctx = e;
-    if (stg_contention_new(&contention, &study->memory, &options, NULL) !=
-        STG_OK)
-        return false;
-    stg_sim_events_begin(e, cell->policy->name);
-    is_ok = stg_contention_repeat(contention, 0, &run, NULL);
-    stg_contention_free(contention);
-    return is_ok;
-}
-
-/* Of each policy with the most clients. */
+/* Writes the events of each policy with the most clients. */
 static int write_events(const stg_study *study, const char *path)
 {
     size_t policies = study->options.policies.count;
@@ -128,12 +109,15 @@ static int write_events(const stg_study *study, const char *path)
 
     if (code != 0)
         return code;
-    for (size_t p = 0; p < policies; p++)
-        if (!trace_cell(study, &study->cells[study->count - policies + p],
-                        &e)) {
+    for (size_t p = 0; p < policies && code == 0; p++) {
+        const stg_study_cell *cell = &study->cells[study->count - policies + p];
+
+        stg_sim_events_begin(&e, cell->policy->name);
+        if (!retrace(study, cell, tell_call, &e)) {
             stg_options_complain(who, "out of memory");
             code = STG_EXIT_USAGE;
         }
+    }
     return code != 0 ? (fclose(e.file), code)
                      : stg_sim_events_close(&e, path, who);
 }
