@@ -202,15 +202,6 @@ static int add_policy(stg_contention_settings *s, const char *word)
     return fail("--policy", &err);
 }
 
-static int add_sweep(stg_contention_settings *s)
-{
-    if (s->sweep_count == STG_SWEEPS_MAX) {
-        stg_options_complain(who, "--sweep: more than %d", STG_SWEEPS_MAX);
-        return STG_EXIT_USAGE;
-    }
-    return stg_sweep_read(&s->sweeps[s->sweep_count++], who, optarg);
-}
-
 static int read_option(void *ctx, int option)
 {
     stg_contention_settings *s = ctx;
@@ -234,7 +225,7 @@ static int read_option(void *ctx, int option)
     case START:
         return read_start(&s->study, optarg);
     case SWEEP:
-        return add_sweep(s);
+        return stg_sweeps_add(&s->sweeps, who, optarg);
     case EVENTS:
         s->output.events = optarg;
         return 0;
@@ -261,9 +252,7 @@ static int complete(stg_contention_settings *s)
     if (s->study.policies.count == 0)
         for (size_t i = 0; i < sizeof usual / sizeof *usual && code == 0; i++)
             code = stg_sim_policies_add(&s->study.policies, who, usual[i]);
-    return code != 0 ? code
-                     : stg_contention_sweep(&s->study, s->sweeps,
-                                            s->sweep_count, who);
+    return code != 0 ? code : stg_contention_sweep(&s->study, &s->sweeps, who);
 }
 
 /* Slices of 10 ms for ten minutes of a chart. Time and calls are bounded, so

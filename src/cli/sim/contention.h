@@ -72,15 +72,14 @@ bool stg_study_evaluate(const stg_study *s, const stg_study_cell *cell,
 /* Each policy of the study becomes one for each combination of the values; its
  * model is that of `each`, but for what they change. Returns 0, or complains in the
  * name of who and returns an exit code. */
-int stg_contention_sweep(stg_study_options *s, const stg_sweep *sweeps,
-                         size_t count, const char *who);
+int stg_contention_sweep(stg_study_options *s, const stg_sweeps *sweeps,
+                         const char *who);
 
 /* -- the command ------------------------------------------------------------ */
 
 typedef struct stg_contention_settings {
     stg_study_options study;
-    stg_sweep sweeps[STG_SWEEPS_MAX];
-    size_t sweep_count;
+    stg_sweeps sweeps;
     stg_sim_output output;
     stg_sim_run run;
     int argc; /* the command, for its page */

@@ -11,14 +11,6 @@
 
 enum { CHANGED_MAX = STG_RESOURCE_TEXT_MAX + STG_SWEEP_TEXT_MAX };
 
-/* Whether the word is "key=...". */
-static bool is_set_by(const char *word, const char *key)
-{
-    size_t length = strlen(key);
-
-    return strncmp(word, key, length) == 0 && word[length] == '=';
-}
-
 /* The settings that a resource of the kind has. The first one names the kind where
  * it stands before the others. */
 static bool is_of_resource(const stg_resource *r, const char *key)
@@ -48,7 +40,7 @@ static stg_status set_resource(stg_resource *r, const char *key,
     (void)stg_resource_print(r, text);
     for (char *word = strtok_r(text, " ", &rest); word != NULL;
          word = strtok_r(NULL, " ", &rest)) {
-        bool is_it = is_set_by(word, key);
+        bool is_it = stg_sweep_is_word(word, key);
 
         length += (size_t)snprintf(changed + length, sizeof changed - length,
                                    "%s%s%s%s", length > 0 ? " " : "",
@@ -137,34 +129,29 @@ static int set(stg_sim_policy *p, stg_study_model *m, const char *key,
     return STG_EXIT_USAGE;
 }
 
-/* The combination number i of a policy: the last sweep changes fastest. */
-static int vary(stg_sim_policy *p, stg_study_model *m, const stg_sweep *sweeps,
-                size_t count, size_t i, bool has_name, const char *who)
+/* Makes the policy and its model what combination number i says. */
+static int vary(stg_sim_policy *p, stg_study_model *m, const stg_sweeps *sweeps,
+                size_t i, bool has_name, const char *who)
 {
-    size_t left = i;
-
-    for (size_t k = count; k-- > 0;) {
-        const stg_sweep *s = &sweeps[k];
-        int code = set(p, m, s->key, s->values[left % s->count], who);
+    for (size_t k = sweeps->count; k-- > 0;) {
+        int code =
+            set(p, m, sweeps->at[k].key, stg_sweeps_value(sweeps, k, i), who);
 
         if (code != 0)
             return code;
-        left /= s->count;
     }
     if (!has_name)
         p->name[0] = '\0';
-    stg_sweep_name(sweeps, count, i, p->name, sizeof p->name);
+    stg_sweeps_name(sweeps, i, p->name, sizeof p->name);
     return 0;
 }
 
 static int sweep(stg_study_options *s, const stg_sim_policies *given,
-                 const stg_sweep *sweeps, size_t count, const char *who)
+                 const stg_sweeps *sweeps, const char *who)
 {
-    size_t combinations = 1;
+    size_t combinations = stg_sweeps_combinations(sweeps);
     int code = 0;
 
-    for (size_t k = 0; k < count; k++)
-        combinations *= sweeps[k].count;
     if (combinations * given->count > STG_SIM_POLICIES_MAX) {
         stg_options_complain(who, "%zu combinations: expected at most %d",
                              combinations * given->count, STG_SIM_POLICIES_MAX);
@@ -173,14 +160,14 @@ static int sweep(stg_study_options *s, const stg_sim_policies *given,
     s->policies.count = combinations * given->count;
     for (size_t i = 0; i < s->policies.count && code == 0; i++) {
         s->policies.at[i] = given->at[i / combinations];
-        code = vary(&s->policies.at[i], &s->models[i], sweeps, count,
-                    i % combinations, given->count > 1, who);
+        code = vary(&s->policies.at[i], &s->models[i], sweeps, i % combinations,
+                    given->count > 1, who);
     }
     return code;
 }
 
-int stg_contention_sweep(stg_study_options *s, const stg_sweep *sweeps,
-                         size_t count, const char *who)
+int stg_contention_sweep(stg_study_options *s, const stg_sweeps *sweeps,
+                         const char *who)
 {
     stg_sim_policies *given = malloc(sizeof *given);
     int code;
@@ -194,7 +181,7 @@ int stg_contention_sweep(stg_study_options *s, const stg_sweep *sweeps,
         s->models[i] = (stg_study_model){.resource = s->each.resource,
                                          .network = s->each.network,
                                          .start_spread = s->each.start_spread};
-    code = count == 0 ? 0 : sweep(s, given, sweeps, count, who);
+    code = sweeps->count == 0 ? 0 : sweep(s, given, sweeps, who);
     free(given);
     return code;
 }

@@ -203,17 +203,6 @@ static int read_setting(stg_overload_ask *s, size_t row)
     return STG_EXIT_USAGE;
 }
 
-/* Values are only split here: whether a key or a value exists is known when
- * trials are made (sweep.c). */
-static int read_sweep(stg_overload_ask *s)
-{
-    if (s->sweep_count == STG_SWEEPS_MAX) {
-        stg_options_complain(who, "--sweep: more than %d", STG_SWEEPS_MAX);
-        return STG_EXIT_USAGE;
-    }
-    return stg_sweep_read(&s->sweeps[s->sweep_count++], who, optarg);
-}
-
 /* The last one of a command line holds. */
 static int read_rates(stg_overload_ask *s, const char *path)
 {
@@ -249,8 +238,8 @@ static int read_option(void *ctx, int option)
     switch (option) {
     case 'p':
         return stg_sim_policies_add(&s->policies, who, optarg);
-    case SWEEP:
-        return read_sweep(s);
+    case SWEEP: // only split here: what it sets is known with the trials
+        return stg_sweeps_add(&s->sweeps, who, optarg);
     case EDGE:
         return stg_edge_read(&s->edge, who, "--edge", optarg);
     case MAP:
@@ -278,8 +267,8 @@ static int read_option(void *ctx, int option)
  * the differences. */
 static int complete(stg_overload_ask *s)
 {
-    size_t first = s->sweep_count > 0 ? 1 : 0;
-    size_t until = s->sweep_count > 0 ? 2 : sizeof usual / sizeof *usual;
+    size_t first = s->sweeps.count > 0 ? 1 : 0;
+    size_t until = s->sweeps.count > 0 ? 2 : sizeof usual / sizeof *usual;
     int code = 0;
 
     if (s->policies.count == 0)
@@ -417,8 +406,8 @@ static int prepare_and_run(stg_overload_ask *s)
     if (code == 0)
         code = use_trace(s);
     if (code == 0)
-        code = stg_sweep_combine(s->sweeps, s->sweep_count, &s->policies,
-                                 &s->options, who, &trials, &count);
+        code = stg_sweeps_combine(&s->sweeps, &s->policies, &s->options, who,
+                                  &trials, &count);
     if (code == 0)
         code = stg_sim_output_check(&s->output, who);
     if (code == 0)

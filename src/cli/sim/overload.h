@@ -68,10 +68,10 @@ int stg_trial_settle(stg_trial *trial, const char *who, const char *option);
 /* Makes the trials of all combinations: the policies, on options, with what the
  * sweeps change. They are the caller's, from calloc(). Returns 0, or complains
  * in the name of who and returns an exit code. */
-int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
-                      const stg_sim_policies *policies,
-                      const stg_overload_options *options, const char *who,
-                      stg_trial **trials, size_t *count);
+int stg_sweeps_combine(const stg_sweeps *sweeps,
+                       const stg_sim_policies *policies,
+                       const stg_overload_options *options, const char *who,
+                       stg_trial **trials, size_t *count);
 
 /* -- edges ------------------------------------------------------------------ */
 
@@ -103,8 +103,7 @@ void stg_trials_prepare(stg_trials *t, const stg_sim_run *run);
 
 typedef struct stg_overload_ask {
     stg_sim_policies policies;
-    stg_sweep sweeps[STG_SWEEPS_MAX];
-    size_t sweep_count;
+    stg_sweeps sweeps;
     stg_edge edge;
     stg_map map;
     stg_overload_options options;              /* but the policy */

@@ -1,4 +1,4 @@
-/* What overload.h says of ranges: cut into pieces first; they are times if all of them are. */
+/* Ranges are cut into pieces first; they are times if all of the pieces are. */
 #include "cli/sim/sweep.h"
 
 #include <string.h>

@@ -39,7 +39,7 @@ static bool add_values(stg_sweep *sweep, const char *text)
 
 /* Semicolons are for values that have commas themselves, such as lists of
  * waits. */
-int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
+static int read_sweep(stg_sweep *sweep, const char *who, const char *text)
 {
     const char *between = strchr(text, ';') != NULL ? ";" : ",";
     char *at, *rest = NULL;
@@ -65,10 +65,50 @@ int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text)
     return STG_EXIT_USAGE;
 }
 
+int stg_sweeps_add(stg_sweeps *s, const char *who, const char *text)
+{
+    if (s->count == STG_SWEEPS_MAX) {
+        stg_options_complain(who, "--sweep: more than %d", STG_SWEEPS_MAX);
+        return STG_EXIT_USAGE;
+    }
+    return read_sweep(&s->at[s->count++], who, text);
+}
+
+/* -- combinations ---------------------------------------------------------- */
+
+/* Of the sweeps from number `first` on. */
+static size_t combine_from(const stg_sweeps *s, size_t first)
+{
+    size_t count = 1;
+
+    for (size_t k = first; k < s->count; k++)
+        count *= s->at[k].count;
+    return count;
+}
+
+size_t stg_sweeps_combinations(const stg_sweeps *s)
+{
+    return combine_from(s, 0);
+}
+
+const char *stg_sweeps_value(const stg_sweeps *s, size_t k, size_t i)
+{
+    return s->at[k].values[i / combine_from(s, k + 1) % s->at[k].count];
+}
+
+void stg_sweeps_name(const stg_sweeps *s, size_t i, char *name, size_t size)
+{
+    for (size_t k = 0; k < s->count; k++) {
+        size_t length = strlen(name);
+
+        snprintf(name + length, size - length, "%s%s=%s", length > 0 ? " " : "",
+                 s->at[k].key, stg_sweeps_value(s, k, i));
+    }
+}
+
 /* -- a policy's setting ---------------------------------------------------- */
 
-/* Whether word is what `key=` would set; `backoff` names the kind. */
-static bool is_set_by(const char *word, const char *key)
+bool stg_sweep_is_word(const char *word, const char *key)
 {
     size_t length = strlen(key);
 
@@ -89,7 +129,7 @@ stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
     (void)stg_policy_print(policy, text);
     for (char *word = strtok_r(text, " ", &rest); word != NULL;
          word = strtok_r(NULL, " ", &rest))
-        if (!is_set_by(word, key))
+        if (!stg_sweep_is_word(word, key))
             length += (size_t)snprintf(changed + length,
                                        sizeof changed - length, "%s ", word);
     if (strcmp(key, "backoff") == 0)
@@ -101,15 +141,13 @@ stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
     return stg_policy_parse(policy, changed, err);
 }
 
-/* -- combinations ---------------------------------------------------------- */
-
 /* The parser knows the settings of policies, and lists them. */
 bool stg_sweep_is_of_policy(const char *key)
 {
     const char *known;
 
     for (size_t i = 0; (known = stg_parser_key_at(i)) != NULL; i++)
-        if (is_set_by(known, key))
+        if (stg_sweep_is_word(known, key))
             return true;
     return strcmp(key, "backoff") == 0;
 }
@@ -203,59 +241,29 @@ int stg_trial_settle(stg_trial *trial, const char *who, const char *option)
     return STG_EXIT_USAGE;
 }
 
-/* The combination number i: the last sweep changes fastest. */
-static int fill(stg_trial *trial, size_t i, const stg_sweep *sweeps,
-                size_t sweep_count, const char *who)
-{
-    for (size_t k = sweep_count; k-- > 0;) {
-        const stg_sweep *s = &sweeps[k];
-        int code = stg_sweep_set(&trial->options, s->key,
-                                 s->values[i % s->count], who, "--sweep");
-
-        if (code != 0)
-            return code;
-        i /= s->count;
-    }
-    return 0;
-}
-
-void stg_sweep_name(const stg_sweep *sweeps, size_t count, size_t i, char *name,
-                    size_t size)
-{
-    size_t each = 1;
-
-    for (size_t k = 1; k < count; k++)
-        each *= sweeps[k].count;
-    for (size_t k = 0; k < count; k++) {
-        const stg_sweep *s = &sweeps[k];
-        size_t length = strlen(name);
-
-        snprintf(name + length, size - length, "%s%s=%s", length > 0 ? " " : "",
-                 s->key, s->values[i / each % s->count]);
-        if (k + 1 < count)
-            each /= sweeps[k + 1].count;
-    }
-}
+/* -- trials ---------------------------------------------------------------- */
 
 /* A trial is named by what differs: its policy where there are several, and its
  * values. Settled after the values are set, since what is left open depends on
  * them. */
 static int make(stg_trial *trial, const stg_sim_policies *policies,
-                size_t number, size_t combinations, const stg_sweep *sweeps,
-                size_t sweep_count, const char *who)
+                size_t number, const stg_sweeps *sweeps, const char *who)
 {
+    size_t combinations = stg_sweeps_combinations(sweeps);
     const stg_sim_policy *p = &policies->at[number / combinations];
     size_t i = number % combinations;
     stg_error err;
-    int code;
+    int code = 0;
 
     trial->options.policy = p->policy;
-    if (policies->count > 1 || sweep_count == 0)
+    if (policies->count > 1 || sweeps->count == 0)
         snprintf(trial->name, sizeof trial->name, "%s", p->name);
-    code = fill(trial, i, sweeps, sweep_count, who);
+    for (size_t k = sweeps->count; k-- > 0 && code == 0;)
+        code = stg_sweep_set(&trial->options, sweeps->at[k].key,
+                             stg_sweeps_value(sweeps, k, i), who, "--sweep");
     if (code != 0)
         return code;
-    stg_sweep_name(sweeps, sweep_count, i, trial->name, sizeof trial->name);
+    stg_sweeps_name(sweeps, i, trial->name, sizeof trial->name);
     stg_overload_settle(&trial->options);
     if (stg_overload_check(&trial->options, &err) == STG_OK)
         return 0;
@@ -265,17 +273,14 @@ static int make(stg_trial *trial, const stg_sim_policies *policies,
 
 /* Trials of one policy stand together. The caller frees *trials in either
  * case. */
-int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
-                      const stg_sim_policies *policies,
-                      const stg_overload_options *options, const char *who,
-                      stg_trial **trials, size_t *count)
+int stg_sweeps_combine(const stg_sweeps *sweeps,
+                       const stg_sim_policies *policies,
+                       const stg_overload_options *options, const char *who,
+                       stg_trial **trials, size_t *count)
 {
-    size_t combinations = 1;
     int code = 0;
 
-    for (size_t i = 0; i < sweep_count; i++)
-        combinations *= sweeps[i].count;
-    *count = combinations * policies->count;
+    *count = stg_sweeps_combinations(sweeps) * policies->count;
     if (*count > TRIALS_MAX) {
         stg_options_complain(who, "%zu combinations: expected at most %d",
                              *count, TRIALS_MAX);
@@ -288,8 +293,7 @@ int stg_sweep_combine(const stg_sweep *sweeps, size_t sweep_count,
     }
     for (size_t i = 0; i < *count && code == 0; i++) {
         (*trials)[i].options = *options;
-        code = make(&(*trials)[i], policies, i, combinations, sweeps,
-                    sweep_count, who);
+        code = make(&(*trials)[i], policies, i, sweeps, who);
     }
     return code;
 }

@@ -48,15 +48,37 @@ typedef struct stg_sweep {
     size_t count;
 } stg_sweep;
 
-/* Reads KEY=VALUE,VALUE,... (or with ; between values that have a comma), where a
+/* All of a command: they are combined, and the last one changes fastest. */
+typedef struct stg_sweeps {
+    size_t count;
+    stg_sweep at[STG_SWEEPS_MAX];
+} stg_sweeps;
+
+/* Adds KEY=VALUE,VALUE,... (or with ; between values that have a comma), where a
  * value may be a range with a step: 100..900/100.
  * Returns 0, or complains in the name of who and returns an exit code. */
-int stg_sweep_read(stg_sweep *sweep, const char *who, const char *text);
+int stg_sweeps_add(stg_sweeps *s, const char *who, const char *text);
+
+/* How many combinations there are: 1 at least. */
+size_t stg_sweeps_combinations(const stg_sweeps *s);
+
+/* The value of sweep number k in combination number i. */
+const char *stg_sweeps_value(const stg_sweeps *s, size_t k, size_t i);
+
+/* Adds "KEY=VALUE" of each sweep to a name of `size` bytes, for combination number
+ * i. */
+void stg_sweeps_name(const stg_sweeps *s, size_t i, char *name, size_t size);
+
+/* -- settings that are swept --------------------------------------------- */
 
 /* The policy's text with one setting changed. Returns STG_OK, or STG_INVALID
  * with words in err. */
 stg_status stg_sweep_set_policy(stg_policy *policy, const char *key,
                                 const char *value, stg_error *err);
+
+/* Whether a word of a text is "key=..."; of a policy's also the kind of its
+ * backoff, which `backoff` stands for. */
+bool stg_sweep_is_word(const char *word, const char *key);
 
 /* Whether a policy has such a setting, or it is `backoff`. */
 bool stg_sweep_is_of_policy(const char *key);
@@ -65,10 +87,5 @@ bool stg_sweep_is_of_policy(const char *key);
  * meant; model_at: the model's, ended by NULL. Returns an exit code. */
 int stg_sweep_refuse_key(const char *key, const char *who, const char *option,
                          const char *(*model_at)(size_t));
-
-/* Adds "KEY=VALUE" of each sweep to a name of `size` bytes, for combination number
- * i: the last sweep changes fastest. */
-void stg_sweep_name(const stg_sweep *sweeps, size_t count, size_t i, char *name,
-                    size_t size);
 
 #endif
