@@ -3,7 +3,7 @@
 #   stagger_sim    objects: engine and models, as pure as core, but for doubles
 #   stagger_svg    objects: pictures, which the hub has, too; as pure
 #   stagger_delivery  objects: flow in virtual time; pure, too
-#   stagger_model  static library: these, and the threads; with core's objects
+#   stagger_model  static library: these, trials, and the threads; with core's objects
 #   sim_commands      sources of the command
 
 set(sim_pure
@@ -42,6 +42,7 @@ set(sim_pure
 )
 set(sim_pictures
     chart/chart_set.c
+    chart/frontier.c
     chart/page.c
     chart/table.c
     chart/table_text.c
@@ -93,7 +94,14 @@ target_compile_options(stagger_delivery PRIVATE ${no_contraction} ${no_bcmp})
 target_include_directories(stagger_delivery PRIVATE
     ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
 
-add_library(stagger_model STATIC sim/parallel.c $<TARGET_OBJECTS:stagger_sim>
+# What runs many trials: the page of a browser has it, too.
+set(sim_advice sim/advise_cliff.c sim/advise_rounds.c sim/trials.c)
+set(STAGGER_ADVICE_SOURCES ${sim_advice})
+list(TRANSFORM STAGGER_ADVICE_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+set(STAGGER_ADVICE_SOURCES ${STAGGER_ADVICE_SOURCES} PARENT_SCOPE)
+
+add_library(stagger_model STATIC sim/parallel.c ${sim_advice}
+                                 $<TARGET_OBJECTS:stagger_sim>
                                  $<TARGET_OBJECTS:stagger_svg>
                                  $<TARGET_OBJECTS:stagger_flow>
                                  $<TARGET_OBJECTS:stagger_delivery>)
@@ -110,8 +118,6 @@ set(STAGGER_WASM_SOURCES ${STAGGER_WASM_SOURCES} PARENT_SCOPE)
 set(sim_commands
     cli/sim/sim.c
     cli/sim/advise.c
-    cli/sim/advise_cliff.c
-    cli/sim/advise_rounds.c
     cli/sim/advise_show.c
     cli/sim/contention.c
     cli/sim/contention_show.c
@@ -130,5 +136,4 @@ set(sim_commands
     cli/sim/swarm.c
     cli/sim/sweep.c
     cli/sim/trace.c
-    cli/sim/trials.c
 )

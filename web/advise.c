@@ -1,120 +1,68 @@
-/* Advice for the page: the rounds of `stagger sim advise` (src/cli/sim), whose
- * trials run one after the other here. It takes half a minute, in a call, so the
+/* Advice for the page: the rounds of `stagger sim advise`, whose trials run one
+ * after the other here. It takes half a minute, in a call, so the
  * page is told how far it is. */
 #include <stdlib.h>
-#include <string.h>
 
 #include <stagger/text.h>
 
-#include "cli/sim/advise.h"
 #include "heap.h"
+#include "sim/advise_rounds.h"
+#include "sim/parallel.h"
 #include "sim/wasm_internal.h"
 
 /* The page's: the share that is done. */
 __attribute__((import_module("page"), import_name("told"))) void
 stg_wasm_told(double share);
 
-/* -- what the rounds ask of whoever runs trials ------------------------------ */
+/* -- runs ---------------------------------------------------------------------- */
 
-double stg_trial_work(const stg_overload_options *o)
+/* Does the jobs one after the other: a page has one thread. */
+void stg_parallel_run(size_t count, unsigned threads,
+                      void (*job)(void *ctx, size_t number, unsigned worker),
+                      void *ctx)
 {
-    return (double)o->load.rate / 1000 * ((double)o->end_at / 1e9);
+    (void)threads;
+    for (size_t i = 0; i < count; i++)
+        job(ctx, i, 0);
 }
 
-void stg_trials_prepare(stg_trials *t, const stg_sim_run *run)
+typedef struct progress {
+    double total, done;
+} progress;
+
+static void tell(void *ctx, double work)
 {
-    t->seed = run->seed;
-    t->memory = stg_wasm_memory;
-}
+    progress *p = ctx;
 
-/* Of all trials a run with each seed, in the order of the seeds, as the command
- * adds them up. */
-static stg_status run_all(stg_trials *t)
-{
-    for (uint32_t i = 0; i < t->reps; i++)
-        for (size_t k = 0; k < t->count; k++) {
-            stg_trial *trial = &t->all[k];
-            stg_overload_result r;
-
-            if (stg_overload_run(&trial->options, t->seed, i, NULL, &t->memory,
-                                 &r) != STG_OK)
-                return STG_IO;
-            stg_overload_summary_add(&trial->summary, &r);
-            stg_overload_free(&r, &t->memory);
-            if (t->progress != NULL)
-                stg_sim_progress_add(t->progress,
-                                     stg_trial_work(&trial->options));
-        }
-    return STG_OK;
-}
-
-stg_status stg_trials_run(stg_trials *t, stg_error *err)
-{
-    stg_status status = STG_OK;
-
-    for (size_t i = 0; i < t->count; i++)
-        t->all[i].summary = (stg_overload_summary){0};
-    for (size_t i = 0; i < t->count && status == STG_OK; i++)
-        status = stg_overload_summary_init(
-            &t->all[i].summary, &t->all[i].options, t->reps, &t->memory);
-    if (status == STG_OK)
-        status = run_all(t);
-    if (status != STG_OK)
-        (void)stg_refuse(err, "there is no memory for so many runs");
-    return status;
-}
-
-void stg_trials_close(stg_trials *t)
-{
-    for (size_t i = 0; i < t->count; i++)
-        stg_overload_summary_close(&t->all[i].summary);
-}
-
-void stg_sim_progress_begin(stg_sim_progress *p, double total)
-{
-    *p = (stg_sim_progress){.total = total};
-}
-
-void stg_sim_progress_add(stg_sim_progress *p, double work)
-{
     p->done += work;
     stg_wasm_told(p->done < p->total ? p->done / p->total : 1);
 }
 
-void stg_sim_progress_end(stg_sim_progress *p)
+static void prepare(void *ctx, stg_trials *t)
 {
-    (void)p;
+    t->seed = 1;
+    t->threads = 1;
+    t->memory_max = UINT64_MAX;
+    t->memory = stg_wasm_memory;
+    t->on_run = tell;
+    t->ctx = ctx;
 }
 
 /* -- the answer -------------------------------------------------------------- */
-
-/* The longest mean recovery from trouble of a kind, ms; -1: not always. */
-static double worst_of(const stg_advice_verdict *v, stg_trigger_kind kind)
-{
-    double most = 0;
-
-    for (size_t i = 0; i < STG_SCENARIOS; i++) {
-        if (stg_scenario_at(i).kind != kind)
-            continue;
-        if (v->failed_in[i] > 0 || v->recovery_ms[i] < 0)
-            return -1;
-        most = v->recovery_ms[i] > most ? v->recovery_ms[i] : most;
-    }
-    return most;
-}
 
 static void put_row(const stg_advised *each, stg_text_buffer *b)
 {
     enum { DIGITS = 9 };
     const stg_advice_verdict *v = &each->verdict;
-    const double numbers[] = {worst_of(v, STG_TRIGGER_OUTAGE),
-                              worst_of(v, STG_TRIGGER_STALL),
-                              100 * v->lost,
-                              v->load,
-                              v->peak,
-                              v->p99_runs > 0 ? v->p99_ms : -1,
-                              v->runs,
-                              v->failed};
+    const double numbers[] = {
+        stg_verdict_worst(v, STG_SCENARIOS, STG_TRIGGER_OUTAGE),
+        stg_verdict_worst(v, STG_SCENARIOS, STG_TRIGGER_STALL),
+        100 * v->lost,
+        v->load,
+        v->peak,
+        v->p99_runs > 0 ? v->p99_ms : -1,
+        v->runs,
+        v->failed};
 
     stg_text_buffer_form(b, "row %s", each->name);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -127,26 +75,13 @@ static void put_row(const stg_advised *each, stg_text_buffer *b)
 static void put_answer(const stg_advice *a, stg_text_buffer *b)
 {
     stg_advice_case cases[STG_ADVISED_MAX];
+    stg_advice_report report = stg_advice_report_on(a, cases);
     char policy[STG_POLICY_TEXT_MAX];
-    stg_advice_report report = {.question = &a->question,
-                                .cases = cases,
-                                .count = a->count,
-                                .tried = a->tried};
 
-    memcpy(report.cliffs, a->cliffs, sizeof report.cliffs);
     (void)stg_policy_print(&a->finalists[0].candidate.policy, policy);
     stg_text_buffer_form(b, "policy %s\n", policy);
-    for (size_t i = 0; i < a->count; i++) {
-        const stg_advised *each = &a->finalists[i];
-
-        put_row(each, b);
-        cases[i] = (stg_advice_case){
-            .name = each->name,
-            .retries = each->candidate.policy.attempts_max > 1,
-            .is_plain = each->is_plain,
-            .verdict = &each->verdict,
-            .gain = stg_advised_gain(&a->finalists[0], each)};
-    }
+    for (size_t i = 0; i < a->count; i++)
+        put_row(&a->finalists[i], b);
     stg_text_buffer_put(b, "said\n");
     stg_advice_say(&report, b);
 }
@@ -160,6 +95,7 @@ const char *stg_wasm_advise(stg_wasm *w, uint32_t clients, uint32_t processes,
                             uint64_t patience, uint64_t service, uint32_t reps)
 {
     stg_advice *a = calloc(1, sizeof *a);
+    progress told = {0};
     stg_error err = {0};
 
     if (a == NULL)
@@ -173,11 +109,14 @@ const char *stg_wasm_advise(stg_wasm *w, uint32_t clients, uint32_t processes,
                                  .service = (stg_ns)service,
                                  .queue = UINT32_MAX};
     a->reps = reps;
-    a->run = (stg_sim_run){.seed = 1, .threads = 1};
+    a->prepare = prepare;
+    a->ctx = &told;
     stg_text_buffer_clear(&w->buffer);
-    if (stg_question_check(&a->question, &err) == STG_OK &&
-        stg_advice_find(a, &err) == STG_OK)
-        put_answer(a, &w->buffer);
+    if (stg_question_check(&a->question, &err) == STG_OK) {
+        told.total = stg_advice_work(a);
+        if (stg_advice_find(a, &err) == STG_OK)
+            put_answer(a, &w->buffer);
+    }
     stg_advice_end(a);
     free(a);
     if (err.text[0] != '\0' || w->buffer.text == NULL || w->buffer.is_short)

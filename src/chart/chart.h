@@ -142,6 +142,20 @@ void stg_chart_set_conclude_nothing(stg_chart_set *a);
 stg_chart_point *stg_chart_set_points(stg_chart_set *a, stg_chart_series *s,
                                       size_t count);
 
+/* A candidate in a picture in which left is better, and down. */
+typedef struct stg_chart_spot {
+    const char *name;
+    unsigned colour;
+    stg_chart_point point;
+} stg_chart_spot;
+
+/* Fills series[0] to series[count] of a panel: the spots, and a line, of `colour`,
+ * through those that no other one beats in both directions. Names are borrowed,
+ * as long as the set. */
+void stg_chart_set_frontier(stg_chart_set *a, const stg_chart_spot *spots,
+                            size_t count, unsigned panel, unsigned colour,
+                            stg_chart_series *series);
+
 /* -- colours --------------------------------------------------------------- */
 
 /* The colours of the charts, light and dark.

@@ -259,6 +259,26 @@ void stg_text_buffer_put_rounded(stg_text_buffer *p, double number)
         put_fixed(p, number, exponent >= 2 ? 0 : 2 - exponent, true);
 }
 
+void stg_text_buffer_put_counted(stg_text_buffer *p, double number,
+                                 const char *one, const char *many)
+{
+    bool is_one = number > 0.995 && number < 1.005;
+
+    stg_text_buffer_put_rounded(p, number);
+    stg_text_buffer_put(p, is_one ? one : many);
+}
+
+void stg_text_buffer_put_percent(stg_text_buffer *p, double share)
+{
+    const double least = 0.0001;
+
+    if (share > 0 && share < least)
+        stg_text_buffer_put(p, "less than 0.01");
+    else
+        stg_text_buffer_put_rounded(p, 100 * share);
+    stg_text_buffer_put(p, " %");
+}
+
 /* Chooses the largest unit that is not longer than the time, then rounds: a
  * time just below a unit may print as 1,000 ms or 60 s. */
 void stg_text_buffer_put_time(stg_text_buffer *p, double ms)

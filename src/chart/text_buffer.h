@@ -57,6 +57,15 @@ void stg_text_buffer_put_number(stg_text_buffer *p, double number, int digits);
  * 25,000,000. */
 void stg_text_buffer_put_rounded(stg_text_buffer *p, double number);
 
+/* The number, rounded for a reader, and then what there is one of, or many of, as
+ * the number is printed: "1 client", "5,000 clients". */
+void stg_text_buffer_put_counted(stg_text_buffer *p, double number,
+                                 const char *one, const char *many);
+
+/* A share for a reader, in percent: "12.5 %"; "less than 0.01 %" below that, but 0
+ * is "0 %". */
+void stg_text_buffer_put_percent(stg_text_buffer *p, double share);
+
 /* Milliseconds as one says them: 12.5 ms, 1.8 s, 3 min, 2.5 h. */
 void stg_text_buffer_put_time(stg_text_buffer *p, double ms);
 

@@ -81,6 +81,13 @@ bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
            *number >= least && *number <= most;
 }
 
+bool stg_options_read_duration(const char *text, stg_ns *duration)
+{
+    stg_reader r = {text, text + strlen(text)};
+
+    return stg_read_duration(&r, duration) && stg_reader_is_empty(&r);
+}
+
 const char *stg_options_suggest(char suggestion[STG_SUGGESTION_MAX],
                                 const char *word, const char *const *names)
 {

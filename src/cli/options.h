@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stagger/ns.h>
+
 /* Bad options, a bad policy, or a file or an output that fails. */
 enum { STG_EXIT_USAGE = 2 };
 
@@ -93,6 +95,9 @@ void stg_options_point(const char *text, uint32_t column);
 /* A whole number from least to most and nothing else. */
 bool stg_options_read_int(const char *text, uint32_t least, uint32_t most,
                           uint32_t *number);
+
+/* A duration, such as 30s, and nothing else. */
+bool stg_options_read_duration(const char *text, stg_ns *duration);
 
 /* "; did you mean NAME?" by base/suggest.h, or "", in suggestion, which it
  * returns. */

@@ -160,6 +160,11 @@ stg_advice_verdict stg_verdict_begin(void);
 void stg_verdict_add(stg_advice_verdict *v, const stg_question *q, size_t i,
                      const stg_overload_summary *s);
 
+/* The longest recovery, in ms, from trouble of a kind in any of the first
+ * `scenarios`; -1: in one of them some run did not recover. */
+double stg_verdict_worst(const stg_advice_verdict *v, size_t scenarios,
+                         stg_trigger_kind kind);
+
 /* Below 0: a is better; 0: as good. Recovery, then loss, then load. */
 int stg_verdict_compare(const stg_advice_verdict *a,
                         const stg_advice_verdict *b);

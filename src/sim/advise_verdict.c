@@ -77,6 +77,21 @@ void stg_verdict_add(stg_advice_verdict *v, const stg_question *q, size_t i,
     v->failed += v->failed_in[i];
 }
 
+double stg_verdict_worst(const stg_advice_verdict *v, size_t scenarios,
+                         stg_trigger_kind kind)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < scenarios; i++) {
+        if (stg_scenario_at(i).kind != kind)
+            continue;
+        if (v->failed_in[i] > 0 || v->recovery_ms[i] < 0)
+            return -1;
+        most = v->recovery_ms[i] > most ? v->recovery_ms[i] : most;
+    }
+    return most;
+}
+
 /* Success comes before speed, and recovery before all. */
 int stg_verdict_compare(const stg_advice_verdict *a,
                         const stg_advice_verdict *b)

@@ -5,35 +5,11 @@
 #include "core/writer.h"
 #include "sim/advise.h"
 
-/* As it is printed. */
-static bool is_one(double number)
-{
-    return number > 0.995 && number < 1.005;
-}
-
-static void put_percent(stg_text_buffer *p, double share)
-{
-    const double least = 0.0001;
-
-    if (share > 0 && share < least)
-        stg_text_buffer_put(p, "less than 0.01");
-    else
-        stg_text_buffer_put_rounded(p, 100 * share);
-    stg_text_buffer_put(p, " %");
-}
-
 static void put_ns(stg_text_buffer *p, stg_ns ns)
 {
     char text[STG_NS_TEXT_MAX];
 
     stg_text_buffer_put(p, stg_ns_text(ns, text));
-}
-
-static void put_counted(stg_text_buffer *p, double number, const char *one,
-                        const char *many)
-{
-    stg_text_buffer_put_rounded(p, number);
-    stg_text_buffer_put(p, is_one(number) ? one : many);
 }
 
 const char *stg_advice_say_after(double ms, char text[STG_ADVICE_AFTER_MAX])
@@ -53,14 +29,15 @@ const char *stg_advice_say_after(double ms, char text[STG_ADVICE_AFTER_MAX])
 
 void stg_advice_say_question(const stg_question *q, stg_text_buffer *p)
 {
-    put_counted(p, q->clients, " client", " clients");
+    stg_text_buffer_put_counted(p, q->clients, " client", " clients");
     if (q->processes != q->clients) {
         stg_text_buffer_put(p, " in ");
-        put_counted(p, q->processes, " process", " processes");
+        stg_text_buffer_put_counted(p, q->processes, " process", " processes");
     }
     stg_text_buffer_put(p, ", ");
-    put_counted(p, (double)q->capacity / 1000, " request a second, of which ",
-                " requests a second, of which ");
+    stg_text_buffer_put_counted(p, (double)q->capacity / 1000,
+                                " request a second, of which ",
+                                " requests a second, of which ");
     stg_text_buffer_put_rounded(p, (double)q->load / 10);
     stg_text_buffer_put(p, " % are wanted; ");
     put_ns(p, q->outage);
@@ -266,22 +243,22 @@ static void say_cost(const stg_advice_report *r, stg_text_buffer *p)
     double hopeless = stg_question_hopeless(r->question);
 
     stg_text_buffer_put(p, "Lost: ");
-    put_percent(p, v->lost);
+    stg_text_buffer_put_percent(p, v->lost);
     stg_text_buffer_put(p, " of the operations of all runs, ");
-    put_percent(p, v->lost_asked);
+    stg_text_buffer_put_percent(p, v->lost_asked);
     stg_text_buffer_put(p, " of those with ");
     put_ns(p, r->question->outage);
     stg_text_buffer_put(p, " of trouble");
     if (hopeless > 0) {
         stg_text_buffer_put(p, "; ");
-        put_percent(p, hopeless);
+        stg_text_buffer_put_percent(p, hopeless);
         stg_text_buffer_put(p,
                             " of all no policy can save, for their clients "
                             "lose patience before the trouble ends");
     }
     stg_text_buffer_put(p, ".\nCost: ");
-    put_counted(p, v->load, " request for each operation, ",
-                " requests for each operation, ");
+    stg_text_buffer_put_counted(p, v->load, " request for each operation, ",
+                                " requests for each operation, ");
     stg_text_buffer_put_rounded(p, v->peak);
     stg_text_buffer_put(p, " times the capacity at the peak");
     if (v->p99_runs > 0) {
@@ -337,9 +314,10 @@ static void say_other(const stg_advice_case *c, stg_text_buffer *p)
                              (int)v->failed, (int)v->runs);
         return;
     }
-    put_percent(p, v->lost);
+    stg_text_buffer_put_percent(p, v->lost);
     stg_text_buffer_put(p, " of all operations are lost, at ");
-    put_counted(p, v->load, " request for each.\n", " requests for each.\n");
+    stg_text_buffer_put_counted(p, v->load, " request for each.\n",
+                                " requests for each.\n");
 }
 
 /* What the ones for comparison show: why a policy is needed, and a budget. */

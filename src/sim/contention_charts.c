@@ -80,8 +80,7 @@ static stg_estimate each_of(const stg_contention_case *c)
 
 static void put_clients(stg_text_buffer *p, uint32_t clients)
 {
-    stg_text_buffer_put_rounded(p, clients);
-    stg_text_buffer_put(p, clients == 1 ? " client" : " clients");
+    stg_text_buffer_put_counted(p, clients, " client", " clients");
 }
 
 static void put_calls(stg_text_buffer *p, const stg_contention_case *c)

@@ -14,17 +14,7 @@ static void put_ns(stg_text_buffer *p, stg_ns ns)
 
 static void put_clients(stg_text_buffer *p, uint32_t clients)
 {
-    stg_text_buffer_put_rounded(p, clients);
-    stg_text_buffer_put(p, clients == 1 ? " client" : " clients");
-}
-
-static void put_share(stg_text_buffer *p, double share)
-{
-    if (share < 0.0001)
-        stg_text_buffer_put(p, "less than 0.01");
-    else
-        stg_text_buffer_put_rounded(p, 100 * share);
-    stg_text_buffer_put(p, " %");
+    stg_text_buffer_put_counted(p, clients, " client", " clients");
 }
 
 static bool is_more(stg_estimate e)
@@ -108,7 +98,7 @@ static void say_success(const stg_drain_report *r, stg_text_buffer *p)
                          "Not each client succeeds: with the best of %d "
                          "candidates ",
                          (int)r->tried);
-    put_share(p, v->missed);
+    stg_text_buffer_put_percent(p, v->missed);
     stg_text_buffer_form(
         p, " of the clients do not, and in %d of %d runs some do not.\n",
         (int)v->unfinished, (int)v->runs);
@@ -147,10 +137,8 @@ static void say_time(const stg_drain_report *r, stg_text_buffer *p)
 
 static void put_calls(double calls, stg_text_buffer *p)
 {
-    stg_text_buffer_put_rounded(p, calls);
-    stg_text_buffer_put(p, calls > 0.995 && calls < 1.005
-                               ? " call for each success"
-                               : " calls for each success");
+    stg_text_buffer_put_counted(p, calls, " call for each success",
+                                " calls for each success");
 }
 
 static void say_cost(const stg_drain_report *r, stg_text_buffer *p)
@@ -195,7 +183,7 @@ static void put_other(const stg_drain_report *r, const stg_drain_case *c,
         stg_text_buffer_put(p, ".");
         return;
     }
-    put_share(p, v->missed);
+    stg_text_buffer_put_percent(p, v->missed);
     stg_text_buffer_put(p, " of all clients do not succeed");
     if (v->cut > 0)
         stg_text_buffer_form(p,

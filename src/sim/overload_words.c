@@ -309,17 +309,13 @@ static void say_workers(const stg_overload_options *o, stg_text_buffer *buffer)
 {
     char text[STG_DISTRIBUTION_TEXT_MAX];
 
-    stg_text_buffer_put_rounded(buffer, o->service.workers);
-    if (o->service.times != NULL) {
-        stg_text_buffer_put(buffer,
-                            o->service.workers == 1
-                                ? " worker with the times of the trace"
-                                : " workers with the times of the trace");
-        return;
-    }
-    stg_text_buffer_put(buffer, o->service.workers == 1 ? " worker of "
-                                                        : " workers of ");
-    stg_text_buffer_put(buffer, stg_distribution_print(&o->service.time, text));
+    stg_text_buffer_put_counted(buffer, o->service.workers, " worker",
+                                " workers");
+    if (o->service.times != NULL)
+        stg_text_buffer_put(buffer, " with the times of the trace");
+    else
+        stg_text_buffer_form(buffer, " of %s",
+                             stg_distribution_print(&o->service.time, text));
 }
 
 static void say_queue(const stg_overload_options *o, stg_text_buffer *buffer)

@@ -125,6 +125,41 @@ TEST(text_buffer, says_times_in_a_unit_that_fits)
     CHECK_STR(time_of(INFINITY), "none");
 }
 
+static const char *counted(double number)
+{
+    stg_memory memory = test_memory_of(&told);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
+
+    stg_text_buffer_put_counted(&p, number, " call", " calls");
+    return take(&p);
+}
+
+TEST(text_buffer, says_one_of_what_is_printed_as_one)
+{
+    CHECK_STR(counted(1), "1 call");
+    CHECK_STR(counted(1.004), "1 call");
+    CHECK_STR(counted(1.01), "1.01 calls");
+    CHECK_STR(counted(0), "0 calls");
+    CHECK_STR(counted(5000), "5,000 calls");
+}
+
+static const char *percent(double share)
+{
+    stg_memory memory = test_memory_of(&told);
+    stg_text_buffer p = stg_text_buffer_on(&memory);
+
+    stg_text_buffer_put_percent(&p, share);
+    return take(&p);
+}
+
+TEST(text_buffer, says_shares_in_percent)
+{
+    CHECK_STR(percent(0), "0 %");
+    CHECK_STR(percent(0.00005), "less than 0.01 %");
+    CHECK_STR(percent(0.125), "12.5 %");
+    CHECK_STR(percent(1), "100 %");
+}
+
 TEST(text_buffer, escapes_what_xml_reads)
 {
     stg_memory memory = test_memory_of(&told);

@@ -138,10 +138,9 @@ static bool read_instant(const char *text, stg_ns *wall)
 
 static bool read_time(const char *text, stg_ns *wall)
 {
-    stg_reader r = {text, text + strlen(text)};
     stg_ns ago;
 
-    if (stg_read_duration(&r, &ago) && stg_reader_is_empty(&r))
+    if (stg_options_read_duration(text, &ago))
         *wall = stg_ns_sub(stg_wall_now(), ago);
     else if (!read_instant(text, wall))
         return false;

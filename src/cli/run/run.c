@@ -18,7 +18,6 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/run/child.h"
-#include "core/reader.h"
 #include "plan/plan.h"
 
 enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125, EXIT_CODES = 256 };
@@ -108,10 +107,7 @@ static int refuse(const char *what, const char *found, const char *expected)
 /* The value of an option called `option`. Returns 0 or an exit code. */
 static int read_duration(const char *option, stg_ns *duration)
 {
-    stg_reader r = {optarg, optarg + strlen(optarg)};
-
-    if (stg_read_duration(&r, duration) && stg_reader_is_empty(&r) &&
-        *duration > 0)
+    if (stg_options_read_duration(optarg, duration) && *duration > 0)
         return 0;
     return refuse(option, optarg, "expected a time up to 365d, such as 30s");
 }

@@ -1,6 +1,6 @@
 /* stagger sim advise: which policy? Its options, and the command. With --resource
  * the question is about clients that begin together (drain.c), else about a
- * service that fails (advise_rounds.c); each has options of its own. */
+ * service that fails (sim/advise_rounds.h); each has options of its own. */
 #include "cli/sim/advise.h"
 
 #include <getopt.h>
@@ -98,8 +98,10 @@ const stg_usage stg_sim_advise_usage = {
 
 /* Both questions, and which one it is. */
 typedef struct asked {
+    stg_advise_ask ask;
     stg_advice advice;
     stg_drain drain;
+    stg_sim_progress progress;
     bool is_drain;
     const char *service_only, *drain_only; /* an option of that kind; or NULL */
 } asked;
@@ -112,9 +114,7 @@ static int refuse(const char *option, const char *expected)
 
 static int read_time(const char *option, stg_ns *ns)
 {
-    stg_reader r = {optarg, optarg + strlen(optarg)};
-
-    if (stg_read_duration(&r, ns) && stg_reader_is_empty(&r))
+    if (stg_options_read_duration(optarg, ns))
         return 0;
     return refuse(option, "a time, such as 30s");
 }
@@ -231,18 +231,16 @@ static int read_option(void *ctx, int option)
         a->drain.question.patience = a->advice.question.patience;
         return code;
     case REPS:
-        code = stg_sim_number(who, "--reps", 2, 100, &a->advice.reps);
-        a->drain.reps = a->advice.reps;
-        return code;
+        return stg_sim_number(who, "--reps", 2, 100, &a->ask.reps);
     case 'r':
     case NETWORK:
     case TIMEOUT:
     case START:
         return read_drain(a, option);
     default:
-        return option < REPS ? read_service(a, option)
-                             : stg_sim_option(&a->advice.output, &a->advice.run,
-                                              who, option);
+        return option < REPS
+                   ? read_service(a, option)
+                   : stg_sim_option(&a->ask.output, &a->ask.run, who, option);
     }
 }
 
@@ -284,43 +282,55 @@ static int read_options(asked *a, int argc, char **argv)
 
     if (code == 0)
         code = check_question(a);
-    return code != 0 ? code : stg_sim_output_check(&a->advice.output, who);
+    return code != 0 ? code : stg_sim_output_check(&a->ask.output, who);
 }
 
 /* -- the command ----------------------------------------------------------- */
 
-/* A best policy that failed in some runs is shown, too, but ends with 1. */
-static int answer(stg_advice *a)
+static void prepare(void *ctx, stg_trials *t)
 {
+    asked *a = ctx;
+
+    stg_trials_prepare(t, &a->ask.run, &a->progress);
+}
+
+static stg_status find(asked *a, stg_error *err)
+{
+    stg_status status;
+
+    a->advice.reps = a->ask.reps;
+    a->advice.prepare = prepare;
+    a->advice.ctx = a;
+    stg_sim_progress_begin(&a->progress, stg_advice_work(&a->advice));
+    status = stg_advice_find(&a->advice, err);
+    stg_sim_progress_end(&a->progress);
+    return status;
+}
+
+/* A best policy that failed in some runs is shown, too, but ends with 1. */
+static int answer(asked *a)
+{
+    stg_advice *advice = &a->advice;
     stg_error err;
     int code = STG_EXIT_USAGE;
 
-    if (stg_advice_find(a, &err) != STG_OK) {
+    if (find(a, &err) != STG_OK) {
         stg_options_complain(who, "%s", err.text);
-    } else if (a->count == 0) {
+    } else if (advice->count == 0) {
         stg_options_complain(who, "interrupted before there was an answer");
         code = STG_EXIT_INTERRUPTED;
     } else {
-        code = stg_advice_show(a, who);
-        if (a->is_partial)
+        code = stg_advice_show(advice, &a->ask, who);
+        if (advice->is_partial)
             stg_options_complain(who,
                                  "interrupted: the results are incomplete");
-        if (code == 0 && a->is_partial)
+        if (code == 0 && advice->is_partial)
             code = STG_EXIT_INTERRUPTED;
-        else if (code == 0 && a->finalists[0].verdict.failed > 0)
+        else if (code == 0 && advice->finalists[0].verdict.failed > 0)
             code = 1;
     }
-    stg_advice_end(a);
+    stg_advice_end(advice);
     return code;
-}
-
-static int answer_drain(asked *a)
-{
-    a->drain.run = a->advice.run;
-    a->drain.output = a->advice.output;
-    a->drain.argc = a->advice.argc;
-    a->drain.argv = a->advice.argv;
-    return stg_drain_answer(&a->drain, who);
 }
 
 int stg_sim_advise(int argc, char **argv)
@@ -335,13 +345,14 @@ int stg_sim_advise(int argc, char **argv)
     a->advice.question = stg_question_default();
     a->advice.question.processes = 0;
     a->drain.question = stg_drain_question_default();
-    a->advice.reps = a->drain.reps = 4;
-    a->advice.run = (stg_sim_run){1, stg_parallel_cores()};
-    a->advice.argc = argc;
-    a->advice.argv = argv;
+    a->drain.ask = &a->ask;
+    a->ask.reps = 4;
+    a->ask.run = (stg_sim_run){1, stg_parallel_cores()};
+    a->ask.argc = argc;
+    a->ask.argv = argv;
     code = read_options(a, argc, argv);
     if (code == 0)
-        code = a->is_drain ? answer_drain(a) : answer(&a->advice);
+        code = a->is_drain ? stg_drain_answer(&a->drain, who) : answer(a);
     free(a);
     return code;
 }

@@ -2,8 +2,7 @@
  * what the others cost, and the command that simulates the same case alone.
  *
  * The best is the first of the finalists. After an interruption there is no
- * best: the same table is printed without conclusions. Numbers are rounded, so
- * singular and plural are chosen by what is printed (is_one). */
+ * best: the same table is printed without conclusions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,18 +48,17 @@ static void say_title(const stg_advice *a, stg_text_buffer *p)
         return;
     }
     stg_text_buffer_put(p, "The policy for ");
-    stg_text_buffer_put_rounded(p, a->question.clients);
-    stg_text_buffer_put(p, a->question.clients == 1 ? " client" : " clients");
+    stg_text_buffer_put_counted(p, a->question.clients, " client", " clients");
     stg_text_buffer_put(p, " and a service that can do ");
-    stg_text_buffer_put_rounded(p, (double)a->question.capacity / 1000);
-    stg_text_buffer_put(p, a->question.capacity == 1000 ? " request a second"
-                                                        : " requests a second");
+    stg_text_buffer_put_counted(p, (double)a->question.capacity / 1000,
+                                " request a second", " requests a second");
 }
 
 /* What runs the best one through a scenario, as it was done here. Errors and
  * trigger are written as they are in stg_scenario_options(), and must follow
  * it. */
-static void say_command(const stg_advice *a, stg_text_buffer *p)
+static void say_command(const stg_advice *a, const stg_advise_ask *ask,
+                        stg_text_buffer *p)
 {
     const stg_question *q = &a->question;
     stg_overload_options o = stg_scenario_options(q, stg_scenario_at(0));
@@ -91,35 +89,17 @@ static void say_command(const stg_advice *a, stg_text_buffer *p)
     stg_write_text(&w, " --duration ");
     stg_write_duration(&w, o.end_at);
     stg_text_buffer_form(p, "    stagger sim overload %s", text);
-    stg_text_buffer_form(p, " --reps %d --seed ", (int)a->reps);
-    stg_text_buffer_put_count(p, a->run.seed);
+    stg_text_buffer_form(p, " --reps %d --seed ", (int)ask->reps);
+    stg_text_buffer_put_count(p, ask->run.seed);
     stg_text_buffer_form(p, " -p '%s'\n", policy);
 }
 
-static void say_cases(const stg_advice *a, stg_text_buffer *p)
+static void say_lead(const stg_advice *a, const stg_advise_ask *ask,
+                     const char *text, stg_text_buffer *p)
 {
     stg_advice_case cases[STG_ADVISED_MAX];
-    stg_advice_report r = {.question = &a->question,
-                           .cases = cases,
-                           .count = a->count,
-                           .tried = a->tried};
+    stg_advice_report report;
 
-    memcpy(r.cliffs, a->cliffs, sizeof r.cliffs);
-    for (size_t i = 0; i < a->count; i++) {
-        const stg_advised *each = &a->finalists[i];
-
-        cases[i] = (stg_advice_case){
-            .name = each->name,
-            .retries = each->candidate.policy.attempts_max > 1,
-            .is_plain = each->is_plain,
-            .verdict = &each->verdict,
-            .gain = stg_advised_gain(&a->finalists[0], each)};
-    }
-    stg_advice_say(&r, p);
-}
-
-static void say_lead(const stg_advice *a, const char *text, stg_text_buffer *p)
-{
     stg_advice_say_question(&a->question, p);
     if (a->is_partial) {
         stg_text_buffer_put(
@@ -129,30 +109,14 @@ static void say_lead(const stg_advice *a, const char *text, stg_text_buffer *p)
         return;
     }
     stg_text_buffer_form(p, "\n    %s\n\n", text);
-    say_cases(a, p);
+    report = stg_advice_report_on(a, cases);
+    stg_advice_say(&report, p);
     stg_text_buffer_put(p, "\nThe outage in full:\n\n");
-    say_command(a, p);
+    say_command(a, ask, p);
     stg_text_buffer_put(
         p,
         "\nThe table has the best first, and what the others cost: means "
         "of all runs, and the longest mean recovery of any scenario.");
-}
-
-/* In ms, the longest recovery from trouble of a kind in any scenario. -1: in one
- * of them some run did not recover. */
-static double worst_of(const stg_advice *a, const stg_advice_verdict *v,
-                       stg_trigger_kind kind)
-{
-    double most = 0;
-
-    for (size_t i = 0; i < a->scenarios; i++) {
-        if (stg_scenario_at(i).kind != kind)
-            continue;
-        if (v->failed_in[i] > 0 || v->recovery_ms[i] < 0)
-            return -1;
-        most = v->recovery_ms[i] > most ? v->recovery_ms[i] : most;
-    }
-    return most;
 }
 
 /* -- the table ------------------------------------------------------------- */
@@ -168,17 +132,17 @@ static stg_cell time_cell(double ms)
 static void fill(row *r, const stg_advice *a, const stg_advised *advised)
 {
     const stg_advice_verdict *v = &advised->verdict;
+    double outage = stg_verdict_worst(v, a->scenarios, STG_TRIGGER_OUTAGE);
+    double stall = stg_verdict_worst(v, a->scenarios, STG_TRIGGER_STALL);
 
     (void)stg_policy_print(&advised->candidate.policy, r->text);
     r->cells[0] = stg_cell_text(advised->name);
     r->cells[1] = stg_cell_text(r->text);
     if (!a->is_partial) {
-        r->cells[2] = stg_cell_text(stg_advice_say_after(
-            worst_of(a, v, STG_TRIGGER_OUTAGE), r->words[0]));
-        r->cells[3] = stg_cell_text(stg_advice_say_after(
-            worst_of(a, v, STG_TRIGGER_STALL), r->words[1]));
-        r->cells[6] = time_cell(worst_of(a, v, STG_TRIGGER_OUTAGE));
-        r->cells[7] = time_cell(worst_of(a, v, STG_TRIGGER_STALL));
+        r->cells[2] = stg_cell_text(stg_advice_say_after(outage, r->words[0]));
+        r->cells[3] = stg_cell_text(stg_advice_say_after(stall, r->words[1]));
+        r->cells[6] = time_cell(outage);
+        r->cells[7] = time_cell(stall);
         r->cells[14] = stg_cell_number(v->failed);
     }
     r->cells[4] = time_cell(v->recovery_ms[0]);
@@ -246,80 +210,33 @@ static bool is_drawn(const stg_advice *a, const stg_advised *each)
     return each->verdict.failed == a->finalists[0].verdict.failed;
 }
 
-/* Whether no other one that is drawn beats it in both. */
-static bool is_efficient(const stg_advice *a, const stg_advised *each,
-                         size_t panel)
+/* Returns how many. */
+static size_t find_spots(const stg_advice *a, size_t panel,
+                         stg_chart_spot spots[STG_ADVISED_MAX])
 {
+    size_t count = 0;
+
     for (size_t i = 0; i < a->count; i++) {
-        const stg_advised *other = &a->finalists[i];
-        double lost = other->verdict.lost - each->verdict.lost;
-        double price = price_of(other, panel) - price_of(each, panel);
+        const stg_advised *each = &a->finalists[i];
 
-        if (is_drawn(a, other) && lost <= 0 && price <= 0 && lost + price < 0)
-            return false;
+        if (is_drawn(a, each))
+            spots[count++] =
+                (stg_chart_spot){.name = each->name,
+                                 .colour = (unsigned)i,
+                                 .point = {.x = 100 * each->verdict.lost,
+                                           .y = price_of(each, panel)}};
     }
-    return is_drawn(a, each);
-}
-
-static stg_chart_point spot_of(const stg_advised *each, size_t panel)
-{
-    return (stg_chart_point){.x = 100 * each->verdict.lost,
-                             .y = price_of(each, panel)};
-}
-
-/* Those that are efficient, in the order of their loss. They are few. */
-static void join(const stg_advice *a, stg_chart_set *charts, size_t panel,
-                 stg_chart_series *s)
-{
-    stg_chart_point *points = stg_chart_set_points(charts, s, a->count);
-
-    s->name = "frontier";
-    s->mark = STG_MARK_LINE;
-    s->colour = STG_ADVISED_MAX;
-    s->panel = (unsigned)panel;
-    s->count = 0;
-    for (size_t i = 0; i < a->count && points != NULL; i++) {
-        stg_chart_point spot = spot_of(&a->finalists[i], panel);
-        size_t at = s->count;
-
-        if (!is_efficient(a, &a->finalists[i], panel))
-            continue;
-        for (; at > 0 && points[at - 1].x > spot.x; at--)
-            points[at] = points[at - 1];
-        points[at] = spot;
-        s->count++;
-    }
-}
-
-static void put_spots(const stg_advice *a, stg_chart_set *charts, size_t panel,
-                      stg_chart_series *series)
-{
-    for (size_t i = 0; i < a->count; i++) {
-        stg_chart_point *point;
-
-        if (!is_drawn(a, &a->finalists[i]))
-            continue;
-        point = stg_chart_set_points(charts, series, 1);
-        series->name = a->finalists[i].name;
-        series->mark = STG_MARK_SPOT;
-        series->colour = (unsigned)i;
-        series->panel = (unsigned)panel;
-        if (point != NULL)
-            *point = spot_of(&a->finalists[i], panel);
-        series++;
-    }
-    join(a, charts, panel, series);
+    return count;
 }
 
 /* What each finalist costs: load and latency, against the loss. */
 static void draw_frontier(const stg_advice *a, stg_chart_set *charts)
 {
+    stg_chart_spot spots[STG_ADVISED_MAX];
+    size_t count = find_spots(a, 0, spots), each = count + 1; // and the line
     stg_chart_draft draft;
-    size_t drawn = 1; // the frontier
 
-    for (size_t i = 0; i < a->count; i++)
-        drawn += is_drawn(a, &a->finalists[i]);
-    if (!stg_chart_set_add(charts, "advice-frontier", PRICES, PRICES * drawn,
+    if (!stg_chart_set_add(charts, "advice-frontier", PRICES, PRICES * each,
                            &draft))
         return;
     draft.chart->title = "What the candidates of the last round lose and cost";
@@ -335,8 +252,11 @@ static void draw_frontier(const stg_advice *a, stg_chart_set *charts)
     draft.panels[1].name = "latency";
     draft.panels[1].y =
         (stg_chart_axis){.label = "p99 of what succeeds", .is_time = true};
-    for (size_t panel = 0; panel < PRICES; panel++)
-        put_spots(a, charts, panel, &draft.series[panel * drawn]);
+    for (size_t panel = 0; panel < PRICES; panel++) {
+        (void)find_spots(a, panel, spots);
+        stg_chart_set_frontier(charts, spots, count, (unsigned)panel,
+                               STG_ADVISED_MAX, &draft.series[panel * each]);
+    }
 }
 
 /* Where a round was interrupted, its candidates had different runs. */
@@ -349,8 +269,8 @@ static void draw(const stg_advice *a, stg_chart_set *charts)
 
 /* -- all of it ------------------------------------------------------------- */
 
-static int write_out(const stg_advice *a, const char *who, const row *rows,
-                     const stg_table *table)
+static int write_out(const stg_advice *a, const stg_advise_ask *ask,
+                     const char *who, const row *rows, const stg_table *table)
 {
     stg_memory memory = stg_sim_memory();
     stg_chart_set charts = stg_chart_set_on(&memory);
@@ -358,9 +278,9 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
                     title = stg_text_buffer_on(&memory);
     int code = STG_EXIT_USAGE;
 
-    say_lead(a, rows[0].text, &lead);
+    say_lead(a, ask, rows[0].text, &lead);
     say_title(a, &title);
-    if (stg_sim_output_has_pictures(&a->output))
+    if (stg_sim_output_has_pictures(&ask->output))
         draw(a, &charts);
     if (a->is_partial)
         stg_chart_set_conclude_nothing(&charts);
@@ -371,7 +291,8 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
                                  .charts = &charts,
                                  .is_partial = a->is_partial};
 
-        code = stg_sim_output_write(&a->output, who, &report, a->argc, a->argv);
+        code = stg_sim_output_write(&ask->output, who, &report, ask->argc,
+                                    ask->argv);
     } else {
         stg_options_complain(who, "out of memory");
     }
@@ -382,7 +303,8 @@ static int write_out(const stg_advice *a, const char *who, const row *rows,
 }
 
 /* Cells point into their rows, which live until all is written. */
-int stg_advice_show(const stg_advice *a, const char *who)
+int stg_advice_show(const stg_advice *a, const stg_advise_ask *ask,
+                    const char *who)
 {
     row *rows = calloc(a->count, sizeof *rows);
     stg_cell *cells = calloc(a->count * COLUMNS, sizeof *cells);
@@ -397,7 +319,7 @@ int stg_advice_show(const stg_advice *a, const char *who)
             fill(&rows[i], a, &a->finalists[i]);
             memcpy(&cells[i * COLUMNS], rows[i].cells, sizeof rows[i].cells);
         }
-        code = write_out(a, who, rows, &table);
+        code = write_out(a, ask, who, rows, &table);
     } else {
         stg_options_complain(who, "out of memory");
     }

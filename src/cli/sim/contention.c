@@ -161,9 +161,7 @@ static int fail(const char *option, const stg_error *err)
 
 static int read_until(stg_study_options *s, const char *text)
 {
-    stg_reader r = {text, text + strlen(text)};
-
-    if (!stg_read_duration(&r, &s->each.until_at) || !stg_reader_is_empty(&r) ||
+    if (!stg_options_read_duration(text, &s->each.until_at) ||
         s->each.until_at == 0)
         return refuse("--until", text, "a time above 0, up to 365d");
     return 0;
@@ -171,10 +169,7 @@ static int read_until(stg_study_options *s, const char *text)
 
 static int read_start(stg_study_options *s, const char *text)
 {
-    stg_reader r = {text, text + strlen(text)};
-
-    if (!stg_read_duration(&r, &s->each.start_spread) ||
-        !stg_reader_is_empty(&r))
+    if (!stg_options_read_duration(text, &s->each.start_spread))
         return refuse("--start", text, "a time, up to 365d");
     return 0;
 }

@@ -267,8 +267,7 @@ static void make_tiles(stg_chart_set *charts, const stg_study *study,
         stg_text_buffer_put(&p, " until all have stopped");
         tiles[i].second = stg_chart_set_text(charts, &p);
     }
-    stg_text_buffer_put_rounded(&p, last->clients);
-    stg_text_buffer_put(&p, last->clients == 1 ? " client" : " clients");
+    stg_text_buffer_put_counted(&p, last->clients, " client", " clients");
     stg_text_buffer_put(&p, last->result.reps == 1 ? ", one repetition."
                                                    : ", means of the "
                                                      "repetitions.");

@@ -7,7 +7,6 @@
 
 #include "cli/options.h"
 #include "cli/sim/contention.h"
-#include "core/reader.h"
 
 enum { CHANGED_MAX = STG_RESOURCE_TEXT_MAX + STG_SWEEP_TEXT_MAX };
 
@@ -81,9 +80,7 @@ static int refuse(const stg_resource *r, const char *key, const char *who)
 
 static stg_status set_start(stg_ns *start, const char *value, stg_error *err)
 {
-    stg_reader r = {value, value + strlen(value)};
-
-    if (stg_read_duration(&r, start) && stg_reader_is_empty(&r))
+    if (stg_options_read_duration(value, start))
         return STG_OK;
     snprintf(err->text, sizeof err->text, "expected a time, up to 365d");
     return STG_INVALID;

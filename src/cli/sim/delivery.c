@@ -1,11 +1,9 @@
 /* stagger sim delivery: flow, as the hub runs it, in virtual time. */
 #include <getopt.h>
-#include <string.h>
 
 #include "cli/options.h"
 #include "cli/sim/delivery.h"
 #include "cli/sim/sim.h"
-#include "core/reader.h"
 
 static const char who[] = "stagger sim delivery";
 
@@ -51,9 +49,7 @@ const stg_usage stg_sim_delivery_usage = {
 
 static int read_time(stg_ns *ns)
 {
-    stg_reader r = {optarg, optarg + strlen(optarg)};
-
-    if (stg_read_duration(&r, ns) && stg_reader_is_empty(&r) && *ns > 0)
+    if (stg_options_read_duration(optarg, ns) && *ns > 0)
         return 0;
     stg_options_complain(who, "--for=%s: expected a time, such as 60s", optarg);
     return STG_EXIT_USAGE;

@@ -44,7 +44,7 @@ static void do_run(void *ctx, size_t number, unsigned worker)
         return;
     o.policy = &each->candidate.policy;
     o.start_spread = each->candidate.start;
-    o.seed = j->drain->run.seed;
+    o.seed = j->drain->ask->run.seed;
     o.stop = j->drain->stop;
     if (stg_contention_new(&c, &j->memory, &o, NULL) != STG_OK) {
         atomic_store(&j->is_lost, true);
@@ -70,7 +70,7 @@ static stg_status hold(stg_drain *d, size_t first, size_t scenarios,
              .runs = calloc(count + 1, sizeof *j.runs)};
 
     if (j.runs != NULL)
-        stg_parallel_run(count, d->run.threads, do_run, &j);
+        stg_parallel_run(count, d->ask->run.threads, do_run, &j);
     if (j.runs == NULL || atomic_load(&j.is_lost)) {
         free(j.runs);
         snprintf(err->text, sizeof err->text, "out of memory");
@@ -250,7 +250,7 @@ static stg_status find(stg_drain *d, stg_contention_run **runs, stg_error *err)
         return status;
     sort(d);
     choose(d, STG_DRAINED_MAX);
-    status = hold(d, 0, STG_DRAIN_SCENARIOS, d->reps, runs, err);
+    status = hold(d, 0, STG_DRAIN_SCENARIOS, d->ask->reps, runs, err);
     if (status != STG_OK || d->is_stopped)
         return status;
     sort(d);
@@ -270,7 +270,7 @@ static double work_of(const stg_drain *d)
         all += clients;
     }
     return first * (FIRST + SEARCHES * PARENTS * STG_DRAIN_GENES) +
-           all * (SEMIFINAL + STG_DRAINED_MAX * d->reps);
+           all * (SEMIFINAL + STG_DRAINED_MAX * d->ask->reps);
 }
 
 int stg_drain_answer(stg_drain *d, const char *who)

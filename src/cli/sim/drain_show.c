@@ -59,7 +59,7 @@ static void say_cases(const stg_drain *d, stg_text_buffer *p)
                           .cases = cases,
                           .count = d->count,
                           .tried = d->tried,
-                          .reps = d->reps};
+                          .reps = d->ask->reps};
 
     for (size_t i = 0; i < d->count; i++) {
         const stg_drained *each = &d->field[i];
@@ -70,7 +70,7 @@ static void say_cases(const stg_drain *d, stg_text_buffer *p)
             .start = each->candidate.start,
             .verdict = &each->verdict,
             .more = stg_drain_compare_runs(&d->question, each->runs,
-                                           d->field[0].runs, d->reps)};
+                                           d->field[0].runs, d->ask->reps)};
     }
     stg_drain_say(&r, p);
 }
@@ -93,8 +93,8 @@ static void say_command(const stg_drain *d, const char *policy,
         stg_text_buffer_form(
             p, " --start %s",
             stg_duration_text(d->field[0].candidate.start, start));
-    stg_text_buffer_form(p, " --reps %d --seed ", (int)d->reps);
-    stg_text_buffer_put_count(p, d->run.seed);
+    stg_text_buffer_form(p, " --reps %d --seed ", (int)d->ask->reps);
+    stg_text_buffer_put_count(p, d->ask->run.seed);
     stg_text_buffer_form(p, " -p '%s'\n", policy);
 }
 
@@ -119,58 +119,34 @@ static void say_lead(const stg_drain *d, const char *policy, stg_text_buffer *p)
 
 /* -- the picture ----------------------------------------------------------- */
 
-static bool is_drawn(const stg_drain *d, const stg_drained *each)
+/* Those with which no fewer clients succeed than with the best. Returns how many. */
+static size_t find_spots(const stg_drain *d,
+                         stg_chart_spot spots[STG_DRAIN_FIELD_MAX])
 {
-    return each->verdict.missed <= d->field[0].verdict.missed;
-}
+    size_t count = 0;
 
-/* Whether no other one that is drawn beats it in both. */
-static bool is_efficient(const stg_drain *d, const stg_drained *each)
-{
     for (size_t i = 0; i < d->count; i++) {
         const stg_drain_verdict *v = &d->field[i].verdict;
-        double time = v->done_ms[0].mean - each->verdict.done_ms[0].mean;
-        double calls = v->each[0] - each->verdict.each[0];
 
-        if (is_drawn(d, &d->field[i]) && time <= 0 && calls <= 0 &&
-            time + calls < 0)
-            return false;
+        if (v->missed <= d->field[0].verdict.missed)
+            spots[count++] =
+                (stg_chart_spot){.name = d->field[i].name,
+                                 .colour = (unsigned)i,
+                                 .point = {.x = v->each[0],
+                                           .y = v->done_ms[0].mean,
+                                           .y_se = v->done_ms[0].se}};
     }
-    return is_drawn(d, each);
-}
-
-/* Those that are efficient, by their calls. They are few. */
-static void join(const stg_drain *d, stg_chart_set *charts, stg_chart_series *s)
-{
-    stg_chart_point *points = stg_chart_set_points(charts, s, d->count);
-
-    s->name = "frontier";
-    s->mark = STG_MARK_LINE;
-    s->colour = STG_DRAINED_MAX;
-    s->count = 0;
-    for (size_t i = 0; i < d->count && points != NULL; i++) {
-        const stg_drain_verdict *v = &d->field[i].verdict;
-        size_t at = s->count;
-
-        if (!is_efficient(d, &d->field[i]))
-            continue;
-        for (; at > 0 && points[at - 1].x > v->each[0]; at--)
-            points[at] = points[at - 1];
-        points[at] =
-            (stg_chart_point){.x = v->each[0], .y = v->done_ms[0].mean};
-        s->count++;
-    }
+    return count;
 }
 
 /* What each finalist costs: calls, against time. */
 static void draw(const stg_drain *d, stg_chart_set *charts)
 {
+    stg_chart_spot spots[STG_DRAIN_FIELD_MAX];
+    size_t count = find_spots(d, spots);
     stg_chart_draft draft;
-    size_t drawn = 1; // the frontier
 
-    for (size_t i = 0; i < d->count; i++)
-        drawn += is_drawn(d, &d->field[i]);
-    if (!stg_chart_set_add(charts, "advice-frontier", 1, drawn, &draft))
+    if (!stg_chart_set_add(charts, "advice-frontier", 1, count + 1, &draft))
         return;
     draft.chart->title = "What the candidates of the last round take and cost";
     draft.chart->note =
@@ -181,24 +157,8 @@ static void draw(const stg_drain *d, stg_chart_set *charts)
         (stg_chart_axis){.label = "calls for each success", .unit = "calls"};
     draft.panels[0].y = (stg_chart_axis){
         .label = "until the last client is done", .is_time = true};
-    for (size_t i = 0, k = 0; i < d->count; i++) {
-        stg_chart_series *s = &draft.series[k];
-        const stg_drain_verdict *v = &d->field[i].verdict;
-        stg_chart_point *point;
-
-        if (!is_drawn(d, &d->field[i]))
-            continue;
-        point = stg_chart_set_points(charts, s, 1);
-        s->name = d->field[i].name;
-        s->mark = STG_MARK_SPOT;
-        s->colour = (unsigned)i;
-        if (point != NULL)
-            *point = (stg_chart_point){.x = v->each[0],
-                                       .y = v->done_ms[0].mean,
-                                       .y_se = v->done_ms[0].se};
-        k++;
-    }
-    join(d, charts, &draft.series[drawn - 1]);
+    stg_chart_set_frontier(charts, spots, count, 0, STG_DRAINED_MAX,
+                           draft.series);
 }
 
 /* -- all of it ------------------------------------------------------------- */
@@ -212,7 +172,7 @@ static int write_out(const stg_drain *d, const char *who, const char *policy,
     int code = STG_EXIT_USAGE;
 
     say_lead(d, policy, &lead);
-    if (stg_sim_output_has_pictures(&d->output))
+    if (stg_sim_output_has_pictures(&d->ask->output))
         draw(d, &charts);
     if (!lead.is_short && !charts.is_short) {
         stg_sim_report report = {
@@ -221,7 +181,8 @@ static int write_out(const stg_drain *d, const char *who, const char *policy,
             .table = table,
             .charts = &charts};
 
-        code = stg_sim_output_write(&d->output, who, &report, d->argc, d->argv);
+        code = stg_sim_output_write(&d->ask->output, who, &report, d->ask->argc,
+                                    d->ask->argv);
     } else {
         stg_options_complain(who, "out of memory");
     }

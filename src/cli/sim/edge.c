@@ -86,7 +86,7 @@ static int run(search *s, stg_trials *t)
     stg_error err;
 
     t->reps = s->ask->reps;
-    stg_trials_prepare(t, &s->ask->run);
+    stg_trials_prepare(t, &s->ask->run, NULL);
     if (stg_trials_run(t, &err) != STG_OK) {
         stg_options_complain(s->who, "%s", err.text);
         return STG_EXIT_USAGE;

@@ -115,7 +115,7 @@ static int run_row(drawing *d, plane *p, uint32_t row, stg_trial *trials)
 
     if (code != 0)
         return code;
-    stg_trials_prepare(&t, &d->ask->run);
+    stg_trials_prepare(&t, &d->ask->run, NULL);
     if (stg_trials_run(&t, &err) != STG_OK) {
         stg_options_complain(d->who, "%s", err.text);
         code = STG_EXIT_USAGE;

@@ -306,13 +306,21 @@ static int finish(const stg_overload_ask *s, const stg_trials *t)
     return code == 0 ? STG_EXIT_INTERRUPTED : code;
 }
 
-void stg_trials_prepare(stg_trials *t, const stg_sim_run *run)
+static void add_progress(void *ctx, double work)
+{
+    stg_sim_progress_add(ctx, work);
+}
+
+void stg_trials_prepare(stg_trials *t, const stg_sim_run *run,
+                        stg_sim_progress *progress)
 {
     t->seed = run->seed;
     t->threads = run->threads;
     t->memory_max = stg_sim_memory_left();
     t->stop = stg_sim_stop_watch();
     t->memory = stg_sim_memory();
+    t->on_run = progress != NULL ? add_progress : NULL;
+    t->ctx = progress;
 }
 
 static int run(stg_overload_ask *s, stg_trial *trials, size_t count)
@@ -322,14 +330,13 @@ static int run(stg_overload_ask *s, stg_trial *trials, size_t count)
         .all = trials,
         .count = count,
         .reps = s->reps,
-        .progress = &progress,
     };
     double total = 0;
     stg_status status;
     stg_error err;
     int code = STG_EXIT_USAGE;
 
-    stg_trials_prepare(&t, &s->run);
+    stg_trials_prepare(&t, &s->run, &progress);
     for (size_t i = 0; i < count; i++)
         total += stg_trial_work(&trials[i].options) * s->reps;
     stg_sim_progress_begin(&progress, total);

@@ -1,9 +1,5 @@
-/* overload.h - overloads side by side, and what `stagger sim overload` was asked
- * for and shows. Private to cli/sim.
- *
- * A trial is a setting of the model; several runs of each are spread over the
- * cores. What comes out does not depend on how many threads there are, nor in
- * what order the runs end. */
+/* overload.h - what `stagger sim overload` was asked for and shows. Private to
+ * cli/sim. */
 #ifndef STAGGER_CLI_SIM_OVERLOAD_H
 #define STAGGER_CLI_SIM_OVERLOAD_H
 
@@ -17,40 +13,7 @@
 #include "cli/sim/sweep.h"
 #include "sim/overload.h"
 #include "sim/overload_report.h"
-#include "sim/overload_summary.h"
-
-/* -- trials ----------------------------------------------------------------- */
-
-enum { STG_TRIAL_NAME_MAX = 96 };
-
-typedef struct stg_trial {
-    char name[STG_TRIAL_NAME_MAX]; /* for people */
-    stg_overload_options options;
-    stg_overload_summary summary; /* of runs 0 to reps - 1 */
-} stg_trial;
-
-typedef struct stg_trials {
-    stg_trial *all; /* the caller's: names and options are filled in */
-    size_t count;
-    uint32_t reps;
-    uint64_t seed;
-    unsigned threads;           /* at most */
-    uint64_t memory_max;        /* bytes; what takes more is refused */
-    const atomic_bool *stop;    /* NULL: never */
-    stg_sim_progress *progress; /* told of each run's events; or NULL */
-    stg_memory memory;
-    bool is_partial; /* it was stopped */
-} stg_trials;
-
-/* Makes the summaries and runs it all. Returns STG_OK, also if it was stopped:
- * a trial has the runs that were done by then. STG_INVALID with words in err for
- * what cannot fit memory; STG_IO if there was none after all. To be closed in
- * any case. */
-stg_status stg_trials_run(stg_trials *t, stg_error *err);
-void stg_trials_close(stg_trials *t);
-
-/* What a run of it will take, in events, about: for progress. */
-double stg_trial_work(const stg_overload_options *o);
+#include "sim/trials.h"
 
 /* -- sweeps ----------------------------------------------------------------- */
 
@@ -98,8 +61,10 @@ int stg_map_read(stg_map *map, const char *who, const char *text);
 
 /* -- the command ------------------------------------------------------------ */
 
-/* As the command's options say, and until a signal: seed, threads, memory. */
-void stg_trials_prepare(stg_trials *t, const stg_sim_run *run);
+/* As the command's options say, and until a signal: seed, threads, memory. The
+ * progress is told of each run; NULL: nobody is. */
+void stg_trials_prepare(stg_trials *t, const stg_sim_run *run,
+                        stg_sim_progress *progress);
 
 typedef struct stg_overload_ask {
     stg_sim_policies policies;

@@ -14,7 +14,6 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/remote.h"
-#include "core/reader.h"
 
 /* -- JSON ------------------------------------------------------------------- */
 
@@ -113,9 +112,7 @@ typedef struct settings {
 
 static int read_interval(settings *s, const char *text)
 {
-    stg_reader r = {text, text + strlen(text)};
-
-    if (stg_read_duration(&r, &s->interval) && stg_reader_is_empty(&r) &&
+    if (stg_options_read_duration(text, &s->interval) &&
         s->interval >= 10 * STG_MS && s->interval <= STG_HOUR)
         return 0;
     return stg_options_refuse(

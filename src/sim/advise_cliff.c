@@ -4,7 +4,7 @@
  * is halved until it is a tenth. */
 #include <string.h>
 
-#include "cli/sim/advise.h"
+#include "sim/advise_rounds.h"
 
 /* Thousandths of what was asked: where the search begins and ends. */
 enum { BEGIN = 4000, LEAST = 500, MOST = 16000, KINDS = 2 };

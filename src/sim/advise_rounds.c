@@ -1,4 +1,4 @@
-/* The rounds of `stagger sim advise`: successive halving, with a search beside the
+/* The rounds of advice: successive halving, with a search beside the
  * best. All candidates go through the scenarios that tell most apart, once; so do
  * the neighbours of the best; the better ones and their neighbours go through all
  * scenarios once, and the finalists several times. All runs of one number have
@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/sim/advise.h"
-#include "cli/sim/sim.h"
+#include "sim/advise_rounds.h"
 
 enum {
     PLAIN = 2,        // the first two are for comparison
@@ -46,8 +45,7 @@ void stg_advice_make_trial(const stg_advice *a, stg_scenario s,
 
 stg_status stg_advice_run(stg_advice *a, stg_trials *t, stg_error *err)
 {
-    stg_trials_prepare(t, &a->run);
-    t->progress = &a->progress;
+    a->prepare(a->ctx, t);
     for (size_t i = 0; i < t->count; i++)
         if (stg_overload_check(&t->all[i].options, err) != STG_OK)
             return STG_INVALID;
@@ -109,8 +107,8 @@ static void evaluate(const stg_advice *a, const stg_trials *t, stg_advised *all,
     }
 }
 
-stg_estimate stg_advised_gain(const stg_advised *with,
-                              const stg_advised *without)
+/* How much less of the operations one lost than another one. */
+static stg_estimate gain_of(const stg_advised *with, const stg_advised *without)
 {
     const stg_overload_summary *left[STG_SCENARIOS], *right[STG_SCENARIOS];
 
@@ -264,7 +262,7 @@ static void choose(stg_advice *a, const field *f, size_t most, size_t of_a_kind)
 static bool beats(const stg_advised *each, const stg_advised *none)
 {
     return each->verdict.failed <= none->verdict.failed &&
-           stg_verdict_is_gain(stg_advised_gain(each, none));
+           stg_verdict_is_gain(gain_of(each, none));
 }
 
 /* The first that does not retry; a->count: all do. */
@@ -361,9 +359,7 @@ static stg_status hold_final(stg_advice *a, field *f, stg_error *err)
     return STG_OK;
 }
 
-/* Of a candidate in the first scenarios. An upper bound: searches may be
- * shorter. */
-static double work_of(const stg_advice *a)
+double stg_advice_work(const stg_advice *a)
 {
     double work[2] = {0, 0}; // in the first scenarios, in all
 
@@ -389,7 +385,6 @@ stg_status stg_advice_find(stg_advice *a, stg_error *err)
         return STG_IO;
     }
     f->advice = a;
-    stg_sim_progress_begin(&a->progress, work_of(a));
     status = hold_first(a, f, err);
     if (status == STG_OK && !a->is_partial)
         status = hold_semifinal(a, f, err);
@@ -397,7 +392,6 @@ stg_status stg_advice_find(stg_advice *a, stg_error *err)
         status = hold_final(a, f, err);
     if (status == STG_OK && !a->is_partial)
         status = stg_advice_find_cliffs(a, err);
-    stg_sim_progress_end(&a->progress);
     free(f);
     return status;
 }
@@ -405,4 +399,26 @@ stg_status stg_advice_find(stg_advice *a, stg_error *err)
 void stg_advice_end(stg_advice *a)
 {
     end(&a->trials);
+}
+
+stg_advice_report stg_advice_report_on(const stg_advice *a,
+                                       stg_advice_case cases[STG_ADVISED_MAX])
+{
+    stg_advice_report r = {.question = &a->question,
+                           .cases = cases,
+                           .count = a->count,
+                           .tried = a->tried};
+
+    memcpy(r.cliffs, a->cliffs, sizeof r.cliffs);
+    for (size_t i = 0; i < a->count; i++) {
+        const stg_advised *each = &a->finalists[i];
+
+        cases[i] = (stg_advice_case){
+            .name = each->name,
+            .retries = each->candidate.policy.attempts_max > 1,
+            .is_plain = each->is_plain,
+            .verdict = &each->verdict,
+            .gain = gain_of(&a->finalists[0], each)};
+    }
+    return r;
 }

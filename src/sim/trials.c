@@ -3,8 +3,9 @@
  * added up in order after each batch, so that sums of floating point do not
  * depend on the threads; a run that was stopped counts only where there is no
  * whole one. */
-#include "cli/sim/overload.h"
+#include "sim/trials.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,8 +55,8 @@ static void do_run(void *ctx, size_t number, unsigned worker)
     b->status[number] =
         stg_overload_run(&trial->options, t->seed, run / t->count, t->stop,
                          &t->memory, &b->results[number]);
-    if (t->progress != NULL)
-        stg_sim_progress_add(t->progress, stg_trial_work(&trial->options));
+    if (t->on_run != NULL)
+        t->on_run(t->ctx, stg_trial_work(&trial->options));
 }
 
 static bool is_stopped(const stg_trials *t)
@@ -159,9 +160,11 @@ static stg_status refuse_size(const stg_trials *t, stg_error *err)
     uint64_t needed = largest_run(t) + SERIES_MAX + all_summaries(t);
 
     snprintf(err->text, sizeof err->text,
-             "this needs up to %ju MiB of memory, and there are %ju: a lower "
-             "rate, fewer clients, a shorter deadline or fewer runs fit",
-             (uintmax_t)(needed >> 20) + 1, (uintmax_t)(t->memory_max >> 20));
+             "this needs up to %" PRIu64
+             " MiB of memory, and there are %" PRIu64
+             ": a lower rate, fewer clients, a shorter deadline or fewer runs "
+             "fit",
+             (needed >> 20) + 1, t->memory_max >> 20);
     return STG_INVALID;
 }
 
