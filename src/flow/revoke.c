@@ -385,11 +385,17 @@ static bool keep_rows(stg_flow *f, stg_lane *l, stg_partition *p)
     return true;
 }
 
+/* Where memory lacks for one lane, those before it stay as they are, and are not
+ * asked again: else many lanes might never have it all at once. */
 static bool keep_all_rows(stg_flow *f, stg_partition *p)
 {
-    for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (f->lanes[i] != NULL && !keep_rows(f, f->lanes[i], p))
+    for (uint32_t i = 0; i < f->lane_capacity; i++) {
+        stg_lane *l = f->lanes[i];
+
+        if (l != NULL && stg_lane_cursor_in(l, p)->loose_below != UINT64_MAX &&
+            !keep_rows(f, l, p))
             return false;
+    }
     p->phase = STG_PHASE_ROWS;
     return true;
 }

@@ -67,6 +67,27 @@ TEST(moves, let_attempts_end_that_are_quick_enough)
     world_free(w);
 }
 
+/* What is kept of the rows takes memory for each lane: those that have it do not
+ * wait for it again with those that lack it. */
+TEST(moves, end_with_little_memory_for_many_lanes)
+{
+    stg_world *w = make_world(OWN, 200, 10 * STG_MS);
+
+    for (uint32_t l = 1; l < 60; l++) {
+        world_lane(w, PATIENT);
+        stg_world_set_answer(w, l, stg_ok(), 10 * STG_MS);
+    }
+    start(w, 20);
+    run_for(w, 10 * STG_S);
+    stg_world_fail_allocations(w, 2);
+    stg_world_revoke(w, 0, STG_S);
+    run_for(w, 30 * STG_S);
+    CHECK(stg_world_is_away(w, 0));
+    stg_world_fail_allocations(w, 0);
+    come_back(w);
+    world_free(w);
+}
+
 /* What was cut may have arrived, as after a timeout. */
 TEST(moves, cut_what_has_not_ended_in_time)
 {

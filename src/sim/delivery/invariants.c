@@ -394,6 +394,15 @@ static lane_sum check_each(stg_world *w, uint32_t lane)
     return s;
 }
 
+/* A crash may come between the partitions of a removal: where the store has
+ * forgotten the lane it begins anew, behind what it had shed, until it is removed
+ * there once more. */
+static bool is_of_before(const stg_world_lane *l, const stg_world_dead *d)
+{
+    return (l->is_removing || l->was_removed) &&
+           d->last_position < l->cursors[d->partition].begin;
+}
+
 /* A replay of a bulk row sends all that was routed to the lane from its first
  * to its last position: nothing of that is missing in it. */
 static void check_bulk_rows(stg_world *w)
@@ -404,7 +413,7 @@ static void check_bulk_rows(stg_world *w)
         uint64_t routed = 0;
 
         if (d->count == 0 || d->is_cancelled || d->is_expired ||
-            d->life != l->life)
+            d->life != l->life || is_of_before(l, d))
             continue;
         for (uint64_t k = 0; k < w->log_count; k++)
             routed += w->log[k].partition == d->partition &&
