@@ -37,15 +37,17 @@ function(stagger_find_lacks uv curl pq)
     endif()
 endfunction()
 
-# stagger_test(core backoff [THREADS] [UV] [CURL] [PQ] [FLOW] [HUB] [SIM] [WIDE]):
+# stagger_test(core backoff [THREADS] [UV] [CURL] [PQ] [FLOW] [HUB] [SIM] [WIDE]
+#              [LONG]):
 # the program core/test_backoff.c. THREADS: it starts some, and tsan runs it. UV,
 # CURL, PQ: it needs libstagger-uv, libstagger-curl, libstagger-pq. FLOW: it tests
 # flow. HUB: it tests the hub. SIM: it tests the simulator. WIDE: its model counts in
-# 128 bits.
+# 128 bits. LONG: it computes for long, and what is slow (valgrind, qemu) leaves it
+# out; so are those of SIM.
 #
 # STAGGER_UNDER in the environment is put before the program (valgrind).
 function(stagger_test part name)
-    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV;CURL;PQ;FLOW;HUB;SIM;WIDE" "" "")
+    cmake_parse_arguments(PARSE_ARGV 2 arg "THREADS;UV;CURL;PQ;FLOW;HUB;SIM;WIDE;LONG" "" "")
     stagger_find_lacks("${arg_UV}" "${arg_CURL}" "${arg_PQ}")
     if(arg_WIDE AND CMAKE_SIZEOF_VOID_P LESS 8)
         stagger_leave_out("test ${part}/${name}" "no integers of 128 bits")
@@ -90,6 +92,9 @@ function(stagger_test part name)
     set_property(TEST ${part}/${name} PROPERTY LABELS unit)
     if(arg_THREADS)
         set_property(TEST ${part}/${name} APPEND PROPERTY LABELS threads)
+    endif()
+    if(arg_LONG OR arg_SIM)
+        set_property(TEST ${part}/${name} APPEND PROPERTY LABELS long)
     endif()
 endfunction()
 
