@@ -182,7 +182,7 @@ void stg_admin_history(void *admin, stg_ask *ask)
 
 /* -- the last attempts ------------------------------------------------------- */
 
-/* What was kept is the body of an answer, or why there was none. */
+/* r->text is the body of an answer, or why there was none. */
 static json_t *print_attempt(const stg_hub *h, const stg_recent_attempt *r)
 {
     stg_outcome o = {

@@ -32,7 +32,7 @@
 
 /* -- audit.c ------------------------------------------------------------- */
 
-/* Who changed what, when, and what came of it: a JSON object a line.
+/* The audit log: who changed what, when, and with what outcome; a JSON object a line.
  *
  *     {"time": "2026-03-01T12:00:00.250Z", "action": "pause", "who": "anna",
  *      "from": "10.0.0.7", "outcome": "done", "target": "a"}

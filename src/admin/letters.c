@@ -287,7 +287,7 @@ static void answer_message(void *ctx, const stg_message_status *m)
     free(p);
 }
 
-/* What became of it comes in pages: `from` is how many were shown before. */
+/* A message's deliveries come in pages: `from` is how many were shown before. */
 void stg_admin_message(void *admin, stg_ask *ask)
 {
     const stg_admin *a = admin;

@@ -207,7 +207,7 @@ static void begin_replay(asked *d)
 
 /* -- drop -------------------------------------------------------------------- */
 
-/* What was dropped before it ended stays dropped: the answer says how many. */
+/* A drop that was cut short stays done as far as it came: the answer says how many. */
 static void end_drop(void *ctx, const stg_letters_sum *sum)
 {
     asked *d = ctx;

@@ -34,7 +34,7 @@ static bool read_start(const stg_hub *h, const char *to,
     return *end == '\0';
 }
 
-/* What the store has answered, as a status with what to do. */
+/* Answers with a status for what the store said, and with what to do. */
 static void rewound(void *ctx, stg_rewound how, uint64_t number)
 {
     stg_change_call *c = ctx;

@@ -499,7 +499,7 @@ static bool read_waiting(write_call *w, bool *cancels)
     return false;
 }
 
-/* What waits is not cancelled by accident: the caller has to say so. */
+/* Messages that wait are cancelled only where the caller says so. */
 void stg_admin_remove_target(void *admin, stg_ask *ask)
 {
     const stg_admin *a = admin;

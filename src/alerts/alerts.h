@@ -33,7 +33,7 @@ typedef struct stg_alert_result {
 typedef void stg_alert_trial_fn(void *ctx, const stg_alert_result *results,
                                 size_t count);
 
-/* What is tried, and where; borrowed but for the parts of world. */
+/* A trial message to a receiver, or to all; borrowed but for the parts of world. */
 typedef struct stg_alert_trial_options {
     const stg_alert_options *alerts; /* checked; there until the end */
     const char *receiver;            /* its name; NULL: all of them */

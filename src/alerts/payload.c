@@ -163,7 +163,7 @@ static void set_state(json_t *to, const stg_digest_item *i)
     set_number(to, "parked", i->parked);
 }
 
-/* What only one kind of alert has. */
+/* The numbers that only one kind of alert has. */
 static void set_numbers(json_t *to, const stg_digest_item *i)
 {
     char cause[STG_CAUSE_MAX];

@@ -32,11 +32,7 @@ int stg_mark_compare(const stg_mark *a, const stg_mark *b)
 /* The greatest mark below m. */
 static stg_mark before(stg_mark m)
 {
-    if (m.replay-- > 0)
-        return m;
-    if (m.partition-- > 0)
-        return m;
-    if (m.position-- > 0)
+    if (m.replay-- > 0 || m.partition-- > 0 || m.position-- > 0)
         return m;
     m.due_at = stg_ns_sub(m.due_at, 1);
     return m;
@@ -141,6 +137,13 @@ void stg_parking_take(stg_flow *f, stg_delivery *d)
         d->lane->kept = NULL;
 }
 
+/* Out of memory: the row stays in the store. */
+static void leave_to_store(stg_flow *f, stg_delivery *d)
+{
+    stg_parking_take(f, d);
+    stg_delivery_free(f, d);
+}
+
 /* Whether the row stands after those that are in memory. */
 static bool is_behind(const stg_parked_cache *cache, const stg_delivery *d)
 {
@@ -150,7 +153,6 @@ static bool is_behind(const stg_parked_cache *cache, const stg_delivery *d)
            stg_mark_compare(&mark, &cache->mark) > 0;
 }
 
-/* Out of memory goes the last; it stays in the store. */
 static void evict_last(stg_flow *f, stg_parked_cache *cache)
 {
     stg_delivery *d = last(cache);
@@ -158,8 +160,7 @@ static void evict_last(stg_flow *f, stg_parked_cache *cache)
     if (!is_behind(cache, d))
         cache->mark = before(stg_delivery_mark(d));
     cache->is_all = false;
-    stg_parking_take(f, d);
-    stg_delivery_free(f, d);
+    leave_to_store(f, d);
 }
 
 static bool evict(stg_flow *f, stg_parked_cache *cache)
@@ -200,12 +201,8 @@ static bool evict_whole(stg_flow *f, stg_parked_cache *cache)
         return false;
     if (keeps_one(cache))
         l->kept = NULL;
-    while (cache->count > 0) {
-        stg_delivery *d = last(cache);
-
-        stg_parking_take(f, d);
-        stg_delivery_free(f, d);
-    }
+    while (cache->count > 0)
+        leave_to_store(f, last(cache));
     cache->mark = (stg_mark){.due_at = 0};
     cache->is_all = false;
     cache->fetch_at = stg_ns_add(f->now, find_turn(l));
@@ -243,10 +240,8 @@ void stg_parking_release(stg_flow *f, stg_lane *l)
     cache = stg_parking_cache(d);
     if (cache->is_fetching)
         return; // the end of the fetch sees to it
-    if (is_behind(cache, d)) {
-        stg_parking_take(f, d);
-        stg_delivery_free(f, d);
-    }
+    if (is_behind(cache, d))
+        leave_to_store(f, d);
     stg_parking_trim(f, cache);
 }
 
@@ -409,8 +404,7 @@ bool stg_parking_next(stg_flow *f, stg_action *action)
     return true;
 }
 
-/* What a fetch might still have brought back is over, now that it was
- * answered. */
+/* Frees those that ended during the fetch, now that its rows are here. */
 static void forget_gone(stg_flow *f, const stg_parked_cache *cache)
 {
     stg_lane *l = cache->lane;
@@ -527,10 +521,8 @@ static void evict_behind(stg_flow *f, stg_parked_cache *cache)
 {
     stg_delivery *d;
 
-    while ((d = last(cache)) != NULL && is_behind(cache, d)) {
-        stg_parking_take(f, d);
-        stg_delivery_free(f, d);
-    }
+    while ((d = last(cache)) != NULL && is_behind(cache, d))
+        leave_to_store(f, d);
 }
 
 /* There is no memory for all of them. An ordered lane needs them all, and with
@@ -547,10 +539,8 @@ static void retry_load(stg_flow *f, stg_parked_cache *cache, stg_ns now)
         stg_delivery *d = STG_HOLDER(at, stg_delivery, link);
 
         at = stg_list_next(&cache->rows, at);
-        if (d->in_ring)
-            continue;
-        stg_parking_take(f, d);
-        stg_delivery_free(f, d);
+        if (!d->in_ring)
+            leave_to_store(f, d);
     }
     cache->mark = (stg_mark){.due_at = 0};
 }

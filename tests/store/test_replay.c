@@ -311,7 +311,7 @@ TEST(store_replay, does_nothing_for_a_target_that_was_removed)
 
 TEST(store_replay, that_is_watched_has_its_sum_so_far)
 {
-    sum sum = {.is_done = false};
+    sum all = {.is_done = false};
     stg_letters_sum so_far = {.letters = 0};
     told t;
     fixture *s = &t.fixture;
@@ -319,13 +319,13 @@ TEST(store_replay, that_is_watched_has_its_sum_so_far)
     make(&t);
     die(s, 0, 200);
     t.room = 150;
-    stg_store_replay_watched(s->store, &any, &so_far, on_sum, &sum);
+    stg_store_replay_watched(s->store, &any, &so_far, on_sum, &all);
     FIXTURE_UNTIL(s, so_far.letters == 150);
-    CHECK(!sum.is_done);
+    CHECK(!all.is_done);
     CHECK_U64(so_far.messages, 150);
     t.room = UINT64_MAX;
-    FIXTURE_UNTIL(s, sum.is_done);
-    CHECK_STR(sum.text, "done: 200 200 0 0");
+    FIXTURE_UNTIL(s, all.is_done);
+    CHECK_STR(all.text, "done: 200 200 0 0");
     CHECK(so_far.held == NULL);
     fixture_end(s);
 }
