@@ -203,12 +203,12 @@ class FakeHub(socketserver.ThreadingMixIn, http.server.HTTPServer):
             self.letters.remove(each)
         if what == "drop":
             return 200, {"is_dry_run": False, **counts}
-        none = dict.fromkeys(counts)
+        none = dict.fromkeys(counts, 0)
         self.counts = counts
         self.asked = {"id": 5, "state": "running", "held": None, "recovered": None,
                       "who": None,
                       "started_at": "2026-03-01T03:00:00.000Z",
-                      "ended_at": None, **none}
+                      "ended_at": None, "found": len(found), **none}
         return 202, self.asked
 
     def get_letters(self, query):
