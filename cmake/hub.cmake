@@ -417,6 +417,8 @@ set(hub_commands
     cli/plan/targets.c
     cli/remote.c
     cli/send/send.c
+    cli/sim/scenario.c
+    cli/sim/scenario_show.c
     cli/secret.c
     cli/send/batch.c
     cli/send/endpoint.c

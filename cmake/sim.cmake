@@ -101,11 +101,13 @@ list(TRANSFORM STAGGER_ADVICE_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 set(STAGGER_ADVICE_SOURCES ${STAGGER_ADVICE_SOURCES} PARENT_SCOPE)
 
 add_library(stagger_model STATIC sim/parallel.c ${sim_advice}
+                                 sim/delivery/scenario.c
                                  $<TARGET_OBJECTS:stagger_sim>
                                  $<TARGET_OBJECTS:stagger_svg>
                                  $<TARGET_OBJECTS:stagger_flow>
                                  $<TARGET_OBJECTS:stagger_delivery>)
 target_compile_definitions(stagger_model PUBLIC ${posix})
+target_compile_options(stagger_model PRIVATE ${no_contraction} ${no_bcmp})
 target_include_directories(stagger_model PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(stagger_model PUBLIC stagger_static Threads::Threads)
 

@@ -274,13 +274,10 @@ static void wake_up(stg_deadline *d)
 
 /* -- facts ----------------------------------------------------------------- */
 
-void stg_alerts_dead(stg_alerts *a, uint32_t lane, stg_alert_cause cause,
-                     uint64_t count, stg_ns now)
+void stg_alerts_stored(stg_alerts *a, const stg_change *c, stg_ns now)
 {
-    if (!stg_alerts_are_on(a))
-        return;
-    stg_alert_engine_dead(a->engine, lane, cause, count, now);
-    set_wake(a);
+    if (stg_alerts_are_on(a) && stg_alert_engine_stored(a->engine, c, now))
+        set_wake(a);
 }
 
 void stg_alerts_raise(stg_alerts *a, stg_alert alert, uint32_t lane,
@@ -314,21 +311,13 @@ void stg_alerts_forget(stg_alerts *a, uint32_t lane)
     set_wake(a);
 }
 
-/* Raised at either limit and cleared at half of both, so that a lag near the
- * limit does not begin and end by turns. lag_messages 0 is no limit. */
 void stg_alerts_lag(stg_alerts *a, uint32_t lane, uint64_t messages, stg_ns age,
                     stg_ns now)
 {
-    stg_alert_detail d = {.number = messages, .time = age};
-    uint64_t most;
-
     if (!stg_alerts_are_on(a))
         return;
-    most = a->o.lag_messages > 0 ? a->o.lag_messages : UINT64_MAX;
-    if (messages >= most || age >= a->o.lag_time)
-        stg_alerts_raise(a, STG_ALERT_LAG, lane, &d, now);
-    else if (messages <= most / 2 && age <= a->o.lag_time / 2)
-        stg_alerts_clear(a, STG_ALERT_LAG, lane, now);
+    stg_alert_engine_lag(a->engine, &a->o, lane, messages, age, now);
+    set_wake(a);
 }
 
 /* until 0: the endpoint shows no certificate (any more), so that none can run

@@ -1,7 +1,7 @@
 /* alerts.h - the engine that decides when to alert, and the receivers.
  *
  *     stg_alerts_open(&a, &options, &world, &err);
- *     stg_alerts_dead(a, lane, cause, 1, now);        // facts, cheap
+ *     stg_alerts_stored(a, change, now);              // facts, cheap
  *     stg_alerts_close(a, closed, ctx);
  *
  * Where there is no receiver nothing is counted, and a fact costs a comparison;
@@ -101,8 +101,7 @@ void stg_alerts_hub_name(const stg_alert_options *o,
 
 /* -- facts: see engine.h --------------------------------------------------- */
 
-void stg_alerts_dead(stg_alerts *a, uint32_t lane, stg_alert_cause cause,
-                     uint64_t count, stg_ns now);
+void stg_alerts_stored(stg_alerts *a, const stg_change *c, stg_ns now);
 void stg_alerts_raise(stg_alerts *a, stg_alert alert, uint32_t lane,
                       const stg_alert_detail *detail, stg_ns now);
 void stg_alerts_clear(stg_alerts *a, stg_alert alert, uint32_t lane,

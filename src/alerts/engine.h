@@ -98,6 +98,18 @@ void stg_alert_engine_clear(stg_alert_engine *e, stg_alert alert, uint32_t lane,
 bool stg_alert_engine_is_raised(const stg_alert_engine *e, stg_alert alert,
                                 uint32_t lane);
 
+/* The dead letters of a change; false: it has none. Messages that were cancelled
+ * alert nobody. */
+bool stg_alert_engine_stored(stg_alert_engine *e, const stg_change *c,
+                             stg_ns now);
+
+/* A lane is so many messages behind, whose oldest has waited for so long: raised at
+ * either limit and cleared at half of both, so that a lag near the limit does not
+ * begin and end by turns. */
+void stg_alert_engine_lag(stg_alert_engine *e, const stg_alert_options *o,
+                          uint32_t lane, uint64_t messages, stg_ns age,
+                          stg_ns now);
+
 /* The lane is no more: nothing of it is told. */
 void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane);
 

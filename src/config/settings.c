@@ -212,6 +212,18 @@ uint64_t stg_settings_proxy(const stg_target_settings *t)
 }
 
 /* The filter's ctx is t itself, which must outlive the lane. */
+stg_flow_options stg_settings_flow(const stg_settings *o)
+{
+    stg_flow_options f = stg_flow_options_default();
+
+    f.memory_max = (size_t)(o->memory_max - stg_settings_intake_memory(o));
+    f.in_flight_max = o->in_flight_max;
+    f.budget = o->budget;
+    f.budget_waits = o->budget_empty == STG_BUDGET_EMPTY_WAIT;
+    f.drain = o->drain;
+    return f;
+}
+
 stg_lane_options stg_settings_lane(const stg_target_settings *t)
 {
     stg_lane_options l = stg_lane_options_default(t->policy);

@@ -55,18 +55,6 @@ static void release(void *ctx, void *bytes)
 
 const stg_memory stg_hub_memory = {.allocate = allocate, .release = release};
 
-stg_flow_options stg_hub_flow(const stg_settings *o)
-{
-    stg_flow_options f = stg_flow_options_default();
-
-    f.memory_max = (size_t)(o->memory_max - stg_settings_intake_memory(o));
-    f.in_flight_max = o->in_flight_max;
-    f.budget = o->budget;
-    f.budget_waits = o->budget_empty == STG_BUDGET_EMPTY_WAIT;
-    f.drain = o->drain;
-    return f;
-}
-
 /* Who reads times in the store and in this machine's log side by side is to
  * know how far they are apart. */
 static void tell_clock(const stg_hub *h, stg_ns store, stg_ns wall)
@@ -89,7 +77,7 @@ static void tell_clock(const stg_hub *h, stg_ns store, stg_ns wall)
  * share one: their due times must agree. */
 static stg_status make_flow(stg_hub *h, const stg_settings *o, stg_error *err)
 {
-    stg_flow_options f = stg_hub_flow(o);
+    stg_flow_options f = stg_settings_flow(o);
     int error = uv_random(NULL, NULL, &f.seed, sizeof f.seed, 0, NULL);
 
     if (error != 0)

@@ -159,9 +159,6 @@ bool stg_hub_is_settled(const stg_hub *h);
 /* malloc() and free(). */
 extern const stg_memory stg_hub_memory;
 
-/* What flow is told of all lanes. */
-stg_flow_options stg_hub_flow(const stg_settings *o);
-
 /* What its lane is told: of the settings' target, or of one that only the store
  * knows. */
 stg_lane_options stg_hub_lane(const stg_hub *h, stg_target *t);

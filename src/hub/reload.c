@@ -244,7 +244,7 @@ void stg_reload_leave(const stg_hub *h, stg_target *t)
 static stg_status set_parts(stg_hub *h, const stg_settings *s, stg_error *err)
 {
     stg_alerts *alerts = h->watch.alerts;
-    stg_flow_options f = stg_hub_flow(s);
+    stg_flow_options f = stg_settings_flow(s);
     stg_status status = stg_client_set_egress(h->client, &s->egress, err);
 
     stg_client_set_resolver(h->client, s->resolver);

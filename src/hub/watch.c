@@ -157,24 +157,12 @@ void stg_watch_note(stg_watch *w, stg_ns now)
 
 /* -- facts ----------------------------------------------------------------- */
 
-/* Counts the dead letters of a change. Messages that were cancelled alert
- * nobody. */
-static void count(stg_watch *w, const stg_change *c, stg_ns now)
-{
-    if (c->kind == STG_CHANGE_DEAD && c->failure != NULL)
-        stg_alerts_dead(w->alerts, c->lane,
-                        stg_alert_cause_of(&c->failure->outcome), 1, now);
-    else if (c->kind == STG_CHANGE_RANGE && !c->is_cancelled)
-        stg_alerts_dead(w->alerts, c->lane, stg_alert_cause_of_shed(c),
-                        c->added, now);
-}
-
 void stg_watch_stored(stg_watch *w, const stg_group *g, stg_ns now)
 {
     if (g == NULL || !stg_alerts_are_on(w->alerts))
         return;
     for (size_t i = 0; i < g->change_count; i++)
-        count(w, &g->changes[i], now);
+        stg_alerts_stored(w->alerts, &g->changes[i], now);
 }
 
 /* The cause of the last failure is the one that opened a breaker, or disabled a

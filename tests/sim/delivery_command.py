@@ -4,6 +4,8 @@ once found something.
 
 usage: delivery_command.py [TEST...]
 """
+import csv
+import json
 import os
 import pathlib
 import re
@@ -73,7 +75,8 @@ class Swarm(unittest.TestCase):
 
     def test_refuses_what_it_cannot_read(self):
         for arguments, words in (
-                ((), "expected --swarm N or --events FILE"),
+                ((), "expected the settings of a hub, --swarm N or --events"),
+                (("--rate", "5"), "--rate: expected the settings of a hub"),
                 (("--swarm", "0"), "expected 1 to"),
                 (("--for", "soon"), "expected a time"),
                 (("--swarm", "1", "--events", "x"), "expected one"),
@@ -97,6 +100,125 @@ class Events(unittest.TestCase):
             with self.subTest(script.name):
                 found = sim("--events", str(script))
                 self.assertEqual(found.returncode, 0, found.stdout)
+
+
+SETTINGS = """
+store: {path: x.db}
+alerts: {threshold: 10 failures in 5m}
+targets:
+  - {name: well, url: 'http://127.0.0.1:1/'}
+  - {name: leaf3, url: 'http://127.0.0.1:3/'}
+"""
+
+
+class Scenario(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.settings = self.write("stagger.yaml", SETTINGS)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    def run_it(self, *words):
+        found = sim(*words)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertEqual(found.stderr, "")
+        return found.stdout
+
+    def rows(self, *words):
+        text = json.loads(self.run_it(*words, "--json"))
+        return {row["target"]: row for row in text["results"]}, text["series"]
+
+    def refused(self, words, *arguments):
+        found = sim(*arguments)
+        self.assertEqual((found.returncode, found.stdout), (2, ""), found.stderr)
+        self.assertIn(words, found.stderr)
+
+    def test_says_what_a_hub_would_do_while_a_target_is_down(self):
+        said = self.run_it(self.settings, "--rate", "50", "--down", "leaf3=2m")
+        self.assertIn("leaf3: refused from 1 min to 3 min.", said)
+        self.assertRegex(said, r"\nleaf3 had late messages .more than 10 s. for 2\.\d+ min, until 3")
+        self.assertIn("No other target had: each that arrived did so within", said)
+        self.assertRegex(said, r"\n    0:01:\d\d  leaf3: the breaker opened")
+        self.assertRegex(said, r"\n    0:0[3-9]:\d\d  leaf3: over: the breaker opened, and closed after")
+        self.assertIn("no receiver", said)
+
+    def test_has_every_number_for_programs(self):
+        rows, series = self.rows(self.settings, "--rate", "50", "--down", "leaf3=2m")
+        self.assertEqual(list(rows), ["well", "leaf3", "all of them"])
+        for row in rows.values():
+            self.assertEqual(row["delivered"] + row["dead"], row["messages"])
+        self.assertEqual(rows["well"]["attempts"], rows["well"]["delivered"])
+        self.assertGreater(rows["leaf3"]["waiting_most"], 5000)
+        self.assertGreater(rows["leaf3"]["delay_max_ms"], 60000)
+        self.assertLess(rows["well"]["delay_max_ms"], 1000)
+        for name in "well", "leaf3":
+            mine = [each for each in series if each["target"] == name]
+            for key in "attempts", "delivered", "dead":
+                self.assertEqual(sum(each[key] for each in mine), rows[name][key])
+            self.assertEqual(mine[-1]["waiting"], 0)
+
+    def test_is_the_same_again_and_writes_files(self):
+        table, page = self.folder / "a.csv", self.folder / "a.html"
+        words = self.settings, "--rate", "20", "--fault", "* 503 from=1m for=1m share=50%"
+        first = self.run_it(*words, "--csv", str(table), "--html", str(page), "--svg", str(self.folder))
+        self.assertEqual(first, self.run_it(*words))
+        self.assertNotEqual(first, self.run_it(*words, "--seed", "2"))
+        rows = list(csv.DictReader(table.read_text().splitlines()))
+        self.assertEqual([row["target"] for row in rows], ["well", "leaf3", "all of them"])
+        self.assertIn("503 for 50 % of the attempts", page.read_text())
+        self.assertIn("<svg", (self.folder / "delivery-course.svg").read_text())
+
+    def test_reads_a_scenario_beside_its_settings(self):
+        scenario = self.write("outage.yaml", """
+settings: stagger.yaml
+rate: 50
+for: 5m
+size: 2000
+latency: 40ms
+faults:
+  - leaf3 hang from=1m for=30s
+  - well 200 took=3s from=2m for=10s
+""")
+        said = self.run_it(scenario)
+        self.assertIn("50 messages a second of 2,000 bytes for 5 min, to 2 targets, which answer in about 40 ms.", said)
+        self.assertIn("leaf3: hang from 1 min to 1.5 min; well: 200 after 3 s from 2 min to", said)
+        # An option goes before the file, and so do its faults.
+        said = self.run_it(scenario, "--rate", "7", "--down", "well=5s")
+        self.assertIn("7 messages a second", said)
+        self.assertIn("\nwell: refused from 1 min to 1.08 min; leaf3: hang", said)
+
+    def test_says_that_filters_are_not_asked(self):
+        settings = self.write("filtered.yaml", SETTINGS.replace(
+            "3/'}", "3/', match: {body: {a: [1]}}}"))
+        self.assertIn("Filters (match) are not asked", self.run_it(settings))
+
+    def test_refuses_what_is_wrong_and_says_where(self):
+        def of(more, settings="stagger.yaml"):
+            return self.write(f"{abs(hash(more))}bad.yaml", f"settings: {settings}\n{more}\n")
+
+        for words, arguments in (
+                ("No such file", ["/nowhere.yaml"]),
+                ("a fault is of no target, found leaf4", [self.settings, "--down", "leaf4=1m"]),
+                ("--down=leaf3: expected TARGET=TIME", [self.settings, "--down", "leaf3"]),
+                ("--down='leaf3 refused for=x': for: expected a time", [self.settings, "--down", "leaf3=x"]),
+                ("expected an answer", [self.settings, "--fault", "leaf3 down"]),
+                ("expected 1 to 100000", [self.settings, "--rate", "0"]),
+                ("more than 10,000,000 deliveries", [self.settings, "--rate", "100000", "--for", "1h"]),
+                ("--swarm does not go with", [self.settings, "--swarm", "1"]),
+                ("bad.yaml:2:1: fualts: there is no such key of a scenario; did you mean faults?", [of("fualts: []")]),
+                ("bad.yaml:2:7: rate: expected 1 to 100000", [of("rate: many")]),
+                ("bad.yaml:2:6: for: expected a time", [of("for: 5")]),
+                ("faults: expected a list", [of("faults: leaf3 503")]),
+                ("bad.yaml:2:10: expected an answer", [of("faults: [leaf3 down]")]),
+                ("No such file", [of("rate: 5", "other.yaml")]),
+                ("settings: expected a path", [of("rate: 6", "[]")])):
+            with self.subTest(words=words):
+                self.refused(words, *arguments)
 
 
 if __name__ == "__main__":

@@ -310,7 +310,6 @@ void stg_world_write_bytes(unsigned char *bytes, uint32_t partition,
 /* Whether the lane's filter lets it pass. */
 bool stg_world_is_routed(const stg_world_lane *l, uint32_t partition,
                          uint64_t position);
-stg_ns stg_world_wall(const stg_world *w);
 /* 0 in a world without delays. */
 stg_ns stg_world_some_time(stg_world *w, stg_ns most);
 void stg_world_read(stg_world *w, const stg_action *a);

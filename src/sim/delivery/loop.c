@@ -74,6 +74,8 @@ static void note_notice(stg_world *w, const stg_action *a)
     if (a->tell.what == STG_TELL_SHEDDING || a->tell.what == STG_TELL_EXPIRING)
         w->lanes[a->lane]->has_shed = true;
     stg_world_trace_notice(w, a);
+    if (w->hooks.told != NULL)
+        w->hooks.told(w->hooks.ctx, a);
 }
 
 /* Wherever the lane began is durable, and flow says so once. Partitions that

@@ -275,6 +275,8 @@ void stg_world_apply(stg_world *w, const stg_group *g)
     for (size_t i = 0; i < g->cursor_count; i++)
         apply_cursor(w, &g->cursors[i]);
     stg_world_check_cursors(w, g->cursors, g->cursor_count);
+    if (w->hooks.stored != NULL)
+        w->hooks.stored(w->hooks.ctx, g);
 }
 
 bool stg_world_is_settled(const stg_world_cursor *c, uint64_t position)

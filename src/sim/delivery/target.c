@@ -100,7 +100,7 @@ static bool read_status(const char *text, const char *end, stg_outcome *outcome)
     return true;
 }
 
-static bool read_answer(const char *text, size_t length, stg_world_answer *a)
+bool stg_world_read_answer(const char *text, size_t length, stg_world_answer *a)
 {
     *a = (stg_world_answer){.took = SCRIPT_TOOK};
     if (is_word(text, length, "hang")) {
@@ -152,7 +152,7 @@ static uint32_t read_script(const char *text, stg_world_answer *script)
          text += count_while(text, true)) {
         size_t length = count_while(text, false);
 
-        if (!read_answer(text, length, &script[count]))
+        if (!stg_world_read_answer(text, length, &script[count]))
             return 0;
         count++;
         text += length;

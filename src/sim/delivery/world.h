@@ -62,6 +62,10 @@ typedef struct stg_world_hooks {
     /* A line for each attempt that ended and each notice, without its end. Lent.
      * NULL: none are made. */
     void (*line)(void *ctx, const char *line);
+    /* A notice of flow's (STG_ACTION_TELL), and a group that the store has taken;
+     * lent. NULL: nobody wants to know. */
+    void (*told)(void *ctx, const stg_action *notice);
+    void (*stored)(void *ctx, const stg_group *group);
     void *ctx;
 } stg_world_hooks;
 
@@ -74,6 +78,12 @@ typedef struct stg_world_answer {
     stg_ns took;       /* STG_NEVER: until the attempt times out */
     bool is_processed; /* it took the message, whatever the hub gets to know */
 } stg_world_answer;
+
+/* Reads a word: `503`, `429+2` (which asks to wait 2 s), `hang` (never answers), or
+ * a fault: `refused`, `timeout`, `connect-timeout`, `reset`, `protocol`, `dns`. It
+ * takes 10 ms. False: it is none of these. */
+bool stg_world_read_answer(const char *text, size_t length,
+                           stg_world_answer *a);
 
 typedef stg_world_answer stg_world_target(stg_world *w, uint32_t lane,
                                           uint64_t position, uint64_t attempt);
@@ -165,10 +175,9 @@ void stg_world_set_target(stg_world *w, uint32_t lane,
 /* The same answer to every attempt. */
 void stg_world_set_answer(stg_world *w, uint32_t lane, stg_outcome outcome,
                           stg_ns took);
-/* "503 timeout 200": the answers in the order of the attempts on the lane, the
- * last one repeats; each takes 10 ms. "429+2" asks to wait 2 s, "hang" never
- * answers. STG_INVALID: not a word of these, or none at all. STG_IO: no
- * memory. */
+/* "503 timeout 200": words of stg_world_read_answer() in the order of the attempts
+ * on the lane; the last one repeats. STG_INVALID: not a word of these, or none at
+ * all. STG_IO: no memory. */
 stg_status stg_world_set_script(stg_world *w, uint32_t lane,
                                 const char *answers);
 /* Whether attempts that end from now on had made (or could not make) a connection
@@ -189,6 +198,7 @@ void stg_world_steps(stg_world *w, uint64_t count); /* so many events at most */
  * of them: for a crash there. */
 void stg_world_actions(stg_world *w, uint64_t count);
 stg_ns stg_world_now(const stg_world *w);
+stg_ns stg_world_wall(const stg_world *w); /* its wall clock */
 
 /* Kills the hub: what is under way is lost, or got through unseen. A new one
  * begins, `after` later, on what was durable. */
