@@ -102,6 +102,7 @@ set(STAGGER_ADVICE_SOURCES ${STAGGER_ADVICE_SOURCES} PARENT_SCOPE)
 
 add_library(stagger_model STATIC sim/parallel.c ${sim_advice}
                                  sim/delivery/scenario.c
+                                 sim/delivery/scenario_text.c
                                  $<TARGET_OBJECTS:stagger_sim>
                                  $<TARGET_OBJECTS:stagger_svg>
                                  $<TARGET_OBJECTS:stagger_flow>

@@ -81,8 +81,6 @@ static void fill(stg_cell *cells, const char *name,
 static void say_fault(const stg_world_scenario_fault *f,
                       const stg_world_scenario *s, stg_text_buffer *p)
 {
-    stg_ns until = f->until == STG_NEVER ? s->load : f->until;
-
     stg_text_buffer_put(p, strcmp(f->target, "*") == 0 ? "each target"
                                                        : f->target);
     stg_text_buffer_form(p, ": %s", f->answer);
@@ -95,7 +93,7 @@ static void say_fault(const stg_world_scenario_fault *f,
     stg_text_buffer_put(p, " from ");
     stg_text_buffer_put_time(p, ms(f->from));
     stg_text_buffer_put(p, " to ");
-    stg_text_buffer_put_time(p, ms(until));
+    stg_text_buffer_put_time(p, ms(stg_world_scenario_end(s, f)));
 }
 
 static void say_setting(const stg_world_scenario *s, stg_text_buffer *p)
@@ -391,13 +389,12 @@ static void shade(const stg_world_scenario *s, stg_chart_set *charts,
         return;
     for (size_t i = 0; i < s->fault_count; i++) {
         const stg_world_scenario_fault *f = &s->faults[i];
-        stg_ns until = f->until == STG_NEVER ? s->load : f->until;
         stg_text_buffer name = stg_text_buffer_on(charts->memory);
 
         stg_text_buffer_form(&name, "%s %s", f->target, f->answer);
         spans[i] = (stg_chart_span){.name = stg_chart_set_text(charts, &name),
                                     .from = ms(f->from),
-                                    .to = ms(until)};
+                                    .to = ms(stg_world_scenario_end(s, f))};
         stg_text_buffer_free(&name);
     }
     chart->spans = spans;

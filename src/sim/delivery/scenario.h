@@ -63,12 +63,21 @@ typedef struct stg_world_scenario {
     uint64_t seed;
 } stg_world_scenario;
 
+/* When it ends, since the beginning. */
+static inline stg_ns stg_world_scenario_end(const stg_world_scenario *s,
+                                            const stg_world_scenario_fault *f)
+{
+    return f->until == STG_NEVER ? s->load : f->until;
+}
+
 /* Whether it is of the target. */
 bool stg_world_scenario_is_of(const stg_world_scenario_fault *f,
                               const char *target);
 
-/* How many deliveries it has: messages by targets. */
-double stg_world_scenario_deliveries(const stg_world_scenario *s);
+/* STG_INVALID, with words: a fault is of no target, there is none, or there are too
+ * many deliveries. */
+stg_status stg_world_scenario_check(const stg_world_scenario *s,
+                                    stg_error *err);
 
 /* Of a target, in an interval; waiting and held are those at its end. */
 typedef struct stg_world_scenario_interval {
@@ -116,8 +125,7 @@ typedef struct stg_world_scenario_result {
     stg_world_failure failure; /* invariant NULL: none */
 } stg_world_scenario_result;
 
-/* Runs it. STG_INVALID: a fault is of no target, or the scenario is out of its
- * ranges, with words; STG_IO: no memory. The result is to be freed in any case. */
+/* Runs it. STG_INVALID: see stg_world_scenario_check(); STG_IO: no memory. The result is to be freed in any case. */
 stg_status stg_world_scenario_run(const stg_world_scenario *s,
                                   const stg_world_scenario_hooks *hooks,
                                   stg_world_scenario_result *r, stg_error *err);
