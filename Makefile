@@ -4,6 +4,7 @@
 
 PREFIX = /usr/local
 SWARM = 10m
+TORTURE = 200
 DESTDIR =
 BUILD = build/release
 
@@ -20,6 +21,7 @@ help:
 	@echo 'make check       all that CI runs: sanitizers, fuzzing, mutants ...'
 	@echo 'make check-long  the same with many more seeds, inputs and mutants'
 	@echo 'make swarm       random worlds of the hub in virtual time, for SWARM=10m'
+	@echo 'make torture     the real hub, killed in all ways, TORTURE=200 times'
 	@echo 'make bench       measure the library'
 	@echo 'make bench-web   measure the simulator in WebAssembly (with node)'
 	@echo 'make bench-adapters measure a retry, beside other libraries'
@@ -65,6 +67,11 @@ check-long:
 swarm: build
 	@build/release/stagger sim delivery --swarm 100000000 --for $(SWARM) \
 	    --seed $$(date +%s) --shrink build/swarm.events
+
+torture: build
+	@scripts/deps test
+	@STAGGER=$$PWD/build/release/stagger \
+	    python3 tests/hub/blackbox.py $(TORTURE)
 
 bench: build
 	@build/release/bench/core
@@ -123,5 +130,5 @@ deb:
 clean:
 	rm -rf build
 
-.PHONY: build help web wheel demo test check check-long swarm bench fuzz coverage format
+.PHONY: build help web wheel demo test check check-long swarm torture bench fuzz coverage format
 .PHONY: figures bench-adapters bench-hub bench-store bench-web bench-kafka install uninstall deb clean

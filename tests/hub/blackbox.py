@@ -1,16 +1,26 @@
 """The hub from outside: it is killed again and again, and nothing is lost.
 
-usage: blackbox.py [KILLS]
+usage: blackbox.py [KILLS [WAY...]]
 
 A producer publishes, leaves answer out of a seeded table, and the hub between
-them is killed with SIGKILL: at random moments, and where there is strace also
-at chosen system calls. Then the faults end, everything pending has to end too,
-and the three accounts of the run are compared (blackbox_check.py).
+them is killed with SIGKILL, in ways that take turns:
 
-KILLS, or STAGGER_KILLS in the environment (20); STAGGER_SEED repeats a run as
-far as chance goes. It needs STAGGER, the command, and nothing of its code.
+    kill    at a random moment
+    call    at a chosen system call, by strace
+    failing after some calls to the disk have failed with EIO or ENOSPC, by strace:
+            it may also end by itself, and say so
+    frozen  after it was stopped for longer than an attempt may take
+    clock   while its wall clock is hours off and jumps, by libfaketime
+
+Then the faults end, everything pending has to end too, and the three accounts of
+the run are compared (blackbox_check.py).
+
+KILLS, or STAGGER_KILLS in the environment (20); WAY: these alone. STAGGER_SEED
+repeats a run as far as chance goes. It needs STAGGER, the command, and nothing of
+its code. A way whose tool is missing is another kill.
 """
 import contextlib
+import glob
 import os
 import pathlib
 import random
@@ -39,6 +49,11 @@ MEMORY_MB = 256 # resident, the hub's limit for messages being half of it
 # is durable and what is said.
 CALLS = ["pwrite64", "fdatasync", "fsync", "write", "writev", "sendto",
          "sendmsg", "accept4", "epoll_wait", "ftruncate", "unlink", "connect"]
+DISK_CALLS = ["pwrite64", "fdatasync", "ftruncate"]
+WAYS = ["kill", "call", "kill", "failing", "frozen", "clock"]
+ENDS = (3, 4)  # of a store that has failed, at the start or later
+FROZEN = 1.5  # seconds: more than an attempt may take
+HOURS = 6  # that a clock may be off: less than bodies are kept
 
 
 class Failure(Exception):
@@ -60,7 +75,9 @@ class Hub:
         for number, port in enumerate(leaves.stdout.readline().split()):
             self.words += ["--to", f"leaf{number}=http://127.0.0.1:{port}"
                                    f"/in/{number}?a=b"]
-        self.deaths = []
+        self.deaths, self.freezes = [], []
+        self.ends = 0  # by itself
+        self.faketime = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
         self.process = None
         self.has_strace = self.can_trace()
 
@@ -69,17 +86,15 @@ class Hub:
             ["strace", "-D", "-o", "/dev/null", "true"],
             capture_output=True).returncode == 0
 
-    def start(self, is_traced=False):
-        words = self.words
-        if is_traced:
-            call = self.rng.choice(CALLS)
-            when = int(self.rng.expovariate(1 / 60)) + 1
-            # -D: the hub is our child, and strace its grandchild.
-            words = ["strace", "-f", "-D", "-q", "-o", "/dev/null", "-e",
-                     f"trace={call}", "-e",
-                     f"inject={call}:signal=KILL:when={when}", *words]
-        self.process = subprocess.Popen(words, stderr=self.log,
-                                        stdout=self.log)
+    def start(self, before=(), **environment):
+        self.process = subprocess.Popen(
+            [*before, *self.words], stderr=self.log, stdout=self.log,
+            env={**os.environ, **environment})
+
+    def under_strace(self, calls, inject):
+        """-D: the hub is our child, and strace its grandchild."""
+        return ["strace", "-f", "-D", "-q", "-o", "/dev/null", "-e",
+                f"trace={calls}", "-e", f"inject={calls}:{inject}"]
 
     def is_ready(self):
         try:
@@ -90,35 +105,90 @@ class Hub:
             return False
 
     def await_ready(self, may_die=False):
+        """may_die: also by itself, but not of a bug."""
         until = time.monotonic() + 30
         while not self.is_ready():
-            if self.process.poll() is not None:
-                if may_die and self.process.returncode == -signal.SIGKILL:
+            code = self.process.poll()
+            if code is not None:
+                if may_die and code in (-signal.SIGKILL, *ENDS):
                     return
-                raise Failure(f"the hub ended by itself, with "
-                              f"{self.process.returncode}")
+                raise Failure(f"the hub ended by itself, with {code}")
             if time.monotonic() > until:
                 raise Failure("the hub was not ready in 30 s")
             time.sleep(0.01)
 
-    def live_and_die(self, is_traced):
+    def live_and_die(self, way):
         """One incarnation, which ends by a kill."""
-        self.start(is_traced)
-        self.await_ready(may_die=is_traced)
+        if way in ("call", "failing") and not self.has_strace or (
+                way == "clock" and not self.faketime):
+            way = "kill"
+        getattr(self, f"live_{way}")()
+        self.process.kill()
+        self.clear_away(may_end=way == "failing")
+
+    def live_for(self, seconds):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+
+    def live_kill(self):
+        self.start()
+        self.await_ready()
         # At once, too: a recovery that is cut has to be recovered from.
         span = self.rng.choice([0.0, 0.1, 0.5, 1.0, 2.0])
-        try:
-            self.process.wait(3 if is_traced else self.rng.random() * span)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        self.clear_away()
+        self.live_for(self.rng.random() * span)
 
-    def clear_away(self):
+    def live_call(self):
+        call = self.rng.choice(CALLS)
+        when = int(self.rng.expovariate(1 / 60)) + 1
+        self.start(self.under_strace(call, f"signal=KILL:when={when}"))
+        self.await_ready(may_die=True)
+        self.live_for(3)
+
+    def live_failing(self):
+        call = self.rng.choice(DISK_CALLS)
+        error = self.rng.choice(["EIO", "ENOSPC"])
+        when = int(self.rng.expovariate(1 / 60)) + 1
+        until = when + self.rng.choice([0, 3, 30])
+        self.start(self.under_strace(
+            call, f"error={error}:when={when}..{until}"))
+        self.await_ready(may_die=True)
+        self.live_for(3)
+
+    def live_frozen(self):
+        self.start()
+        self.await_ready()
+        self.live_for(self.rng.random())
+        since = time.monotonic()
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(FROZEN)
+        self.process.send_signal(signal.SIGCONT)
+        self.live_for(0.3)
+        self.freezes.append((since, time.monotonic()))
+
+    def live_clock(self):
+        """The file is read at each look at the clock."""
+        wall = os.path.join(self.folder, "wall")
+
+        def step():
+            off = self.rng.randint(-HOURS * 3600, HOURS * 3600)
+            pathlib.Path(f"{wall}.new").write_text(f"{off:+d}s\n")
+            os.replace(f"{wall}.new", wall)
+        step()
+        self.start(LD_PRELOAD=self.faketime[0], DONT_FAKE_MONOTONIC="1",
+                   FAKETIME_TIMESTAMP_FILE=wall, FAKETIME_NO_CACHE="1")
+        self.await_ready()
+        for _ in range(3):
+            self.live_for(self.rng.random() * 0.5)
+            step()
+        self.live_for(0.2)
+
+    def clear_away(self, may_end=False):
         """Of the killed hub: what it has sent is received, and then it counts
         as dead, so that no receipt of its seems to be the next one's."""
         code = self.process.wait(30)
-        if code != -signal.SIGKILL:
+        if code != -signal.SIGKILL and not (may_end and code in ENDS):
             raise Failure(f"the hub ended by itself, with {code}")
+        self.ends += code != -signal.SIGKILL
         self.leaves.stdin.write("drain\n")
         self.leaves.stdin.flush()
         self.leaves.stdout.readline()
@@ -196,7 +266,7 @@ def finish(process):
         raise Failure("the producer failed")
 
 
-def run(folder, seed, kills):
+def run(folder, seed, kills, ways):
     """Returns what is wrong, and the run in a line."""
     with helper("blackbox_leaves.py", folder, seed, LEAVES) as leaves:
         hub = Hub(folder, leaves, random.Random(seed))
@@ -210,7 +280,7 @@ def run(folder, seed, kills):
                 hub.process.kill()
                 hub.clear_away()
                 for i in range(1, kills):
-                    hub.live_and_die(hub.has_strace and i % 3 == 0)
+                    hub.live_and_die(ways[i % len(ways)])
                 hub.start()
                 hub.await_ready()
                 finish(producer)
@@ -222,19 +292,22 @@ def run(folder, seed, kills):
             if hub.process and hub.process.poll() is None:
                 hub.process.kill()
                 hub.process.wait()
-    found = blackbox_check.Run(folder, hub.store, ATTEMPTS, WAIT, hub.deaths)
+    found = blackbox_check.Run(folder, hub.store, ATTEMPTS, WAIT, hub.deaths,
+                               hub.freezes)
     problems = list(found.problems())
     if resident > MEMORY_MB:
         problems.append(f"I6: {resident:.0f} MB are resident")
-    return problems, f"{found.summary()}, {resident:.0f} MB"
+    return problems, (f"{found.summary()}, {hub.ends} ends by itself, "
+                      f"{resident:.0f} MB")
 
 
 def main(words):
     kills = int(words[0] if words else os.environ.get("STAGGER_KILLS", 20))
+    ways = words[1:] or WAYS
     seed = os.environ.get("STAGGER_SEED", str(random.randrange(10 ** 9)))
     folder = tempfile.mkdtemp(prefix="stagger-blackbox-")
     try:
-        problems, summary = run(folder, seed, kills)
+        problems, summary = run(folder, seed, kills, ways)
     except Failure as failure:
         problems, summary = [str(failure)], "broken off"
     print(f"blackbox: {summary}")

@@ -18,7 +18,7 @@ def is_delivered(receipt):
 
 
 class Run:
-    def __init__(self, folder, store, attempts_max, wait, deaths):
+    def __init__(self, folder, store, attempts_max, wait, deaths, freezes=()):
         self.accepted = self.read(f"{folder}/accepted")
         self.receipts = self.read(f"{folder}/receipts")
         self.late = {(row["id"], f"leaf{row['leaf']}", row["attempt"])
@@ -26,6 +26,7 @@ class Run:
         self.attempts_max = attempts_max
         self.wait = wait
         self.deaths = sorted(deaths) # of the hub, on the monotonic clock
+        self.freezes = freezes # spans of it: what came in time is seen too late
         self.db = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
         self.db.row_factory = sqlite3.Row
         self.lanes = {row["number"]: row["name"] for row in
@@ -47,6 +48,12 @@ class Run:
     def deaths_between(self, since, until):
         return (bisect.bisect_right(self.deaths, until)
                 - bisect.bisect_left(self.deaths, since))
+
+    def was_cut(self, since, until):
+        """Whether the hub may have lost what happened between: it died, or was
+        frozen."""
+        return self.deaths_between(since, until) or any(
+            since <= end and until >= begin for begin, end in self.freezes)
 
     # -- I1, I13: every message and target has one end
 
@@ -87,7 +94,7 @@ class Run:
 
     def too_many(self):
         for (id, leaf), receipts in self.by_delivery.items():
-            most = self.attempts_max + len(self.deaths)
+            most = self.attempts_max + len(self.deaths) + len(self.freezes)
             if len(receipts) > most:
                 yield f"I3: {id} came to {leaf} {len(receipts)} times"
             for r in receipts:
@@ -98,7 +105,7 @@ class Run:
         for (id, leaf), receipts in self.by_delivery.items():
             for one, next in zip(receipts, receipts[1:]):
                 # What the store did not have yet is tried again at once.
-                if self.deaths_between(one["t"], next["t"]):
+                if self.was_cut(one["t"], next["t"]):
                     continue
                 wait = max(self.wait, one["after"])
                 if next["t"] - one["t"] < wait:
@@ -112,7 +119,7 @@ class Run:
             for one, next in zip(good, good[1:]):
                 if (id, leaf, one["attempt"]) in self.late:
                     continue # the hub had given up when its answer came
-                if not self.deaths_between(one["t"], next["t"]):
+                if not self.was_cut(one["t"], next["t"]):
                     yield f"I16: {id} was delivered to {leaf} twice"
 
     # -- I13: what dead letters say
@@ -144,6 +151,7 @@ class Run:
         seen = {causes.get(r["answered"], f"HTTP_{r['answered']}")
                 for r in receipts if not is_delivered(r)}
         if any((r["id"], f"leaf{r['leaf']}", r["attempt"]) in self.late
+               or any(begin - 1 <= r["t"] <= end for begin, end in self.freezes)
                for r in receipts):
             seen.add("TIMEOUT")
         if row["cause"] not in seen:
