@@ -44,7 +44,7 @@ const KNOBS = {
     about: "chance, so that clients do not come back together",
     options: Object.entries(JITTERS) },
   budget: { label: "retry budget", usual: 0,
-    about: "what all retries together may cost",
+    about: "how many retries all clients together may make",
     steps: [0, 1, 2, 5, 10, 15, 20, 30, 50, 100],
     words: (share) => share === 0 ? "none"
       : `${per(share)} of the operations` },

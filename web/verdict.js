@@ -39,11 +39,13 @@ function goodWords(storm, sums) {
     return "Nothing is retried, so there is no storm. But each operation that " +
       `meets the trouble is lost: ${per(numberWords(100 - 100 * sums.success))}.`;
   if (storm.budget > 0)
-    return `The budget pays for ${storm.budget} retries in 100 operations, and ` +
-      `no more. So ${plain(rate)} operations a second are ${plain(most)} ` +
-      "requests at most, but for a moment" + (most < CAPACITY
-      ? `: fewer than the ${plain(CAPACITY)} that the server can do. Its queue ` +
-        "drains, and answers are in time again." : ".");
+    return `The budget pays for ${storm.budget} retries in 100 operations, of ` +
+      "all clients together; an operation that it does not pay for fails at " +
+      `once. So ${plain(rate)} operations a second come to ${plain(most)} ` +
+      "requests, after a moment in which it spends what it has saved" +
+      (most < CAPACITY
+        ? `: fewer than the ${plain(CAPACITY)} that the server can do. No queue ` +
+          "stays, and answers are in time again." : ".");
   if (storm.breaker !== "none")
     return "After ten failures in a row a client stops calling for a while. So " +
       "the server comes back to a queue that is short, and keeps it short.";
@@ -67,6 +69,9 @@ function phaseOf(storm, series, t) {
   if (isWell)
     return `${the[0].toUpperCase()}${the.slice(1)} is over, and answers are in ` +
       "time again (green).";
+  if (series.mean("succeeded", t - 1, t + 0.5) > before * 0.2)
+    return `${the[0].toUpperCase()}${the.slice(1)} is over. Some answers come in ` +
+      "time, but more is tried again than the server can do: its queue grows.";
   return `${the[0].toUpperCase()}${the.slice(1)} is over, yet the server ` +
     "answers requests that nobody waits for any more (grey).";
 }
