@@ -192,6 +192,22 @@ faults:
         self.assertIn("7 messages a second", said)
         self.assertIn("\nwell: refused from 1 min to 1.08 min; leaf3: hang", said)
 
+    def test_gives_up_what_is_older_than_the_retention(self):
+        settings = self.write("short.yaml", SETTINGS.replace(
+            "{path: x.db}", "{path: x.db, retention: 1m}").replace("3/'}", "3/', in-flight: 4}"))
+        rows, _ = self.rows(settings, "--for", "5m", "--fault", "leaf3 200 took=5s from=0s for=5m")
+        self.assertGreater(rows["leaf3"]["dead"], 100)
+        self.assertEqual(rows["leaf3"]["delivered"] + rows["leaf3"]["dead"], rows["leaf3"]["messages"])
+        self.assertEqual(rows["well"]["dead"], 0)
+        self.assertIn("for they were older than `store.retention`", self.run_it(
+            settings, "--for", "5m", "--fault", "leaf3 200 took=5s from=0s for=5m"))
+
+    def test_does_not_wait_for_what_is_paused(self):
+        settings = self.write("paused.yaml", SETTINGS.replace("3/'}", "3/', paused: true}"))
+        said = self.run_it(settings, "--for", "1m")
+        self.assertIn("leaf3 is paused: its messages wait.", said)
+        self.assertNotIn("leaf3 had late messages", said)
+
     def test_says_that_filters_are_not_asked(self):
         settings = self.write("filtered.yaml", SETTINGS.replace(
             "3/'}", "3/', match: {body: {a: [1]}}}"))
@@ -209,6 +225,11 @@ faults:
                 ("expected an answer", [self.settings, "--fault", "leaf3 down"]),
                 ("expected 1 to 100000", [self.settings, "--rate", "0"]),
                 ("more than 10,000,000 deliveries", [self.settings, "--rate", "100000", "--for", "1h"]),
+                ("a fault begins when the load has ended: of, found leaf3", [self.settings, "--for", "5m", "--fault", "leaf3 503 from=5m"]),
+                ("--down=leaf3=: expected TARGET=TIME", [self.settings, "--down", "leaf3="]),
+                ("--size=1048576: expected 262144 at most", [
+                    self.write("small.yaml", SETTINGS + "memory: 8MiB\n"), "--size", "1048576"]),
+                ("bad.yaml:1:1: expected `settings`, the path", [self.write("1bad.yaml", "rate: 5\n")]),
                 ("--swarm does not go with", [self.settings, "--swarm", "1"]),
                 ("bad.yaml:2:1: fualts: there is no such key of a scenario; did you mean faults?", [of("fualts: []")]),
                 ("bad.yaml:2:7: rate: expected 1 to 100000", [of("rate: many")]),

@@ -103,6 +103,7 @@ static void prepare(study *y, const char *policy, uint32_t rate, stg_ns load)
                                 .load = load,
                                 .size = 100,
                                 .latency = 20 * STG_MS,
+                                .retention = STG_NEVER,
                                 .seed = 7};
     y->hooks = (stg_world_scenario_hooks){.memory = y->memory, .ctx = y};
 }

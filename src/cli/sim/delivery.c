@@ -124,9 +124,10 @@ static int add_down(stg_world_scenario_ask *ask)
     char text[2 * STG_WORLD_SCENARIO_NAME_MAX + 32];
     const char *equals = strrchr(optarg, '=');
 
-    if (equals == NULL || snprintf(text, sizeof text, "%.*s refused for=%s",
-                                   (int)(equals - optarg), optarg,
-                                   equals + 1) >= (int)sizeof text)
+    if (equals == NULL || equals == optarg || equals[1] == '\0' ||
+        snprintf(text, sizeof text, "%.*s refused for=%s",
+                 (int)(equals - optarg), optarg,
+                 equals + 1) >= (int)sizeof text)
         return stg_options_refuse(
             who, "--down=%s: expected TARGET=TIME, such as leaf3=10m", optarg);
     return add_fault(ask, "--down", text);

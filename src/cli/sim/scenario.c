@@ -118,6 +118,14 @@ static bool has_key(const stg_yaml_node *top, const char *name)
     return false;
 }
 
+/* Settings have targets. */
+static bool is_scenario(const stg_yaml_node *top)
+{
+    return has_key(top, "settings") ||
+           (!has_key(top, "targets") &&
+            (has_key(top, "faults") || has_key(top, "rate")));
+}
+
 /* Of a path in the scenario, which is relative to it; to be freed. */
 static char *beside(const char *file, const char *path)
 {
@@ -141,11 +149,14 @@ static int read_scenario(stg_world_scenario_ask *ask, char **settings)
     const stg_yaml_node *top = stg_yaml_load(&yaml, ask->file, &c);
     int code = 0;
 
-    if (top != NULL && has_key(top, "settings")) {
+    if (top != NULL && is_scenario(top)) {
         for (size_t i = 0; i < top->count; i += 2)
             read_key(&r, top->at[i], top->at[i + 1]);
         if (r.settings != NULL)
             *settings = beside(ask->file, r.settings->text);
+        else if (c.mistakes == 0)
+            stg_complain(&c, top->place,
+                         "expected `settings`, the path of a hub's settings");
     } else if (top != NULL) {
         *settings = beside("", ask->file);
     }
@@ -370,11 +381,17 @@ static int run_settings(stg_world_scenario_ask *ask, const stg_settings *s)
                                    .load = ask->load,
                                    .size = ask->size,
                                    .latency = ask->latency,
+                                   .retention = s->store.retention,
                                    .seed = ask->run.seed};
     int code = STG_EXIT_USAGE;
 
     if (targets == NULL || found == NULL) {
         stg_options_complain(ask->who, "out of memory");
+    } else if (ask->size > s->memory_max / 32) {
+        stg_options_complain(ask->who,
+                             "--size=%u: expected %u at most, a 32nd of the "
+                             "settings' memory",
+                             ask->size, (unsigned)(s->memory_max / 32));
     } else {
         for (size_t i = 0; i < s->target_count; i++) {
             const stg_target_settings *t = &s->targets[i];

@@ -35,13 +35,6 @@ static double ms(stg_ns ns)
     return (double)ns / 1e6;
 }
 
-/* Empty where nothing was waiting. */
-static stg_cell waiting_cell(uint64_t waiting, bool is_any)
-{
-    return is_any ? stg_cell_number((double)waiting)
-                  : (stg_cell){.kind = STG_CELL_NONE};
-}
-
 static stg_cell delay_cell(const stg_world_scenario_sum *sum, stg_ns delay)
 {
     return sum->delivered > 0 ? stg_cell_number(ms(delay))
@@ -49,8 +42,7 @@ static stg_cell delay_cell(const stg_world_scenario_sum *sum, stg_ns delay)
 }
 
 static void fill(stg_cell *cells, const char *name,
-                 const stg_world_scenario_sum *sum,
-                 const stg_world_scenario_sum *all)
+                 const stg_world_scenario_sum *sum)
 {
     const stg_cell none = {.kind = STG_CELL_NONE};
     const stg_cell filled[COLUMNS] = {
@@ -58,8 +50,8 @@ static void fill(stg_cell *cells, const char *name,
         stg_cell_number((double)sum->messages),
         stg_cell_number((double)sum->delivered),
         stg_cell_number((double)sum->dead),
-        stg_cell_number((double)sum->bulk),
-        waiting_cell(sum->waiting, all->waiting > 0),
+        stg_cell_number((double)(sum->shed + sum->expired)),
+        stg_cell_number((double)sum->waiting),
         stg_cell_number((double)sum->starts),
         sum->messages > 0
             ? stg_cell_number((double)sum->starts / (double)sum->messages)
@@ -140,17 +132,25 @@ static void say_all(const stg_world_scenario_found *f, stg_text_buffer *p)
     }
 }
 
-static void say_shed(const stg_world_scenario_sum *sum, stg_text_buffer *p)
+/* Of what became a dead letter without an attempt. */
+static void say_untried(const stg_world_scenario_sum *sum, stg_text_buffer *p)
 {
-    if (sum->bulk == 0)
-        return;
-    stg_text_buffer_put(p, " ");
-    stg_text_buffer_put_rounded(p, (double)sum->bulk);
-    stg_text_buffer_put(p,
-                        " became dead letters untried, for the breaker was "
-                        "open for longer than `shed-after`; a replay sends "
-                        "them (`replay: on-recovery` by itself, which is not "
-                        "simulated).");
+    if (sum->shed > 0) {
+        stg_text_buffer_put(p, " ");
+        stg_text_buffer_put_rounded(p, (double)sum->shed);
+        stg_text_buffer_put(
+            p,
+            " became dead letters untried, for the breaker was open for longer "
+            "than `shed-after`; a replay sends them (`replay: on-recovery` by "
+            "itself, which is not simulated).");
+    }
+    if (sum->expired > 0) {
+        stg_text_buffer_put(p, " ");
+        stg_text_buffer_put_rounded(p, (double)sum->expired);
+        stg_text_buffer_put(p,
+                            " became dead letters untried, for they were older "
+                            "than `store.retention`.");
+    }
 }
 
 /* Of those that had late ones: until when. The others: how long their messages
@@ -158,12 +158,18 @@ static void say_shed(const stg_world_scenario_sum *sum, stg_text_buffer *p)
 static void say_targets(const stg_world_scenario_found *f, stg_text_buffer *p)
 {
     const stg_world_scenario_result *r = &f->result;
-    size_t late = 0, said = 0;
+    size_t late = 0, said = 0, paused = 0;
     stg_ns slowest = 0;
 
     for (size_t t = 0; t < f->scenario->target_count; t++) {
         const stg_world_scenario_sum *sum = &r->sums[t];
 
+        if (f->scenario->targets[t].lane.is_paused) {
+            stg_text_buffer_form(p, "\n%s is paused: its messages wait.",
+                                 f->scenario->targets[t].name);
+            paused++;
+            continue;
+        }
         late += sum->late > 0;
         if (sum->late == 0)
             slowest = stg_ns_max(slowest, sum->slowest);
@@ -177,12 +183,12 @@ static void say_targets(const stg_world_scenario_found *f, stg_text_buffer *p)
         stg_text_buffer_put(p, "; at most ");
         stg_text_buffer_put_counted(p, (double)sum->waiting_most,
                                     " message waited.", " messages waited.");
-        say_shed(sum, p);
+        say_untried(sum, p);
     }
     if (late > FOCUS_MAX)
         stg_text_buffer_form(p, "\n%d more had late messages.",
                              (int)(late - FOCUS_MAX));
-    if (late == f->scenario->target_count)
+    if (late + paused == f->scenario->target_count)
         return;
     stg_text_buffer_put(
         p, late == 0 ? "\nNo target had late messages (more than 10 s): "
@@ -521,10 +527,9 @@ int stg_world_scenario_show(const stg_world_scenario_ask *ask,
     }
     for (size_t t = 0; t < targets; t++)
         fill(&cells[t * COLUMNS], f->scenario->targets[t].name,
-             &f->result.sums[t], &f->result.all);
+             &f->result.sums[t]);
     if (rows > targets)
-        fill(&cells[targets * COLUMNS], "all of them", &f->result.all,
-             &f->result.all);
+        fill(&cells[targets * COLUMNS], "all of them", &f->result.all);
     code = write_out(ask, f, &table);
     free(cells);
     return code;

@@ -35,6 +35,7 @@ typedef struct run {
     double gap;     /* ns between two of them, on the average */
     stg_ns *published;
     size_t published_count, published_room;
+    size_t retained; /* all messages before it are older than the retention */
     lane *lanes;
     uint64_t ticks_each, ticks; /* of an interval; in the last one */
 } run;
@@ -305,6 +306,20 @@ static uint64_t look_at(run *x, uint32_t l, stg_world_scenario_interval *in)
     return v.state == STG_LANE_PAUSED ? 0 : in->waiting;
 }
 
+/* What is older than the retention goes. */
+static void retain(run *x)
+{
+    stg_ns now = stg_world_now(x->world);
+    size_t from = x->retained;
+
+    while (x->retained < x->published_count &&
+           stg_ns_sub(now, x->published[x->retained]) > x->s->retention)
+        x->retained++;
+    if (x->retained > from)
+        stg_world_retain(x->world, 0,
+                         stg_world_position_at(x->world, x->retained - 1) + 1);
+}
+
 /* The end of a tick. Returns how much waits, of all lanes. */
 static uint64_t look(run *x)
 {
@@ -340,6 +355,7 @@ static bool tick(run *x, stg_ns until_at)
         draw_gap(x);
     }
     stg_world_run(x->world, until_at);
+    retain(x);
     return true;
 }
 
@@ -441,7 +457,8 @@ static void add_sum(stg_world_scenario_sum *all,
     all->delivered += one->delivered;
     all->dead += one->dead;
     all->starts += one->starts;
-    all->bulk += one->bulk;
+    all->shed += one->shed;
+    all->expired += one->expired;
     all->openings += one->openings;
     all->waiting_most += one->waiting_most;
     all->waiting += one->waiting;
@@ -457,7 +474,9 @@ static void count_bulk(const run *x)
         const stg_world_dead *d = stg_world_dead_at(x->world, i);
 
         if (d->lane < x->s->target_count)
-            x->r->sums[d->lane].bulk += d->count;
+            *(d->reason == STG_SHED_OPEN ? &x->r->sums[d->lane].shed
+                                         : &x->r->sums[d->lane].expired) +=
+                d->count;
     }
 }
 

@@ -56,10 +56,11 @@ typedef struct stg_world_scenario {
     size_t target_count; /* 1 at least */
     const stg_world_scenario_fault *faults;
     size_t fault_count;
-    uint32_t rate;  /* messages a second */
-    stg_ns load;    /* how long they come: up to 365 d */
-    size_t size;    /* bytes of each */
-    stg_ns latency; /* of a target that is well */
+    uint32_t rate;    /* messages a second */
+    stg_ns load;      /* how long they come: up to 365 d */
+    size_t size;      /* bytes of each */
+    stg_ns latency;   /* of a target that is well */
+    stg_ns retention; /* what is older becomes a dead letter; STG_NEVER */
     uint64_t seed;
 } stg_world_scenario;
 
@@ -74,8 +75,8 @@ static inline stg_ns stg_world_scenario_end(const stg_world_scenario *s,
 bool stg_world_scenario_is_of(const stg_world_scenario_fault *f,
                               const char *target);
 
-/* STG_INVALID, with words: a fault is of no target, there is none, or there are too
- * many deliveries. */
+/* STG_INVALID, with words: a fault is of no target, or begins after the load; there
+ * is no target; or there are too many deliveries. */
 stg_status stg_world_scenario_check(const stg_world_scenario *s,
                                     stg_error *err);
 
@@ -87,7 +88,9 @@ typedef struct stg_world_scenario_interval {
 
 typedef struct stg_world_scenario_sum {
     uint64_t messages, delivered, dead, starts;
-    uint64_t bulk;     /* of the dead: never tried, in bulk rows */
+    uint64_t shed,
+        expired;       /* of the dead, never tried: the breaker was open for
+                               longer than `shed-after`; older than the retention */
     uint64_t openings; /* of the breaker */
     uint64_t waiting_most;
     uint64_t waiting;         /* when it ended; 0: all have their ends */

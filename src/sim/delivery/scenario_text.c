@@ -150,6 +150,13 @@ stg_status stg_world_scenario_check(const stg_world_scenario *s, stg_error *err)
                                             s->faults[i].target +
                                                 strlen(s->faults[i].target)});
     }
+    for (size_t i = 0; i < s->fault_count; i++)
+        if (s->faults[i].from >= s->load)
+            return refuse_word(err,
+                               "a fault begins when the load has ended: of",
+                               (stg_reader){s->faults[i].target,
+                                            s->faults[i].target +
+                                                strlen(s->faults[i].target)});
     if (s->target_count == 0)
         return stg_refuse(err, "there is no target");
     if (count_deliveries(s) > STG_WORLD_SCENARIO_DELIVERIES_MAX)
