@@ -262,8 +262,8 @@ void stg_world_crash(stg_world *w, stg_ns after)
         return;
     w->crashes++;
     // What was on its way may have arrived.
-    for (stg_world_event *e = w->events; e != NULL; e = e->next)
-        if (e->kind == STG_WORLD_ENDED && stg_rng_upto(&w->rng, 1) == 1)
+    for (stg_world_event *e = w->attempts; e != NULL; e = e->next)
+        if (stg_rng_upto(&w->rng, 1) == 1)
             stg_world_count_processed(w, e);
     stg_world_lose_store(w);
     stg_world_free_events(w);

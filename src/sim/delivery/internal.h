@@ -35,7 +35,8 @@ typedef struct stg_world_row {
 } stg_world_row;
 
 typedef struct stg_world_event {
-    struct stg_world_event *next;
+    struct stg_world_event *next, *prev; /* prev: of ENDED alone */
+    size_t place;                        /* in the heap: likewise */
     stg_world_event_kind kind;
     stg_ns at;
     uint64_t order; /* of events at one instant */
@@ -147,7 +148,10 @@ struct stg_world {
     uint64_t seed;
     stg_ns now, origin_at, wall_at;
 
-    stg_world_event *events; /* the newest first */
+    stg_world_event *events;   /* all but ENDED: few; the newest first */
+    stg_world_event *attempts; /* ENDED: many; the newest first */
+    stg_world_event **due;     /* the same as a heap, the earliest at the top */
+    size_t due_count, due_capacity;
     uint64_t order;
     stg_world_lane **lanes;
     size_t lane_count, lane_capacity;
@@ -264,6 +268,8 @@ stg_policy *stg_world_make_policy(stg_world *w, const char *text,
 stg_world_event *stg_world_post(stg_world *w, stg_world_event_kind kind,
                                 stg_ns after);
 void stg_world_free_events(stg_world *w);
+/* The time of an event of kind ENDED is another one. */
+void stg_world_moved(stg_world *w, stg_world_event *e);
 /* Carries out all that flow wants. */
 void stg_world_act(stg_world *w);
 void stg_world_note_removed(stg_world *w, uint32_t lane);

@@ -9,6 +9,79 @@ enum { ACTIONS_MAX = 1000000, STEPS_MAX = 10000000, CHECK_EVERY = 64 };
 
 /* -- events ---------------------------------------------------------------- */
 
+static bool is_before(const stg_world_event *a, const stg_world_event *b)
+{
+    return a->at < b->at || (a->at == b->at && a->order < b->order);
+}
+
+/* -- attempts under way: a binary heap -- */
+
+static void put_at(stg_world *w, size_t place, stg_world_event *e)
+{
+    w->due[place] = e;
+    e->place = place;
+}
+
+static void rise(stg_world *w, stg_world_event *e)
+{
+    size_t at = e->place;
+
+    for (; at > 0 && is_before(e, w->due[(at - 1) / 2]); at = (at - 1) / 2)
+        put_at(w, at, w->due[(at - 1) / 2]);
+    put_at(w, at, e);
+}
+
+static void sink(stg_world *w, stg_world_event *e)
+{
+    size_t at = e->place, below;
+
+    for (; (below = 2 * at + 1) < w->due_count; at = below) {
+        if (below + 1 < w->due_count &&
+            is_before(w->due[below + 1], w->due[below]))
+            below++;
+        if (!is_before(w->due[below], e))
+            break;
+        put_at(w, at, w->due[below]);
+    }
+    put_at(w, at, e);
+}
+
+void stg_world_moved(stg_world *w, stg_world_event *e)
+{
+    rise(w, e);
+    sink(w, e);
+}
+
+/* False: no memory. */
+static bool add_attempt(stg_world *w, stg_world_event *e)
+{
+    if (!stg_world_grow(w, &w->due, &w->due_capacity, w->due_count + 1,
+                        sizeof(void *)))
+        return false;
+    e->next = w->attempts;
+    if (e->next != NULL)
+        e->next->prev = e;
+    w->attempts = e;
+    put_at(w, w->due_count++, e);
+    rise(w, e);
+    return true;
+}
+
+static void remove_attempt(stg_world *w, stg_world_event *e)
+{
+    stg_world_event *last = w->due[--w->due_count];
+
+    *(e->prev != NULL ? &e->prev->next : &w->attempts) = e->next;
+    if (e->next != NULL)
+        e->next->prev = e->prev;
+    if (last == e)
+        return;
+    put_at(w, e->place, last);
+    stg_world_moved(w, last);
+}
+
+/* -- all events -- */
+
 stg_world_event *stg_world_post(stg_world *w, stg_world_event_kind kind,
                                 stg_ns after)
 {
@@ -19,8 +92,13 @@ stg_world_event *stg_world_post(stg_world *w, stg_world_event_kind kind,
     e->kind = kind;
     e->at = stg_ns_add(w->now, after);
     e->order = w->order++;
-    e->next = w->events;
-    w->events = e;
+    if (kind != STG_WORLD_ENDED) {
+        e->next = w->events;
+        w->events = e;
+    } else if (!add_attempt(w, e)) {
+        stg_world_release(w, e);
+        return NULL;
+    }
     return e;
 }
 
@@ -33,35 +111,45 @@ static void free_event(stg_world *w, stg_world_event *e)
     stg_world_release(w, e);
 }
 
-void stg_world_free_events(stg_world *w)
+static void free_list(stg_world *w, stg_world_event *first)
 {
-    while (w->events != NULL) {
-        stg_world_event *e = w->events;
+    while (first != NULL) {
+        stg_world_event *e = first;
 
-        w->events = e->next;
+        first = e->next;
         free_event(w, e);
     }
 }
 
-static bool is_before(const stg_world_event *a, const stg_world_event *b)
+void stg_world_free_events(stg_world *w)
 {
-    return a->at < b->at || (a->at == b->at && a->order < b->order);
+    free_list(w, w->events);
+    free_list(w, w->attempts);
+    stg_world_release(w, w->due);
+    w->events = w->attempts = NULL;
+    w->due = NULL;
+    w->due_count = w->due_capacity = 0;
 }
 
-/* The earliest that is ready, by a search of all: there are few. A read that
- * waits for messages may be older than others and not be ready. */
+/* The earliest that is ready. A read that waits for messages may be older than
+ * others and not be ready: what is no attempt is searched, for it is little. */
 static stg_world_event *take_first(stg_world *w, stg_ns until_at)
 {
-    stg_world_event **first = NULL, *found;
+    stg_world_event **first = NULL;
+    stg_world_event *found = w->due_count > 0 ? w->due[0] : NULL;
 
+    if (found != NULL && (found->at > until_at || found->at == STG_NEVER))
+        found = NULL;
     for (stg_world_event **e = &w->events; *e != NULL; e = &(*e)->next)
-        if ((*e)->at <= until_at && (first == NULL || is_before(*e, *first)) &&
-            stg_world_is_readable(w, *e))
+        if ((*e)->at <= until_at && (found == NULL || is_before(*e, found)) &&
+            stg_world_is_readable(w, *e)) {
             first = e;
-    if (first == NULL)
-        return NULL;
-    found = *first;
-    *first = found->next;
+            found = *e;
+        }
+    if (first != NULL)
+        *first = found->next;
+    else if (found != NULL)
+        remove_attempt(w, found);
     return found;
 }
 

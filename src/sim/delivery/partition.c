@@ -193,8 +193,8 @@ static bool is_any_removing(const stg_world *w)
 /* Whether nothing of the partition is under way but rows that stay. */
 static bool is_at_rest(const stg_world *w, uint32_t p)
 {
-    for (const stg_world_event *e = w->events; e != NULL; e = e->next)
-        if (e->kind == STG_WORLD_ENDED && e->partition == p &&
+    for (const stg_world_event *e = w->attempts; e != NULL; e = e->next)
+        if (e->partition == p &&
             (!w->keeps_rows ||
              stg_world_find_row(w, e->lane, p, e->attempt.position,
                                 e->attempt.replay) == NULL))

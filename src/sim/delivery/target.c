@@ -241,6 +241,7 @@ void stg_world_cancel_attempt(stg_world *w, const stg_action *a)
 
     // The target may have taken it, and the hub will not know.
     e->at = w->now;
+    stg_world_moved(w, e);
     *outcome = stg_failed(STG_FAULT_CANCELLED);
     outcome->unsent = is_unsent;
 }
