@@ -440,7 +440,7 @@ stg_status stg_settings_check_route(const stg_settings *s,
  * proxy. */
 uint64_t stg_settings_proxy(const stg_target_settings *t);
 
-/* What flow is told of all lanes; without wall clock and seed. */
+/* Flow's options for all lanes; without wall clock and seed. */
 stg_flow_options stg_settings_flow(const stg_settings *s);
 
 /* What a lane of the target is told; its filter points to t. */

@@ -9,7 +9,7 @@
 #include "sim/advise_rounds.h"
 #include "sim/drain.h"
 
-/* What both questions have. */
+/* The part that both questions have. */
 typedef struct stg_advise_ask {
     uint32_t reps; /* runs of each finalist in each scenario */
     stg_sim_run run;

@@ -18,7 +18,7 @@ typedef struct stg_swarm_ask {
     bool is_trace;      /* prints each event, of one seed or a script */
 } stg_swarm_ask;
 
-/* What a hub would do. Numbers that are 0 were not given. */
+/* A scenario that was asked for. Numbers that are 0 were not given. */
 typedef struct stg_world_scenario_ask {
     const char *who;
     const char *file; /* of the settings, or of the scenario */
@@ -41,7 +41,7 @@ typedef struct stg_world_scenario_alert {
 
 enum { STG_WORLD_SCENARIO_ALERTS_MAX = 200 };
 
-/* What came of it. */
+/* A scenario's result, and what alerts would have told. */
 typedef struct stg_world_scenario_found {
     const stg_world_scenario *scenario;
     stg_world_scenario_result result;

@@ -119,7 +119,7 @@ static void say_lead(const stg_drain *d, const char *policy, stg_text_buffer *p)
 
 /* -- the picture ----------------------------------------------------------- */
 
-/* Those with which no fewer clients succeed than with the best. Returns how many. */
+/* Finalists with which no fewer clients succeed than with the best. Returns how many. */
 static size_t find_spots(const stg_drain *d,
                          stg_chart_spot spots[STG_DRAIN_FIELD_MAX])
 {

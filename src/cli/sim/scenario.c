@@ -199,8 +199,7 @@ static stg_alert_detail find_cause(const watching *w, uint32_t lane, stg_ns now)
     for (size_t i = 0; i < w->s->fault_count && !d.has_cause; i++) {
         const stg_world_scenario_fault *f = &w->s->faults[i];
 
-        if (!stg_world_scenario_is_of(f, w->s->targets[lane].name) ||
-            since < f->from)
+        if (!stg_world_scenario_holds(w->s, f, lane, since))
             continue;
         d.has_cause = true;
         d.cause = stg_alert_cause_of(&f->what.outcome);
@@ -282,7 +281,7 @@ static void tell(watching *w, stg_ns now)
     stg_alert_engine_settle(w->engine, now);
 }
 
-/* What waits for its interval when all has its end, as what is over does. */
+/* Alerts that wait for their interval when all messages have their ends. */
 static void tell_rest(watching *w, stg_ns ended_at)
 {
     stg_ns last_at = stg_ns_add(ended_at, STG_HOUR);

@@ -1,4 +1,4 @@
-/* What `stagger sim delivery FILE` prints: what was simulated, what each target got
+/* The output of `stagger sim delivery FILE`: what was simulated, what each target got
  * and when, what alerts would have told, a row for each target, and the course of
  * it as pictures. */
 #include <math.h>
@@ -153,7 +153,7 @@ static void say_untried(const stg_world_scenario_sum *sum, stg_text_buffer *p)
     }
 }
 
-/* Of those that had late ones: until when. The others: how long their messages
+/* Targets that had late messages: until when. The others: how long their messages
  * took at most. */
 static void say_targets(const stg_world_scenario_found *f, stg_text_buffer *p)
 {

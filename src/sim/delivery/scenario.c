@@ -31,10 +31,8 @@ typedef struct run {
     stg_world *world;
     stg_ns origin_at;
     stg_rng arrivals, answers;
-    stg_ns next_at; /* of the next message */
-    double gap;     /* ns between two of them, on the average */
-    stg_ns *published;
-    size_t published_count, published_room;
+    stg_ns next_at;  /* of the next message */
+    double gap;      /* ns between two of them, on the average */
     size_t retained; /* all messages before it are older than the retention */
     lane *lanes;
     uint64_t ticks_each, ticks; /* of an interval; in the last one */
@@ -76,8 +74,7 @@ static stg_world_answer answer(stg_world *w, uint32_t l, uint64_t position,
     for (size_t i = 0; i < x->s->fault_count; i++) {
         const stg_world_scenario_fault *f = &x->s->faults[i];
 
-        if (since < f->from || since >= stg_world_scenario_end(x->s, f) ||
-            !stg_world_scenario_is_of(f, x->s->targets[l].name) ||
+        if (!stg_world_scenario_holds(x->s, f, l, since) ||
             stg_rng_upto(&x->answers, 99) >= f->share)
             continue;
         if (f->what.took == 0)
@@ -178,23 +175,12 @@ static stg_status make(run *x)
 
 /* -- as time goes by */
 
-static bool publish(run *x)
+/* When message i came: nobody sets a scenario's wall clock. */
+static stg_ns published_at(const run *x, uint64_t i)
 {
-    if (x->published_count == x->published_room) {
-        size_t room = x->published_room == 0 ? 1024 : 2 * x->published_room;
-        stg_ns *more = take(x, room, sizeof *more);
+    const stg_world *w = x->world;
 
-        if (more == NULL)
-            return false;
-        if (x->published != NULL)
-            memcpy(more, x->published, x->published_count * sizeof *more);
-        give(&x->hooks->memory, x->published);
-        x->published = more;
-        x->published_room = room;
-    }
-    x->published[x->published_count++] = x->next_at;
-    stg_world_publish(x->world, 0, 1);
-    return true;
+    return w->log[i].created_at - w->wall_at + w->origin_at;
 }
 
 static void draw_gap(run *x)
@@ -246,11 +232,10 @@ static void halve(run *x)
  * never tried. */
 static bool is_over(const run *x, uint32_t l, uint64_t i)
 {
-    uint64_t position = stg_world_position_at(x->world, i);
-    const stg_world_receipt *r = stg_world_receipt_of(x->world, l, 0, position);
+    const stg_world_receipt *r = &x->world->lanes[l]->receipts[i];
 
-    return r == NULL || r->is_over ||
-           (r->attempts == 0 && position <= x->lanes[l].bulk_until);
+    return r->is_over || (r->attempts == 0 &&
+                          x->world->log[i].position <= x->lanes[l].bulk_until);
 }
 
 /* For how long the oldest message waits that has not its end; 0: there is none. */
@@ -258,11 +243,11 @@ static stg_ns find_age(run *x, uint32_t l)
 {
     lane *of = &x->lanes[l];
 
-    while (of->oldest < x->published_count && is_over(x, l, of->oldest))
+    while (of->oldest < x->world->log_count && is_over(x, l, of->oldest))
         of->oldest++;
-    return of->oldest == x->published_count
+    return of->oldest == x->world->log_count
                ? 0
-               : stg_ns_sub(stg_world_now(x->world), x->published[of->oldest]);
+               : stg_ns_sub(x->world->now, published_at(x, of->oldest));
 }
 
 static void tell_look(const run *x, uint32_t l, const stg_lane_view *v)
@@ -294,7 +279,7 @@ static uint64_t look_at(run *x, uint32_t l, stg_world_scenario_interval *in)
     of->starts = totals.starts;
     of->delivered = v.delivered;
     of->dead = v.dead;
-    in->waiting = x->published_count - v.delivered - v.dead - v.cancelled;
+    in->waiting = x->world->log_count - v.delivered - v.dead - v.cancelled;
     sum->openings = v.openings;
     if (in->waiting > sum->waiting_most)
         sum->waiting_most = in->waiting;
@@ -312,8 +297,8 @@ static void retain(run *x)
     stg_ns now = stg_world_now(x->world);
     size_t from = x->retained;
 
-    while (x->retained < x->published_count &&
-           stg_ns_sub(now, x->published[x->retained]) > x->s->retention)
+    while (x->retained < x->world->log_count &&
+           stg_ns_sub(now, published_at(x, x->retained)) > x->s->retention)
         x->retained++;
     if (x->retained > from)
         stg_world_retain(x->world, 0,
@@ -343,23 +328,21 @@ static uint64_t look(run *x)
     return waiting;
 }
 
-/* Until the next look. False: no memory. */
-static bool tick(run *x, stg_ns until_at)
+/* Until the next look. */
+static void tick(run *x, stg_ns until_at)
 {
     stg_ns end_at = stg_ns_add(x->origin_at, x->s->load);
 
     while (x->next_at <= until_at && x->next_at < end_at) {
         stg_world_run(x->world, x->next_at);
-        if (!publish(x))
-            return false;
+        stg_world_publish(x->world, 0, 1);
         draw_gap(x);
     }
     stg_world_run(x->world, until_at);
     retain(x);
-    return true;
 }
 
-static stg_status live(run *x)
+static void live(run *x)
 {
     stg_ns at = x->origin_at, end_at = stg_ns_add(at, x->s->load);
     uint64_t waiting = 1;
@@ -369,8 +352,7 @@ static stg_status live(run *x)
     while ((at < end_at || waiting > 0) &&
            at < stg_ns_add(end_at, STG_WORLD_SCENARIO_TAIL)) {
         at = stg_ns_add(at, TICK);
-        if (!tick(x, at))
-            return STG_IO;
+        tick(x, at);
         if (stg_world_failed(x->world) != NULL)
             break;
         waiting = look(x);
@@ -381,7 +363,6 @@ static stg_status live(run *x)
     }
     x->r->lasted = stg_ns_sub(at, x->origin_at);
     x->r->interval = x->ticks_each * TICK;
-    return STG_OK;
 }
 
 /* -- what came of it */
@@ -421,7 +402,7 @@ static void mark_dead(const run *x, uint32_t l, bool *is_dead)
         if (d->lane != l || d->count > 0)
             continue;
         at = stg_world_find(x->world, 0, d->position);
-        if (at < x->published_count)
+        if (at < x->world->log_count)
             is_dead[at] = true;
     }
 }
@@ -431,19 +412,19 @@ static size_t find_delays(run *x, uint32_t l, bool *is_dead, stg_ns *delays)
 {
     size_t count = 0;
 
-    memset(is_dead, 0, x->published_count * sizeof *is_dead);
+    memset(is_dead, 0, x->world->log_count * sizeof *is_dead);
     mark_dead(x, l, is_dead);
-    for (uint64_t i = 0; i < x->published_count; i++) {
-        const stg_world_receipt *receipt = stg_world_receipt_of(
-            x->world, l, 0, stg_world_position_at(x->world, i));
-        size_t at = (size_t)((x->published[i] - x->origin_at) / x->r->interval);
+    for (uint64_t i = 0; i < x->world->log_count; i++) {
+        const stg_world_receipt *receipt = &x->world->lanes[l]->receipts[i];
+        stg_ns came_at = published_at(x, i);
+        size_t at = (size_t)((came_at - x->origin_at) / x->r->interval);
         stg_world_scenario_interval *in;
 
-        if (receipt == NULL || !receipt->is_over || receipt->processed == 0 ||
-            is_dead[i] || at >= x->r->interval_count)
+        if (!receipt->is_over || receipt->processed == 0 || is_dead[i] ||
+            at >= x->r->interval_count)
             continue;
         in = interval_of(x, at, l);
-        delays[count] = stg_ns_sub(receipt->ended_at, x->published[i]);
+        delays[count] = stg_ns_sub(receipt->ended_at, came_at);
         in->slowest = stg_ns_max(in->slowest, delays[count]);
         count++;
     }
@@ -483,8 +464,8 @@ static void count_bulk(const run *x)
 static stg_status conclude(run *x)
 {
     size_t targets = x->s->target_count, total = 0;
-    stg_ns *delays = take(x, x->published_count * targets + 1, sizeof *delays);
-    bool *is_dead = take(x, x->published_count + 1, sizeof *is_dead);
+    stg_ns *delays = take(x, x->world->log_count * targets + 1, sizeof *delays);
+    bool *is_dead = take(x, x->world->log_count + 1, sizeof *is_dead);
     stg_status status = delays == NULL || is_dead == NULL ? STG_IO : STG_OK;
 
     if (status == STG_OK)
@@ -493,7 +474,7 @@ static stg_status conclude(run *x)
         stg_world_scenario_sum *sum = &x->r->sums[l];
         size_t count = find_delays(x, l, is_dead, &delays[total]);
 
-        sum->messages = x->published_count;
+        sum->messages = x->world->log_count;
         sum->delivered = x->lanes[l].delivered;
         sum->dead = x->lanes[l].dead;
         sum->starts = x->lanes[l].starts;
@@ -519,7 +500,6 @@ static void end(run *x)
     if (failure != NULL)
         x->r->failure = *failure;
     stg_world_free(x->world);
-    give(&x->hooks->memory, x->published);
     give(&x->hooks->memory, x->lanes);
 }
 
@@ -543,7 +523,7 @@ stg_status stg_world_scenario_run(const stg_world_scenario *s,
     status = make(&x);
     if (status == STG_OK) {
         x.origin_at = x.next_at = r->began_at = stg_world_now(x.world);
-        status = live(&x);
+        live(&x);
     }
     if (status == STG_OK && stg_world_failed(x.world) == NULL)
         status = conclude(&x);

@@ -71,16 +71,18 @@ static inline stg_ns stg_world_scenario_end(const stg_world_scenario *s,
     return f->until == STG_NEVER ? s->load : f->until;
 }
 
-/* Whether it is of the target. */
-bool stg_world_scenario_is_of(const stg_world_scenario_fault *f,
-                              const char *target);
+/* Whether it is of the target of that number, and holds so long after the
+ * beginning. */
+bool stg_world_scenario_holds(const stg_world_scenario *s,
+                              const stg_world_scenario_fault *f, size_t target,
+                              stg_ns since);
 
 /* STG_INVALID, with words: a fault is of no target, or begins after the load; there
  * is no target; or there are too many deliveries. */
 stg_status stg_world_scenario_check(const stg_world_scenario *s,
                                     stg_error *err);
 
-/* Of a target, in an interval; waiting and held are those at its end. */
+/* Of a target, in an interval; waiting is what there is at its end. */
 typedef struct stg_world_scenario_interval {
     uint64_t starts, delivered, dead, waiting;
     stg_ns slowest; /* the longest delay of a message that came in it */

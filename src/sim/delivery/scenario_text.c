@@ -130,10 +130,24 @@ static double count_deliveries(const stg_world_scenario *s)
            (double)s->target_count;
 }
 
-bool stg_world_scenario_is_of(const stg_world_scenario_fault *f,
-                              const char *target)
+static bool is_of(const stg_world_scenario_fault *f, const char *target)
 {
     return strcmp(f->target, "*") == 0 || strcmp(f->target, target) == 0;
+}
+
+bool stg_world_scenario_holds(const stg_world_scenario *s,
+                              const stg_world_scenario_fault *f, size_t target,
+                              stg_ns since)
+{
+    return since >= f->from && since < stg_world_scenario_end(s, f) &&
+           is_of(f, s->targets[target].name);
+}
+
+static stg_status refuse_fault(stg_error *err, const char *what,
+                               const stg_world_scenario_fault *f)
+{
+    return refuse_word(err, what,
+                       (stg_reader){f->target, f->target + strlen(f->target)});
 }
 
 stg_status stg_world_scenario_check(const stg_world_scenario *s, stg_error *err)
@@ -142,21 +156,15 @@ stg_status stg_world_scenario_check(const stg_world_scenario *s, stg_error *err)
         bool is_known = false;
 
         for (size_t t = 0; t < s->target_count; t++)
-            is_known |=
-                stg_world_scenario_is_of(&s->faults[i], s->targets[t].name);
+            is_known |= is_of(&s->faults[i], s->targets[t].name);
         if (!is_known)
-            return refuse_word(err, "a fault is of no target",
-                               (stg_reader){s->faults[i].target,
-                                            s->faults[i].target +
-                                                strlen(s->faults[i].target)});
+            return refuse_fault(err, "a fault is of no target", &s->faults[i]);
     }
     for (size_t i = 0; i < s->fault_count; i++)
         if (s->faults[i].from >= s->load)
-            return refuse_word(err,
-                               "a fault begins when the load has ended: of",
-                               (stg_reader){s->faults[i].target,
-                                            s->faults[i].target +
-                                                strlen(s->faults[i].target)});
+            return refuse_fault(err,
+                                "a fault begins when the load has ended: of",
+                                &s->faults[i]);
     if (s->target_count == 0)
         return stg_refuse(err, "there is no target");
     if (count_deliveries(s) > STG_WORLD_SCENARIO_DELIVERIES_MAX)
