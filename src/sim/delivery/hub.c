@@ -423,6 +423,8 @@ void stg_world_copy_options(const stg_world *w, uint32_t lane,
     o->order = now->order;
     o->is_paused = now->is_paused;
     o->is_gated = now->is_gated;
+    o->is_from_earliest = now->is_from_earliest;
+    o->is_known = now->is_known;
     o->accepts = now->accepts;
     o->follows = now->follows;
     o->ctx = now->ctx;

@@ -241,7 +241,7 @@ stg_status stg_world_change_lane(stg_world *w, uint32_t lane,
                                  const stg_lane_options *o, const char *policy,
                                  stg_error *err);
 /* Copies to o what stg_world_change_lane() is not to change: the lane's policy,
- * order, filter, and whether it is paused. */
+ * order, filter, where it begins, and whether it is paused. */
 void stg_world_copy_options(const stg_world *w, uint32_t lane,
                             stg_lane_options *o);
 /* Dead letters (no bulk rows) of the lane are parked anew, `count` at most.
