@@ -109,10 +109,9 @@ static int append_message(stg_store_writer *w, const stg_append *m,
 
 /* Takes back the first `count` messages of a call. */
 static int take_back(stg_store_writer *w, stg_append_request *a, size_t count,
-                     const stg_queue *before)
+                     const stg_queue_extent *before)
 {
-    w->queue.next = before->next;
-    w->queue.filled = before->filled;
+    w->queue.is = *before;
     for (size_t i = 0; i < count; i++)
         if (a->messages[i].idempotency_key.size > 0 && !a->answers[i].is_repeat)
             stg_keys_drop(&w->keys, &w->hashes[i], a->answers[i].position);
@@ -122,7 +121,7 @@ static int take_back(stg_store_writer *w, stg_append_request *a, size_t count,
 static int append_messages(stg_store_writer *w, stg_append_request *a,
                            stg_ns wall)
 {
-    const stg_queue before = w->queue;
+    const stg_queue_extent before = w->queue.is;
     stg_key_found found;
     int rc = SQLITE_OK;
 
@@ -167,14 +166,14 @@ static int append_call(stg_store_writer *w, stg_append_request *a, stg_ns wall)
 
 static int append_calls(stg_store_writer *w, stg_ns wall)
 {
-    uint64_t before = w->queue.next;
+    uint64_t before = w->queue.is.next;
     int rc = stg_writer_begin(w);
 
     for (stg_link *link = stg_list_first(&w->appends);
          link != NULL && rc == SQLITE_OK;
          link = stg_list_next(&w->appends, link))
         rc = append_call(w, append_of(link), wall);
-    if (rc == SQLITE_OK && w->queue.next != before)
+    if (rc == SQLITE_OK && w->queue.is.next != before)
         rc = stg_queue_note(&w->queue);
     return stg_writer_end(w, rc);
 }
@@ -188,7 +187,7 @@ static void answer(stg_store_writer *w, bool is_written)
         if (!is_written)
             append_of(link)->how = STG_APPEND_FULL;
     uv_mutex_lock(&w->in->lock);
-    w->in->next = w->queue.next;
+    w->in->next = w->queue.is.next;
     uv_cond_signal(&w->in->reader_wake);
     uv_mutex_unlock(&w->in->lock);
     stg_request_queue_answer_all(w->in, &w->appends);
@@ -196,7 +195,7 @@ static void answer(stg_store_writer *w, bool is_written)
 
 bool stg_writer_append(stg_store_writer *w)
 {
-    const stg_queue before = w->queue;
+    const stg_queue_extent before = w->queue.is;
     int rc;
 
     if (stg_list_first(&w->appends) == NULL)
@@ -208,8 +207,7 @@ bool stg_writer_append(stg_store_writer *w)
     }
     rc = append_calls(w, stg_wall_now());
     if (rc != SQLITE_OK) {
-        w->queue.next = before.next;
-        w->queue.filled = before.filled;
+        w->queue.is = before;
         stg_keys_undo(&w->keys, before.next);
     }
     w->is_disk_full = rc != SQLITE_OK;

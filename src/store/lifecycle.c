@@ -183,8 +183,8 @@ static stg_status load(stg_store *s, stg_error *err)
     }
     // What follows is set before the threads start: no lock is needed yet.
     s->writer.rows.ids.epochs = &s->epochs;
-    s->next = s->in.next = s->writer.queue.next;
-    s->first = s->writer.queue.first;
+    s->next = s->in.next = s->writer.queue.is.next;
+    s->first = s->writer.queue.is.first;
     s->in.view.first = s->first;
     s->writer.letters_version = s->writer.letters_noted = letters_version;
     s->letters.version = s->in.letters_version = letters_version;

@@ -54,7 +54,7 @@ static bool is_ready(stg_store_request *e, const stg_request_queue *in)
 static int read_messages(stg_store_request *e, stg_store_reader *reader)
 {
     reading *r = reading_of(e);
-    int rc = stg_queue_read(reader->read, r->from, r->bytes_max, &r->found);
+    int rc = stg_queue_read(&reader->queue, r->from, r->bytes_max, &r->found);
 
     return rc == SQLITE_OK && r->waits && r->found.count == 0 ? SQLITE_DONE
                                                               : rc;
@@ -286,7 +286,7 @@ int stg_store_reader_open(stg_store_reader *r)
         stg_store_connect_again(&r->again, r->in, &r->db, r->url, r->o->path);
 
     if (rc == SQLITE_OK && r->url == NULL)
-        rc = stg_queue_prepare_read(r->db, &r->read);
+        rc = stg_queue_reader_prepare(&r->queue, r->db);
     if (rc == SQLITE_OK)
         rc = stg_rows_prepare_fetch(r->db, false, &r->fetch);
     return rc == SQLITE_OK

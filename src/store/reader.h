@@ -8,6 +8,7 @@
 #ifndef STAGGER_STORE_READER_H
 #define STAGGER_STORE_READER_H
 
+#include "store/queue.h"
 #include "store/request.h"
 
 /* -- asking again ---------------------------------------------------------- */
@@ -40,7 +41,8 @@ struct stg_store_reader {
     const char *url; /* of PostgreSQL; NULL: a file */
     stg_db *db;
     stg_read_retry again;
-    stg_stmt *read, *fetch, *fetch_replays;
+    stg_queue_reader queue;
+    stg_stmt *fetch, *fetch_replays;
     uv_thread_t thread;
 };
 

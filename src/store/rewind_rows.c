@@ -45,7 +45,7 @@ static int find_begin(stg_store_writer *w, stg_again *a)
         return SQLITE_OK;
     if (a->since > 0)
         rc = stg_queue_younger(&w->queue, a->since, 0, &a->position);
-    a->position = stg_ns_max(a->position, w->queue.first);
+    a->position = stg_ns_max(a->position, w->queue.is.first);
     return rc;
 }
 

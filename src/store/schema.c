@@ -15,8 +15,10 @@
  * targets: those that were added by calls: see target_rows.h. settings: JSON, or
  * that encrypted (store/seal.h), where the hub has a key.
  *
- * messages: the queue. created_at in ms since 1970. filled_before: bytes of the
- * file that the messages before it have filled, about, those that are gone, too.
+ * messages_0, messages_1, ...: the queue, a segment each (queue.h). created_at in
+ * ms since 1970. filled_before: bytes of the file that the messages before it have
+ * filled, about, those that are gone, too. The view messages is all of them, with
+ * the number of the table; segments has its number and its first position, or NULL.
  *
  * receipts: of attempts that ended, in the order in which they came: see
  * receipts.h. at in ms since 1970, took in us.
@@ -77,12 +79,14 @@
  * only by going over its pages. */
 #include "store/sqlite.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/refuse.h"
 #include "store/eviction.h"
+#include "store/queue.h"
 
 /* 1 or 0. */
 #define IS_DEAD(row) \
@@ -127,16 +131,6 @@ static const char tables[] =
     " settings TEXT NOT NULL,"
     " version INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX targets_version ON targets (version);" // for the newest
-
-    "CREATE TABLE messages ("
-    " position INTEGER PRIMARY KEY,"
-    " key_hash INTEGER NOT NULL,"
-    " created_at INTEGER NOT NULL,"
-    " filled_before INTEGER NOT NULL,"
-    " content_type TEXT,"
-    " headers TEXT,"
-    " key TEXT,"
-    " body BLOB NOT NULL);"
 
     "CREATE TABLE receipts ("
     " id INTEGER PRIMARY KEY,"
@@ -342,11 +336,52 @@ int stg_schema_look(stg_db *db, stg_schema_kind *kind, uint64_t *version)
     return rc;
 }
 
+/* A view of all tables of the queue: SELECT `columns` FROM each. */
+static int make_view(stg_db *db, const char *head, const char *columns)
+{
+    char text[2048];
+    size_t at = (size_t)snprintf(text, sizeof text, "CREATE VIEW %s AS", head);
+
+    for (unsigned i = 0; i < STG_SEGMENTS; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s SELECT %s, %u AS number FROM messages_%u",
+                               i == 0 ? "" : " UNION ALL", columns, i, i);
+    assert(at < sizeof text);
+    return stg_sql_exec(db, text);
+}
+
+static int make_queue(stg_db *db)
+{
+    char text[512];
+    int rc = SQLITE_OK;
+
+    for (unsigned i = 0; i < STG_SEGMENTS && rc == SQLITE_OK; i++) {
+        snprintf(text, sizeof text,
+                 "CREATE TABLE messages_%u ("
+                 " position INTEGER PRIMARY KEY,"
+                 " key_hash INTEGER NOT NULL,"
+                 " created_at INTEGER NOT NULL,"
+                 " filled_before INTEGER NOT NULL,"
+                 " content_type TEXT,"
+                 " headers TEXT,"
+                 " key TEXT,"
+                 " body BLOB NOT NULL);",
+                 i);
+        rc = stg_sql_exec(db, text);
+    }
+    if (rc == SQLITE_OK)
+        rc = make_view(db, "messages", "*");
+    return rc == SQLITE_OK ? make_view(db, "segments", "min(position) AS first")
+                           : rc;
+}
+
 int stg_schema_make(stg_db *db)
 {
     char text[96];
     int rc = stg_sql_exec(db, tables);
 
+    if (rc == SQLITE_OK)
+        rc = make_queue(db);
     if (rc != SQLITE_OK)
         return rc;
     snprintf(text, sizeof text,

@@ -8,12 +8,14 @@
 #include "store/sqlite.h"
 
 enum {
-    PIECE_ROWS = 2048,   /* of a transaction that deletes: 2 ms */
+    PIECE_ROWS = 2048,   /* of a transaction that deletes rows: 2 ms */
     WAITING_ROWS = 4096, /* are worth one before trim_pause is over */
+    FEW_ROWS = 256,      /* cost nothing, once in trim_pause */
     PIECE_BYTES = 8 << 20,
 };
 
 static const uint64_t trim_pause = STG_S, room_pause = 100 * STG_MS;
+static const uint64_t rows_pause = 10 * STG_S;
 static const uint64_t age_pause_min = 100 * STG_MS, age_pause_max = STG_MIN;
 static const uint64_t renew_pause = STG_MIN;
 static const uint64_t letters_pause = STG_S, checkpoint_pause = 50 * STG_MS;
@@ -22,7 +24,7 @@ static const uint64_t letters_pause = STG_S, checkpoint_pause = 50 * STG_MS;
 
 static bool has_messages(const stg_store_writer *w)
 {
-    return w->queue.first < w->queue.next;
+    return w->queue.is.first < w->queue.is.next;
 }
 
 /* Raises *position to the first that is younger than `age`. *at is when the next
@@ -43,7 +45,7 @@ static int find_young(stg_store_writer *w, uint64_t now, stg_ns age,
     *position = stg_ns_max(*position, first);
     left = stg_ns_sub(stg_ns_add(there.created_at * STG_MS, age), wall);
     *at =
-        there.position == w->queue.next
+        there.position == w->queue.is.next
             ? UINT64_MAX
             : now + stg_ns_max(age_pause_min, stg_ns_min(left, age_pause_max));
     return SQLITE_OK;
@@ -93,7 +95,7 @@ static bool tell_retained(stg_store_writer *w)
     notice *n;
 
     if (w->o->is_refusing || w->retained <= w->told ||
-        w->retained <= w->commit || w->retained <= w->queue.first)
+        w->retained <= w->commit || w->retained <= w->queue.is.first)
         return true;
     n = calloc(1, sizeof *n);
     if (n == NULL)
@@ -135,60 +137,75 @@ static int limit_of(stg_store_writer *w, uint64_t *limit)
     uint64_t needed = UINT64_MAX;
     int rc = SQLITE_OK;
 
-    if (w->commit > w->queue.first)
+    if (w->commit > w->queue.is.first)
         rc = stg_queue_needed(&w->queue, &needed);
     *limit = stg_ns_max(needed, w->retained);
     if (w->o->keep > 0)
         *limit = stg_ns_min(*limit, w->kept);
     *limit = stg_ns_min(w->commit, stg_ns_max(*limit, w->crowded));
-    *limit = stg_ns_min(*limit, w->queue.next);
+    *limit = stg_ns_min(*limit, w->queue.is.next);
     return rc;
 }
 
-/* A rollback gives the rows back, so first and gone are set back, too. */
+/* A rollback gives the rows back. */
 static int trim_piece(stg_store_writer *w, uint64_t limit)
 {
-    const stg_queue before = w->queue;
+    const stg_queue_extent before = w->queue.is;
     uint64_t version = w->rows.version;
     int rc = stg_writer_begin(w);
 
     if (rc == SQLITE_OK)
         rc = stg_queue_trim(&w->queue, limit, PIECE_ROWS, PIECE_BYTES);
     if (rc == SQLITE_OK)
-        rc = stg_ranges_expire(&w->rows, w->queue.first, stg_wall_now());
+        rc = stg_ranges_expire(&w->rows, w->queue.is.first, stg_wall_now());
     rc = stg_writer_end(w, rc);
     if (rc != SQLITE_OK) {
-        w->queue.first = before.first;
-        w->queue.gone = before.gone;
+        w->queue.is = before;
     } else if (w->rows.version != version) {
         stg_writer_tell_letters(w);
     }
     return rc;
 }
 
-/* Few rows wait for more of them, and are not worth a commit of their own. */
+/* How long messages below the limit may stay, if their segment has not ended. All
+ * of it, or a few rows, go soon; many go row by row, which costs more than to wait
+ * for its end. */
+static uint64_t pause_of(const stg_store_writer *w, uint64_t limit)
+{
+    uint64_t rows = limit - w->queue.is.first;
+    bool is_tight = w->used > w->o->quota / 4;
+    bool is_whole = limit == w->queue.is.next;
+
+    if (is_tight || (is_whole && rows >= WAITING_ROWS))
+        return 0;
+    return is_whole || rows <= FEW_ROWS ? trim_pause : rows_pause;
+}
+
+/* Segments that have ended go at once. */
 static int trim(stg_store_writer *w, uint64_t now)
 {
-    bool is_tight = w->used > w->o->quota / 4;
-    uint64_t limit, rows;
+    uint64_t limit, end;
     int rc = limit_of(w, &limit);
 
     if (rc != SQLITE_OK)
         return rc;
-    if (limit <= w->queue.first) {
-        w->trim_at = UINT64_MAX;
+    w->trim_at = UINT64_MAX;
+    if (limit <= w->queue.is.first) {
+        w->trim_since = UINT64_MAX;
         return SQLITE_OK;
     }
-    rows = limit - w->queue.first;
-    if (is_tight)
-        w->trim_at = now;
-    else if (w->trim_at == UINT64_MAX)
-        w->trim_at = now + trim_pause;
-    if (rows < WAITING_ROWS && now < w->trim_at)
-        return SQLITE_OK;
-    w->trim_at = UINT64_MAX;
-    rc = trim_piece(w, limit);
-    w->is_tending = rc == SQLITE_OK && w->queue.first < limit;
+    w->trim_since = stg_ns_min(w->trim_since, now);
+    end = stg_queue_ended(&w->queue, limit);
+    if (end == w->queue.is.first) {
+        w->trim_at = w->trim_since + pause_of(w, limit);
+        if (now < w->trim_at)
+            return SQLITE_OK;
+        end = limit;
+    }
+    rc = trim_piece(w, end);
+    w->is_tending = rc == SQLITE_OK && w->queue.is.first < end;
+    if (!w->is_tending)
+        w->trim_since = UINT64_MAX;
     return rc;
 }
 

@@ -73,6 +73,11 @@ static const struct {
      "SELECT count(*) FROM (SELECT filled_before <="
      " lag(filled_before, 1, -1) OVER (ORDER BY position) AS is_wrong"
      " FROM messages) WHERE is_wrong"},
+    {"messages of two segments are mixed",
+     "SELECT (SELECT count(*) FROM (SELECT number IS NOT"
+     " lag(number) OVER (ORDER BY position) AS is_first FROM messages)"
+     " WHERE is_first) - (SELECT count(*) FROM segments WHERE first IS NOT"
+     " NULL)"},
     {"idempotency keys name a position that was not given yet, or have another "
      "size",
      "SELECT count(*) FROM idempotency_keys WHERE length(key) <> 16"

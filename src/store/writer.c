@@ -21,8 +21,10 @@
 enum {
     APPENDS_MAX = 8192,      /* calls of a transaction */
     APPEND_BYTES = 16 << 20, /* and about so many bytes */
-    CLOSING_TRIES = 10,      /* a second each, while others write */
-    TOLD_TRIES = 5,          /* and after so many people are told */
+    SEGMENT_BYTES =
+        4 << 20,        /* of the queue, or less where the quota is small */
+    CLOSING_TRIES = 10, /* a second each, while others write */
+    TOLD_TRIES = 5,     /* and after so many people are told */
 };
 
 /* -- transactions ---------------------------------------------------------- */
@@ -320,8 +322,8 @@ static void show(stg_store_writer *w)
         .used = w->used,
         .quota = w->url != NULL ? 0 : w->o->quota,
         .wal = (uint64_t)w->wal_pages * STG_PAGE,
-        .first = w->queue.first,
-        .next = w->queue.next,
+        .first = w->queue.is.first,
+        .next = w->queue.is.next,
         .message_bytes = stg_queue_bytes(&w->queue),
         .letter_bytes = w->eviction.bytes,
         .is_full = w->refused > 0 || w->is_disk_full,
@@ -456,7 +458,7 @@ int stg_store_writer_load(stg_store_writer *w)
     w->cursors.shard = w->o->shard;
     w->rows.ids.partitions = &w->partitions;
     // What may be too old or too much is looked at first of all.
-    w->trim_at = UINT64_MAX;
+    w->trim_at = w->trim_since = UINT64_MAX;
     if (w->url != NULL)
         return load_shared(w);
     if (w->o->keep == 0)
@@ -475,7 +477,8 @@ int stg_store_writer_load(stg_store_writer *w)
     if (rc == SQLITE_OK)
         rc = measure(w);
     if (rc == SQLITE_OK)
-        rc = stg_queue_load(&w->queue, w->db);
+        rc = stg_queue_load(&w->queue, w->db,
+                            stg_ns_min(w->o->quota / 256, SEGMENT_BYTES));
     if (rc == SQLITE_OK)
         rc = stg_keys_load(&w->keys, w->db);
     return rc == SQLITE_OK ? load_rows(w) : rc;

@@ -53,6 +53,7 @@ struct stg_store_writer {
     uint64_t retained, told; /* below: too old or too much; told to flow */
     uint64_t crowded;        /* below: too much alone */
     uint64_t kept;           /* from here on: younger than o->keep */
+    uint64_t trim_since;     /* something has been below the limit */
     uint64_t trim_at, age_at, kept_at, room_at, keys_at, lanes_at, letters_at,
         checkpoint_at, request_at, renew_at, trial_at;
     uint64_t letters_version, letters_noted;

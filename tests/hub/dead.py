@@ -477,7 +477,7 @@ class Dead(case.Case):
                       " ".join(shown.split()))
         self.assertIn("expired: the queue has none of them", shown)
         with sqlite3.connect(self.store) as db:
-            db.execute("INSERT INTO messages (position, key_hash, created_at,"
+            db.execute("INSERT INTO messages_0 (position, key_hash, created_at,"
                        " filled_before, body) VALUES (15, 0, 0, 0, x'00')")
         db.close()
         shown = dead("show", "--store", self.store, "1").stdout

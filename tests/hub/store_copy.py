@@ -285,7 +285,7 @@ class StoreCopy(case.Case):
                         " 'next_position'", "was not given yet")
         self.check_flaw("DELETE FROM meta WHERE name = 'incarnations'",
                         "meta has no incarnations")
-        self.check_flaw("UPDATE messages SET filled_before = 0",
+        self.check_flaw("UPDATE messages_0 SET filled_before = 0",
                         "do not say what those before them fill")
         self.check_flaw("UPDATE meta SET value = 'x' WHERE name = 'epoch'",
                         "no epoch")
@@ -311,7 +311,7 @@ class StoreCopy(case.Case):
         with contextlib.closing(sqlite3.connect(self.store)) as db:
             size, = db.execute("PRAGMA page_size").fetchone()
             root, = db.execute("SELECT rootpage FROM sqlite_master"
-                               " WHERE name = 'messages'").fetchone()
+                               " WHERE name = 'messages_0'").fetchone()
         with open(self.store, "r+b") as f:
             f.seek((root - 1) * size)
             f.write(b"\xff" * 8192)

@@ -340,7 +340,7 @@ TEST(store_share, is_kept_to_and_told_at_half_and_nine_tenths)
     // What was dropped has left its room at once.
     drop(&s, &(stg_letter_filter){.target = "a"});
     FIXTURE_UNTIL(&s, s.times_untroubled == 2);
-    FIXTURE_POLL(&s, (stg_store_look(s.store, &v), v.used) < v.quota / 20);
+    FIXTURE_POLL(&s, (stg_store_look(s.store, &v), v.used) < v.quota / 16);
     fixture_end(&s);
     free(body);
 }

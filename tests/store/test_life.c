@@ -432,7 +432,7 @@ TEST(store_life, tells_once_that_it_is_broken_and_answers_appends)
     fixture_make(&s);
     fixture_open(&s);
     fixture_ask(&s,
-                "CREATE TRIGGER t BEFORE INSERT ON messages"
+                "CREATE TRIGGER t BEFORE INSERT ON messages_0"
                 " BEGIN SELECT RAISE(ABORT, 'broken by a test'); END");
     fixture_start(&s, &a, 1);
     fixture_start(&s, &b, 1);
@@ -506,7 +506,7 @@ TEST(store_life, is_broken_by_a_page_that_is_corrupt)
                      16384 * (atol(fixture_ask(&s,
                                                "SELECT rootpage FROM"
                                                " sqlite_master WHERE name ="
-                                               " 'messages'")) -
+                                               " 'messages_0'")) -
                               1)),
               sizeof junk);
     close(fd);
@@ -519,7 +519,7 @@ TEST(store_life, is_broken_by_a_page_that_is_corrupt)
     fixture_ask(&s,
                 "PRAGMA writable_schema = ON;"
                 "UPDATE sqlite_master SET rootpage = 2"
-                " WHERE name = 'messages';"
+                " WHERE name = 'messages_0';"
                 "PRAGMA schema_version = 1000;");
     stg_store_read(s.store, 0, 100, false, never_read, NULL);
     FIXTURE_UNTIL(&s, s.times_broken > 0);
@@ -706,7 +706,7 @@ TEST(store_life, tells_the_file_of_a_range_row_that_expired)
     shed.count = 4;
     CHECK_INT(fixture_change(&s, &shed), STG_STORED);
     fixture_close(&s);
-    fixture_ask(&s, "UPDATE messages SET created_at = 1");
+    fixture_ask(&s, "UPDATE messages_0 SET created_at = 1");
     fixture_open(&s);
     stg_store_commit(s.store, 6);
     FIXTURE_POLL(&s, strstr(read_file(s.letters), "\"expired\"") != NULL);

@@ -621,7 +621,7 @@ TEST(queue_replay, says_what_of_a_range_row_has_expired)
     put(s, 20);
     shed(s, 0, 1, 20, 20);
     fixture_close(s);
-    fixture_ask(s, "DELETE FROM messages WHERE position <= 5");
+    fixture_ask(s, "DELETE FROM messages_0 WHERE position <= 5");
     fixture_open(s);
     CHECK_STR(replay(s, &any, true), "done: 1 15 5 0");
     CHECK_STR(replay(s, &any, false), "done: 1 15 5 0");

@@ -245,7 +245,7 @@ TEST(store_rewind, begins_at_a_position_or_a_time)
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.position = 4}), STG_REWOUND);
     FIXTURE_UNTIL(s, t.ended == 1);
     CHECK_STR(fixture_ask(s, parked), "4|256\n5|256");
-    fixture_ask(s, "UPDATE messages SET created_at = position * 1000");
+    fixture_ask(s, "UPDATE messages_0 SET created_at = position * 1000");
     CHECK_INT(rewind_to(s, &(stg_rewind_start){.since = 2001 * STG_MS}),
               STG_REWOUND);
     FIXTURE_UNTIL(s, t.ended == 2);

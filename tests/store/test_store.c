@@ -579,7 +579,7 @@ TEST(store, tells_what_is_too_old_and_trims_it_when_it_is_settled)
         fixture_put(&s, NULL, "a");
     fixture_close(&s);
     fixture_ask(&s,
-                "UPDATE messages SET created_at = created_at - 61000"
+                "UPDATE messages_0 SET created_at = created_at - 61000"
                 " WHERE position <= 3");
     fixture_open(&s);
     FIXTURE_UNTIL(&s, s.times_retaining > 0);
@@ -614,7 +614,7 @@ TEST(store, keeps_what_is_settled_for_as_long_as_it_is_told_to)
     fixture_close(&s);
     CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM messages"), "5");
     fixture_ask(&s,
-                "UPDATE messages SET created_at = created_at - 61000"
+                "UPDATE messages_0 SET created_at = created_at - 61000"
                 " WHERE position <= 3");
     fixture_open(&s);
     // Not before flow has settled it.
@@ -695,14 +695,14 @@ TEST(store, lets_the_bodies_of_range_rows_go_when_they_are_too_old)
     CHECK_INT(fixture_change(&s, &range), STG_STORED);
     fixture_close(&s);
     // Half of the row's.
-    fixture_ask(&s, "UPDATE messages SET created_at = 1 WHERE position <= 2");
+    fixture_ask(&s, "UPDATE messages_0 SET created_at = 1 WHERE position <= 2");
     fixture_open(&s);
     stg_store_commit(s.store, 6);
     FIXTURE_POLL(&s, rows(&s) == 3);
     CHECK_STR(fixture_ask(&s, "SELECT state FROM failed_broadcast_logs"),
               "dead");
     fixture_close(&s);
-    fixture_ask(&s, "UPDATE messages SET created_at = 1");
+    fixture_ask(&s, "UPDATE messages_0 SET created_at = 1");
     fixture_open(&s);
     stg_store_commit(s.store, 6);
     FIXTURE_POLL(&s, rows(&s) == 0);
