@@ -162,6 +162,25 @@ class Scenario(unittest.TestCase):
                 self.assertEqual(sum(each[key] for each in mine), rows[name][key])
             self.assertEqual(mine[-1]["waiting"], 0)
 
+    def test_tells_programs_what_was_asked_and_what_alerts_would_tell(self):
+        found = json.loads(self.run_it(self.settings, "--rate", "0.5", "--for", "20m", "--fault",
+                                       "leaf3 503 from=2m for=10m share=50%", "--down", "leaf3=10s", "--json"))
+        self.assertEqual([found[key] for key in ("rate", "for_ms", "size", "latency_ms")],
+                         [0.5, 1200000, 1024, 20])
+        self.assertEqual(found["faults"], [
+            {"target": "leaf3", "answer": "503", "from_ms": 120000, "to_ms": 720000, "share": 0.5},
+            {"target": "leaf3", "answer": "refused", "from_ms": 60000, "to_ms": 70000, "share": 1}])
+        self.assertGreater(len(found["alerts"]), 0)
+        self.assertEqual({each["target"] for each in found["alerts"]}, {"leaf3"})
+        self.assertEqual(found["alerts_left_out"], 0)
+        self.assertAlmostEqual(found["results"][0]["messages"], 600, delta=100)
+
+    def test_lists_twenty_alerts_and_counts_the_others(self):
+        targets = "".join(f'  - {{name: t{i}, url: "http://t{i}/"}}\n' for i in range(30))
+        said = self.run_it(self.write("many.yaml", "targets:\n" + targets), "--rate", "5", "--down", "*=3m")
+        self.assertEqual(said.count("breaker opened"), 20 + 1)  # the table's head
+        self.assertRegex(said, r"\n    and \d+ more: t0 \d+, t1 \d+, .*, \.\.\.\n")
+
     def test_is_the_same_again_and_writes_files(self):
         table, page = self.folder / "a.csv", self.folder / "a.html"
         words = self.settings, "--rate", "20", "--fault", "* 503 from=1m for=1m share=50%"
@@ -219,11 +238,13 @@ faults:
 
         for words, arguments in (
                 ("No such file", ["/nowhere.yaml"]),
-                ("a fault is of no target, found leaf4", [self.settings, "--down", "leaf4=1m"]),
+                ("a fault is of leaf4: " + str(self.settings) + " has no such target; did you mean leaf3?", [
+                    self.settings, "--down", "leaf4=1m"]),
+                ("expected an answer", [self.settings, "--fault", "leaf3 100"]),
                 ("--down=leaf3: expected TARGET=TIME", [self.settings, "--down", "leaf3"]),
                 ("--down='leaf3 refused for=x': for: expected a time", [self.settings, "--down", "leaf3=x"]),
                 ("expected an answer", [self.settings, "--fault", "leaf3 down"]),
-                ("expected 1 to 100000", [self.settings, "--rate", "0"]),
+                ("--rate=0: expected 0.001 to 100000, messages a second", [self.settings, "--rate", "0"]),
                 ("more than 10,000,000 deliveries", [self.settings, "--rate", "100000", "--for", "1h"]),
                 ("a fault begins when the load has ended: of, found leaf3", [self.settings, "--for", "5m", "--fault", "leaf3 503 from=5m"]),
                 ("--down=leaf3=: expected TARGET=TIME", [self.settings, "--down", "leaf3="]),
@@ -232,7 +253,7 @@ faults:
                 ("bad.yaml:1:1: expected `settings`, the path", [self.write("1bad.yaml", "rate: 5\n")]),
                 ("--swarm does not go with", [self.settings, "--swarm", "1"]),
                 ("bad.yaml:2:1: fualts: there is no such key of a scenario; did you mean faults?", [of("fualts: []")]),
-                ("bad.yaml:2:7: rate: expected 1 to 100000", [of("rate: many")]),
+                ("bad.yaml:2:7: rate: expected 0.001 to 100000", [of("rate: many")]),
                 ("bad.yaml:2:6: for: expected a time", [of("for: 5")]),
                 ("faults: expected a list", [of("faults: leaf3 503")]),
                 ("bad.yaml:2:10: expected an answer", [of("faults: [leaf3 down]")]),

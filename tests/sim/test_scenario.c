@@ -99,7 +99,7 @@ static void prepare(study *y, const char *policy, uint32_t rate, stg_ns load)
                                 .targets = y->targets,
                                 .target_count = TARGETS,
                                 .faults = y->faults,
-                                .rate = rate,
+                                .rate = rate * 1000,
                                 .load = load,
                                 .size = 100,
                                 .latency = 20 * STG_MS,

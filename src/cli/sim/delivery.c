@@ -26,7 +26,7 @@ enum {
 
 static const stg_option options[] = {
     {NULL, "What a hub would do, with its settings or a scenario:", 0, NULL},
-    {"--rate N", "messages a second, 1 to 100000 (10)", RATE, NULL},
+    {"--rate N", "messages a second, 0.001 to 100000 (10)", RATE, NULL},
     {"--for TIME",
      "how long they come (until 5m after the last fault, 10m at least)", FOR,
      NULL},
@@ -99,6 +99,14 @@ static int read_time(const char *option, stg_ns *ns)
     return STG_EXIT_USAGE;
 }
 
+static int read_rate(uint32_t *rate)
+{
+    if (stg_world_scenario_read_rate(optarg, rate))
+        return 0;
+    return stg_options_refuse(
+        who, "--rate=%s: expected 0.001 to 100000, messages a second", optarg);
+}
+
 static int add_fault(stg_world_scenario_ask *ask, const char *option,
                      const char *text)
 {
@@ -140,8 +148,7 @@ static int read_option(void *ctx, int option)
     switch (option) {
     case RATE:
         a->of_a_file = "--rate";
-        return stg_sim_number(who, "--rate", 1, STG_WORLD_SCENARIO_RATE_MAX,
-                              &a->scenario.rate);
+        return read_rate(&a->scenario.rate);
     case SIZE:
         a->of_a_file = "--size";
         return stg_sim_number(who, "--size", STG_WORLD_SIZE_MIN,

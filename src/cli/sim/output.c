@@ -175,6 +175,8 @@ static int write_json(writing *job, const char *path)
     if (job->report->series != NULL)
         stg_text_buffer_form(&job->buffer, ",\n  \"series\": %s",
                              job->report->series);
+    if (job->report->members != NULL)
+        stg_text_buffer_put(&job->buffer, job->report->members);
     stg_text_buffer_put(&job->buffer, "}\n");
     return deliver(job, path);
 }

@@ -73,6 +73,7 @@ typedef struct stg_sim_report {
     const char *lead;       /* what was simulated, in sentences */
     const stg_table *table; /* "results" */
     const char *series;     /* "series" of the JSON; NULL: there are none */
+    const char *members;    /* more of the JSON: `,"name":...`; NULL: none */
     const stg_table *series_table; /* the same, for CSV; NULL: there is none */
     const stg_chart_set *charts;   /* NULL: no pictures */
     bool is_partial;

@@ -44,6 +44,18 @@ static void read_number(reading *r, const stg_yaml_node *n, const char *key,
         *number = found;
 }
 
+static void read_rate(reading *r, const stg_yaml_node *n)
+{
+    uint32_t rate;
+
+    if (!is_text(r, n, "rate", "a number"))
+        return;
+    if (!stg_world_scenario_read_rate(n->text, &rate))
+        stg_complain(r->c, n->place, "rate: expected 0.001 to 100000");
+    else if (r->ask->rate == 0)
+        r->ask->rate = rate;
+}
+
 static void read_duration(reading *r, const stg_yaml_node *n, const char *key,
                           stg_ns *time)
 {
@@ -93,7 +105,7 @@ static void read_key(reading *r, const stg_yaml_node *key,
     if (strcmp(key->text, "settings") == 0)
         r->settings = is_text(r, n, "settings", "a path") ? n : NULL;
     else if (strcmp(key->text, "rate") == 0)
-        read_number(r, n, "rate", 1, STG_WORLD_SCENARIO_RATE_MAX, &ask->rate);
+        read_rate(r, n);
     else if (strcmp(key->text, "size") == 0)
         read_number(r, n, "size", STG_WORLD_SIZE_MIN,
                     STG_WORLD_SCENARIO_SIZE_MAX, &ask->size);
@@ -317,7 +329,7 @@ static void complete(stg_world_scenario_ask *ask)
                                     ? ask->faults[i].from + 10 * STG_MIN
                                     : ask->faults[i].until);
     if (ask->rate == 0)
-        ask->rate = 10;
+        ask->rate = 10 * 1000;
     if (ask->size == 0)
         ask->size = 1024;
     if (ask->load == 0)
@@ -363,6 +375,32 @@ static int run(stg_world_scenario_ask *ask, const stg_world_scenario *s,
     else
         code = stg_world_scenario_show(ask, found);
     stg_world_scenario_free(&found->result, &hooks.memory);
+    return code;
+}
+
+/* A fault of a target that the settings do not have. */
+static int check_names(const stg_world_scenario_ask *ask, const char *file,
+                       const stg_settings *s)
+{
+    const char **names = calloc(s->target_count + 1, sizeof *names);
+    char suggestion[STG_SUGGESTION_MAX];
+    int code = 0;
+
+    for (size_t t = 0; names != NULL && t < s->target_count; t++)
+        names[t] = s->targets[t].name;
+    for (size_t i = 0; names != NULL && i < ask->fault_count; i++) {
+        const char *target = ask->faults[i].target;
+        bool is_known = strcmp(target, "*") == 0;
+
+        for (size_t t = 0; t < s->target_count; t++)
+            is_known |= strcmp(names[t], target) == 0;
+        if (is_known)
+            continue;
+        code = stg_options_refuse(
+            ask->who, "a fault is of %s: %s has no such target%s", target, file,
+            stg_options_suggest(suggestion, target, names));
+    }
+    free(names);
     return code;
 }
 
@@ -422,6 +460,8 @@ int stg_world_scenario_file(stg_world_scenario_ask *ask)
         stg_diagnostics_print(&c, file, stderr);
         code = STG_EXIT_USAGE;
     }
+    if (code == 0)
+        code = check_names(ask, file, s);
     if (code == 0)
         code = run_settings(ask, s);
     stg_diagnostics_free(&c);

@@ -28,7 +28,11 @@ static const stg_table_column columns[] = {
     {"breaker_opened", "breaker opened", false, 2},
 };
 
-enum { COLUMNS = sizeof columns / sizeof *columns, FOCUS_MAX = 7 };
+enum {
+    COLUMNS = sizeof columns / sizeof *columns,
+    FOCUS_MAX = 7,
+    ALERTS_SAID = 20,
+};
 
 static double ms(stg_ns ns)
 {
@@ -90,7 +94,7 @@ static void say_fault(const stg_world_scenario_fault *f,
 
 static void say_setting(const stg_world_scenario *s, stg_text_buffer *p)
 {
-    stg_text_buffer_put_counted(p, s->rate, " message a second",
+    stg_text_buffer_put_counted(p, s->rate / 1000.0, " message a second",
                                 " messages a second");
     stg_text_buffer_put(p, " of ");
     stg_text_buffer_put_counted(p, (double)s->size, " byte", " bytes");
@@ -221,13 +225,38 @@ static void put_clock(stg_text_buffer *p, stg_ns at)
     stg_text_buffer_form(p, seconds < 10 ? ":0%d" : ":%d", seconds);
 }
 
+/* Those that are not listed, by target: "and 48 more: leaf3 40, leaf7 8". */
+static void say_more_alerts(const stg_world_scenario_found *f,
+                            stg_text_buffer *p)
+{
+    size_t targets = f->scenario->target_count, more = f->alerts_cut, named = 0;
+
+    if (f->alert_count > ALERTS_SAID)
+        more += f->alert_count - ALERTS_SAID;
+    if (more == 0)
+        return;
+    stg_text_buffer_form(p, "\n    and %d more", (int)more);
+    for (size_t t = 0; t < targets && named < FOCUS_MAX; t++) {
+        const char *name = f->scenario->targets[t].name;
+        size_t count = 0;
+
+        for (size_t i = ALERTS_SAID; i < f->alert_count; i++)
+            count += strcmp(f->alerts[i].target, name) == 0;
+        if (count > 0)
+            stg_text_buffer_form(p, named++ == 0 ? ": %s %d" : ", %s %d", name,
+                                 (int)count);
+    }
+    if (named == FOCUS_MAX)
+        stg_text_buffer_put(p, ", ...");
+}
+
 static void say_alerts(const stg_world_scenario_found *f, stg_text_buffer *p)
 {
     stg_text_buffer_put(p, f->alert_count == 0
                                ? "\n\nNo alert would have been sent."
                                : "\n\nAlerts would have told, since the "
                                  "beginning:");
-    for (size_t i = 0; i < f->alert_count; i++) {
+    for (size_t i = 0; i < f->alert_count && i < ALERTS_SAID; i++) {
         const stg_world_scenario_alert *a = &f->alerts[i];
 
         stg_text_buffer_put(p, "\n    ");
@@ -236,8 +265,7 @@ static void say_alerts(const stg_world_scenario_found *f, stg_text_buffer *p)
                              a->target[0] == '\0' ? "all targets" : a->target,
                              a->text);
     }
-    if (f->alerts_cut > 0)
-        stg_text_buffer_form(p, "\n    and %d more", (int)f->alerts_cut);
+    say_more_alerts(f, p);
     if (!f->has_receiver && f->alert_count > 0)
         stg_text_buffer_put(
             p, "\nThe settings have no receiver that would have been told.");
@@ -471,6 +499,66 @@ static void put_series(const stg_world_scenario_found *f, stg_text_buffer *p)
     stg_text_buffer_put(p, "\n]");
 }
 
+static void put_faults(const stg_world_scenario *s, stg_text_buffer *p)
+{
+    stg_text_buffer_put(p, ",\n  \"faults\": [");
+    for (size_t i = 0; i < s->fault_count; i++) {
+        const stg_world_scenario_fault *f = &s->faults[i];
+
+        stg_text_buffer_put(p,
+                            i == 0 ? "\n  {\"target\":" : ",\n  {\"target\":");
+        stg_text_buffer_put_json(p, f->target);
+        stg_text_buffer_put(p, ",\"answer\":");
+        stg_text_buffer_put_json(p, f->answer);
+        stg_text_buffer_put(p, ",\"from_ms\":");
+        stg_text_buffer_put_number(p, ms(f->from), 15);
+        stg_text_buffer_put(p, ",\"to_ms\":");
+        stg_text_buffer_put_number(p, ms(stg_world_scenario_end(s, f)), 15);
+        stg_text_buffer_put(p, ",\"share\":");
+        stg_text_buffer_put_number(p, f->share / 100.0, 15);
+        stg_text_buffer_put(p, "}");
+    }
+    stg_text_buffer_put(p, "]");
+}
+
+static void put_alerts(const stg_world_scenario_found *f, stg_text_buffer *p)
+{
+    stg_text_buffer_put(p, ",\n  \"alerts\": [");
+    for (size_t i = 0; i < f->alert_count; i++) {
+        const stg_world_scenario_alert *a = &f->alerts[i];
+
+        stg_text_buffer_put(p, i == 0 ? "\n  {\"at_ms\":" : ",\n  {\"at_ms\":");
+        stg_text_buffer_put_number(p, ms(a->at), 15);
+        stg_text_buffer_put(p, ",\"target\":");
+        if (a->target[0] == '\0')
+            stg_text_buffer_put(p, "null");
+        else
+            stg_text_buffer_put_json(p, a->target);
+        stg_text_buffer_put(p, ",\"text\":");
+        stg_text_buffer_put_json(p, a->text);
+        stg_text_buffer_put(p, "}");
+    }
+    stg_text_buffer_put(p, "],\n  \"alerts_left_out\": ");
+    stg_text_buffer_put_count(p, f->alerts_cut);
+}
+
+/* What was asked, and what alerts would have told. */
+static void put_members(const stg_world_scenario_found *f, stg_text_buffer *p)
+{
+    const stg_world_scenario *s = f->scenario;
+
+    stg_text_buffer_put(p, ",\n  \"rate\": ");
+    stg_text_buffer_put_number(p, s->rate / 1000.0, 15);
+    stg_text_buffer_put(p, ",\n  \"for_ms\": ");
+    stg_text_buffer_put_number(p, ms(s->load), 15);
+    stg_text_buffer_put(p, ",\n  \"size\": ");
+    stg_text_buffer_put_count(p, s->size);
+    stg_text_buffer_put(p, ",\n  \"latency_ms\": ");
+    stg_text_buffer_put_number(p, ms(s->latency), 15);
+    put_faults(s, p);
+    put_alerts(f, p);
+}
+
 /* -- all of it --------------------------------------------------------------- */
 
 static int write_out(const stg_world_scenario_ask *ask,
@@ -480,21 +568,25 @@ static int write_out(const stg_world_scenario_ask *ask,
     stg_chart_set charts = stg_chart_set_on(&memory);
     stg_text_buffer lead = stg_text_buffer_on(&memory),
                     title = stg_text_buffer_on(&memory),
-                    series = stg_text_buffer_on(&memory);
+                    series = stg_text_buffer_on(&memory),
+                    members = stg_text_buffer_on(&memory);
     int code = STG_EXIT_USAGE;
 
     say_lead(f, &lead);
     say_all(f, &title);
-    if (ask->output.is_json)
+    if (ask->output.is_json) {
         put_series(f, &series);
+        put_members(f, &members);
+    }
     if (stg_sim_output_has_pictures(&ask->output))
         draw(f, title.text, &charts);
     if (!lead.is_short && !title.is_short && !series.is_short &&
-        !charts.is_short) {
+        !members.is_short && !charts.is_short) {
         stg_sim_report report = {.title = title.text,
                                  .lead = lead.text,
                                  .table = table,
                                  .series = series.text,
+                                 .members = members.text,
                                  .charts = &charts,
                                  .is_partial = f->result.is_interrupted};
 
@@ -503,6 +595,7 @@ static int write_out(const stg_world_scenario_ask *ask,
     } else {
         stg_options_complain(ask->who, "out of memory");
     }
+    stg_text_buffer_free(&members);
     stg_text_buffer_free(&series);
     stg_text_buffer_free(&title);
     stg_text_buffer_free(&lead);

@@ -512,7 +512,7 @@ stg_status stg_world_scenario_run(const stg_world_scenario *s,
              .r = r,
              .arrivals = stg_random_stream(s->seed, 0, STG_CONCERN_ARRIVALS),
              .answers = stg_random_stream(s->seed, 0, STG_CONCERN_SERVICE),
-             .gap = (double)STG_S / s->rate,
+             .gap = (double)STG_S * 1000 / s->rate,
              .ticks_each = 1};
     stg_status status;
 

@@ -20,7 +20,7 @@ enum {
     STG_WORLD_SCENARIO_NAME_MAX = 65,
     STG_WORLD_SCENARIO_DELIVERIES_MAX = 10000000,
     STG_WORLD_SCENARIO_INTERVALS = 240, /* at most */
-    STG_WORLD_SCENARIO_RATE_MAX = 100000,
+    STG_WORLD_SCENARIO_RATE_MAX = 100000 * 1000,
     STG_WORLD_SCENARIO_SIZE_MAX = 1 << 20,
 };
 
@@ -44,6 +44,9 @@ stg_status stg_world_scenario_read_fault(const char *text,
                                          stg_world_scenario_fault *fault,
                                          stg_error *err);
 
+/* Reads "50" or "0.1", messages a second: 0.001 to 100000. */
+bool stg_world_scenario_read_rate(const char *text, uint32_t *rate);
+
 typedef struct stg_world_scenario_target {
     const char *name;
     stg_lane_options lane; /* its filter is not asked: it takes each message */
@@ -56,7 +59,7 @@ typedef struct stg_world_scenario {
     size_t target_count; /* 1 at least */
     const stg_world_scenario_fault *faults;
     size_t fault_count;
-    uint32_t rate;    /* messages a second */
+    uint32_t rate;    /* messages in 1,000 seconds: 1 at least */
     stg_ns load;      /* how long they come: up to 365 d */
     size_t size;      /* bytes of each */
     stg_ns latency;   /* of a target that is well */

@@ -121,12 +121,20 @@ stg_status stg_world_scenario_read_fault(const char *text,
     return STG_OK;
 }
 
+bool stg_world_scenario_read_rate(const char *text, uint32_t *rate)
+{
+    stg_reader r = {text, text + strlen(text)};
+
+    return stg_read_decimal(&r, rate) && stg_reader_is_empty(&r) &&
+           *rate >= 1 && *rate <= STG_WORLD_SCENARIO_RATE_MAX;
+}
+
 /* -- a scenario -------------------------------------------------------------- */
 
 /* Messages by targets. */
 static double count_deliveries(const stg_world_scenario *s)
 {
-    return (double)s->rate * ((double)s->load / STG_S) *
+    return s->rate / 1000.0 * ((double)s->load / STG_S) *
            (double)s->target_count;
 }
 

@@ -94,7 +94,7 @@ static bool read_status(const char *text, const char *end, stg_outcome *outcome)
 
     if (at != NULL && at < end && *at == '+')
         at = read_number(at + 1, end, &seconds);
-    if (at != end || status < 100 || status > 599)
+    if (at != end || status < 200 || status > 599)
         return false;
     *outcome = stg_answered_after(status, (stg_ns)seconds * STG_S);
     return true;
