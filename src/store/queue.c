@@ -1,4 +1,4 @@
-/* The embedded log: a table of messages by position.
+/* The embedded log: messages by position, in tables.
  *
  * Positions rise by one and are never used twice: next_position is stored in
  * each transaction that appends, and not made from the largest row, which may
@@ -12,7 +12,6 @@
 #include "store/queue.h"
 
 #include <assert.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,34 +282,45 @@ int stg_queue_load(stg_queue *q, stg_db *db, uint64_t segment_min)
 
 /* -- appending ------------------------------------------------------------- */
 
-/* The first table without messages; STG_SEGMENTS: each has some. */
+/* The first table without messages. There is one. */
 static unsigned free_table(const stg_queue *q)
 {
+    bool is_used[STG_SEGMENTS + 1] = {false};
     unsigned table = 0;
 
     for (size_t i = 0; i < q->is.count; i++)
-        if (q->is.segments[i].table == table) {
-            table++;
-            i = SIZE_MAX; // from the first segment again
-        }
+        is_used[q->is.segments[i].table] = true;
+    while (is_used[table])
+        table++;
     return table;
+}
+
+/* Whether the next message begins a segment. */
+static bool has_ended(const stg_queue *q)
+{
+    const stg_queue_extent *is = &q->is;
+    uint64_t most =
+        stg_ns_min(stg_queue_bytes(q) / 2, SEGMENT_MAX * q->segment_min);
+
+    if (is->count == 0)
+        return true;
+    return is->count < STG_SEGMENTS &&
+           is->filled - is->segments[is->count - 1].filled >=
+               stg_ns_max(q->segment_min, most);
 }
 
 /* The table for the next message. */
 static unsigned take_table(stg_queue *q)
 {
     stg_queue_extent *is = &q->is;
-    const stg_segment *last = is->segments + is->count - 1;
-    uint64_t most =
-        stg_ns_max(q->segment_min, stg_ns_min(stg_queue_bytes(q) / 2,
-                                              SEGMENT_MAX * q->segment_min));
 
-    if (is->count > 0 &&
-        (is->filled - last->filled < most || is->count == STG_SEGMENTS))
-        return last->table;
-    is->segments[is->count] = (stg_segment){
-        .table = free_table(q), .first = is->next, .filled = is->filled};
-    return is->segments[is->count++].table;
+    if (has_ended(q)) {
+        unsigned table = free_table(q);
+
+        is->segments[is->count++] = (stg_segment){
+            .table = table, .first = is->next, .filled = is->filled};
+    }
+    return is->segments[is->count - 1].table;
 }
 
 /* created_at is in ms in the table and in stg_queue_place, and in ns in a
