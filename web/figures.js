@@ -35,6 +35,18 @@ class Figures {
     };
   }
 
+  // What is said of a chart, and words that only the picture has.
+  showNote(place, note, chart) {
+    place.textContent = note;
+    explain(place);
+    const names = [...chart.querySelectorAll("text.n, text.u")].map((text) =>
+      text.textContent).join(" ").toLowerCase();
+    const more = Object.keys(MEANINGS).filter((word) =>
+      names.includes(word) && !note.toLowerCase().includes(word));
+    if (more.length) place.append(" What is: ", ...more.flatMap((word, i) =>
+      [i ? ", " : "", meantButton(word)]), "?");
+  }
+
   show(charts) {
     charts.forEach(({ title, note, svg }, i) => {
       this.all[i] ||= this.make(i);
@@ -42,7 +54,7 @@ class Figures {
       figure.querySelector("figcaption").textContent = title;
       chart.innerHTML = svg;
       hair.look();
-      figure.querySelector(".note").textContent = note;
+      this.showNote(figure.querySelector(".note"), note, chart);
     });
   }
 }

@@ -36,6 +36,9 @@ class Page {
       element("button", {
         type: "button", class: "chip", onclick: () => this.open(tab, said),
       }, words)));
+    this.meaning = new Meaning();
+    for (const place of document.querySelectorAll(".legend, thead, .note, .lead"))
+      explain(place);
     this.follow();
     window.addEventListener("hashchange", () => this.follow());
   }

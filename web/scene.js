@@ -3,8 +3,9 @@
 // server with its queue, and the answers. It is drawn from the series alone, so
 // any time of it can be drawn, in any order.
 
-const DOT = 20; // requests, or requests a second, that a dot stands for
-const FLIGHT = 0.9; // seconds that a dot is on the way, as the reader sees it
+const DOT = 20; // requests that a dot stands for
+const FLIGHT = 1; // seconds that a dot is on the way
+const SEEN = 0.3; // of the reader's seconds, at least
 const CLIENTS = 400; // dots
 
 class Scene {
@@ -60,11 +61,11 @@ class Scene {
     pen.clearRect(0, 0, this.width, this.height);
     this.drawClients(series.waiting(t));
     this.drawServer(series, t);
-    const flight = FLIGHT * speed;
+    const flight = Math.max(FLIGHT, SEEN * speed);
     const each = DOT * flight; // so that as many dots fly as DOTs a second
     this.drawRequests(series, t, flight, each);
     this.drawAnswers(series, t, flight, each);
-    this.drawWords(series, t);
+    this.drawWords(series, t, flight);
   }
 
   dots(colour, places, radius = this.radius) {
@@ -150,7 +151,8 @@ class Scene {
     }
   }
 
-  // A dot is at the door when its request is there.
+  // A dot leaves when its request was sent. Those on their way are the requests
+  // of the last second, which the rates in words are of, too.
   drawRequests(series, t, flight, each) {
     const { lane } = this;
     const from = this.top + 10, to = this.middle - 18;
@@ -159,16 +161,17 @@ class Scene {
       from + (to - from) * Scene.chance(k)];
     const under = (name, salt) => {
       const places = [];
-      series.every(name, each, t, t + flight, (at, k) =>
-        places.push(place(1 - (at - t) / flight, k + salt)));
+      series.every(name, each, t - flight, t, (at, k) =>
+        places.push(place((t - at) / flight, k + salt)));
       return places;
     };
     this.dots(this.colours.first, under("first", 0));
     this.dots(this.colours.retry, under("retried", 5000));
     const back = [];
     const fall = flight * 0.5;
-    series.every("bounced", each, t - fall, t, (at, k) => {
-      const share = (t - at) / fall;
+    const door = t - flight;
+    series.every("bounced", each, door - fall, door, (at, k) => {
+      const share = (door - at) / fall;
       const [x, y] = place(1 - share * 0.3, k + 9000);
       back.push([x, y + share * share * 26]);
     });
@@ -191,9 +194,9 @@ class Scene {
     this.dots(this.colours.good, left("succeeded", 1, 3000));
   }
 
-  drawWords(series, t) {
+  drawWords(series, t, flight) {
     const { lane, server, colours, crowd } = this;
-    const rate = (name) => Math.round(series.rate(name, t)).toLocaleString("en");
+    const rate = (name) => plain(series.mean(name, t - flight, t));
     const say = (x, y, words, colour, isBold) => {
       this.pen.font = `${isBold ? "600 " : ""}${this.isNarrow ? 11 : 13}px ` +
         this.font;

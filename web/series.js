@@ -46,6 +46,14 @@ class Series {
   // A second, in the second that ends then.
   rate(name, t) { return this.mean(name, t - 1, t); }
 
+  // That of the second in the middle, of all from one time to another.
+  median(name, from, until) {
+    const each = [];
+    for (let t = from + 1; t <= Math.min(until, this.end); t++)
+      each.push(this.rate(name, t));
+    return each.sort((a, b) => a - b)[each.length >> 1] ?? 0;
+  }
+
   level(name, t) {
     return this.levels[name][Math.max(0,
       Math.min(this.count - 1, Math.floor(t / this.width)))];

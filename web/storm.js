@@ -115,7 +115,7 @@ class Storm {
       this.scene.dye();
       this.draw();
     });
-    this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.motion = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
   makeKnobs() {
@@ -125,11 +125,13 @@ class Storm {
         moved: (value) => {
           this.state[key] = value;
           this.changed();
+          this.replay(false);
         } });
       this.knobs[key] = made;
       this.find("knobs").append(made.field, ...knob.about
         ? [element("p", { class: "about" }, knob.about)] : []);
     }
+    explain(this.find("knobs"));
   }
 
   makeControls() {
@@ -168,9 +170,7 @@ class Storm {
     this.state.budget = this.state.budget === 0 ? 10 : 0;
     this.showKnobs();
     this.changed();
-    this.seek(FROM - 3);
-    if (!this.isStill) this.play(true);
-    else this.seek(FROM + this.state.length + 5);
+    this.replay(true);
   }
 
   // -- what is asked for
@@ -186,8 +186,7 @@ class Storm {
     this.pinned = said.pin ? stormOf(said.pin) : null;
     this.showKnobs();
     this.changed();
-    this.seek(this.isStill ? FROM + this.state.length + 5 : FROM - 3);
-    this.play(!this.isStill);
+    this.replay(true);
   }
 
   showKnobs() {
@@ -268,7 +267,7 @@ class Storm {
     const verdict = verdictOf(this.asked, sums, this.series);
     this.find("verdict").className = verdict.kind;
     this.find("verdict-title").textContent = verdict.title;
-    this.find("verdict-why").textContent = verdict.why;
+    sayExplained(this.find("verdict-why"), verdict.why);
   }
 
   showTable(sums) {
@@ -316,6 +315,20 @@ class Storm {
   }
 
   leave() { this.play(false); }
+
+  // What a storm of other settings begins with: it plays from before the
+  // trouble, or stands at its end for who wants no motion. One that somebody
+  // has stopped, or that plays, stays where it is unless it has to.
+  replay(hasTo) {
+    const end = FROM + this.state.length + REST;
+    if (this.motion.matches) {
+      this.play(false);
+      this.seek(end);
+    } else if (hasTo || this.t >= this.series?.end) {
+      this.seek(FROM - 3);
+      this.play(true);
+    }
+  }
 
   seek(t) {
     this.t = t;

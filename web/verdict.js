@@ -18,18 +18,21 @@ function verdictOf(storm, sums, series) {
       : `It recovers ${timeWords(sums.recovery)} after ${the}.`,
     why: goodWords(storm, sums) };
   const sent = series.mean("sent", until + 5, series.end);
+  const rate = storm.load * CAPACITY / 100;
+  const usual = series.median("succeeded", until, series.end);
+  const burst = series.mean("succeeded", until, until + 1);
   return { kind: share > 0 ? "some" : "bad",
     title: share > 0
       ? `It recovers in ${sums.recovered} of ${sums.runs} runs: chance decides.`
-      : `It does not recover: in the ${REST} s after ${the}, ` +
-        `${plain(sums.after)} of ${plain(sums.before)} operations a second ` +
-        "succeed.",
-    why: `${the[0].toUpperCase()}${the.slice(1)} is over, but each operation ` +
-      `that fails is tried up to ${storm.attempts} times: ${plain(sent)} ` +
+      : `It does not recover: ${plain(usual)} of ${plain(rate)} operations ` +
+        `succeed in the median second after ${the}.`,
+    why: `What fails is tried up to ${storm.attempts} times: ${plain(sent)} ` +
       `requests a second for a server that can do ${plain(CAPACITY)}. Its ` +
-      "queue stays full, so answers come when their clients have stopped " +
-      "waiting, and these try again. The retries keep the trouble alive: a " +
-      "metastable failure." };
+      "queue stays full, so answers come too late, and their clients try again" +
+      (burst > usual + rate / 5
+      ? ` (only in the first second, while the queue is short, ${plain(burst)} ` +
+        "succeed)" : "") +
+      ". The retries keep the trouble alive: a metastable failure." };
 }
 
 function goodWords(storm, sums) {
@@ -39,13 +42,12 @@ function goodWords(storm, sums) {
     return "Nothing is retried, so there is no storm. But each operation that " +
       `meets the trouble is lost: ${per(numberWords(100 - 100 * sums.success))}.`;
   if (storm.budget > 0)
-    return `The budget pays for ${storm.budget} retries in 100 operations, of ` +
-      "all clients together; an operation that it does not pay for fails at " +
-      `once. So ${plain(rate)} operations a second come to ${plain(most)} ` +
-      "requests, after a moment in which it spends what it has saved" +
+    return `The budget pays for ${storm.budget} retries in 100 operations; what ` +
+      `it does not pay for fails at once. So ${plain(rate)} operations a second ` +
+      `come to ${plain(most)} requests, when it has spent what it had saved` +
       (most < CAPACITY
-        ? `: fewer than the ${plain(CAPACITY)} that the server can do. No queue ` +
-          "stays, and answers are in time again." : ".");
+        ? `: fewer than the ${plain(CAPACITY)} that the server can do. Its ` +
+          "queue drains, and answers are in time again." : ".");
   if (storm.breaker !== "none")
     return "After ten failures in a row a client stops calling for a while. So " +
       "the server comes back to a queue that is short, and keeps it short.";
@@ -70,8 +72,8 @@ function phaseOf(storm, series, t) {
     return `${the[0].toUpperCase()}${the.slice(1)} is over, and answers are in ` +
       "time again (green).";
   if (series.mean("succeeded", t - 1, t + 0.5) > before * 0.2)
-    return `${the[0].toUpperCase()}${the.slice(1)} is over. Some answers come in ` +
-      "time, but more is tried again than the server can do: its queue grows.";
+    return `${the[0].toUpperCase()}${the.slice(1)} is over, but more is tried again ` +
+      "than the server can do: its queue grows.";
   return `${the[0].toUpperCase()}${the.slice(1)} is over, yet the server ` +
     "answers requests that nobody waits for any more (grey).";
 }

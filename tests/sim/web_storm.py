@@ -47,7 +47,65 @@ class Storm(PageCase):
     def test_stands_still_for_who_prefers_that(self):
         page = self.opened()
         self.assertFalse(page.evaluate("storm.isPlaying"))
-        self.assertEqual(page.evaluate("storm.t"), 18)
+        self.assertEqual(page.evaluate("storm.t"), 58)
+
+    def test_shows_the_end_of_a_new_storm_to_who_prefers_that(self):
+        page = self.opened()
+        put(page, "document.getElementById('scrub')", "60")
+        put(page, by_label("retry budget"), "4")
+        self.settle(page)
+        self.assertEqual(page.evaluate("[storm.t, storm.isPlaying]"),
+                         [58, False])
+        self.assertIn("in time again", page.evaluate(PHASE))
+        put(page, "document.getElementById('scrub')", "110")
+        self.assertIn("down for 5 s", page.evaluate(PHASE))
+        page.evaluate(BUDGET)
+        self.settle(page)
+        self.assertEqual(page.evaluate("[storm.t, storm.isPlaying]"),
+                         [58, False])
+
+    def test_plays_a_new_storm_when_the_last_one_is_over(self):
+        page = self.opened()
+        page.prefer(still=False)
+        page.evaluate("storm.seek(30)")
+        put(page, by_label("retry budget"), "3")
+        self.settle(page)
+        self.assertEqual(page.evaluate("[storm.t, storm.isPlaying]"),
+                         [30, False])
+        page.evaluate("storm.seek(58)")
+        put(page, by_label("retry budget"), "4")
+        self.assertTrue(page.wait("storm.isPlaying && storm.t < 20"))
+
+    def test_dots_and_rates_are_of_the_same_time(self):
+        page = self.opened()
+        page.evaluate("""window.seen = (t, speed) => {
+            const {scene, series} = storm, found = {};
+            const [dots, words] = [scene.dots, scene.pen.fillText];
+            scene.dots = (colour, places) => {
+                const {first, retry, good} = scene.colours;
+                const name = {[first]: "first", [retry]: "retry",
+                              [good]: "good"}[colour];
+                if (name) found[name] = places.length;
+            };
+            found.words = [];
+            scene.pen.fillText = (text) => found.words.push(text);
+            scene.draw(series, t, speed);
+            [scene.dots, scene.pen.fillText] = [dots, words];
+            return found;
+        }""")
+        for speed in 1, 3, 10:
+            before = page.evaluate(f"seen(8, {speed})")
+            self.assertEqual(before["retry"], 0)
+            for at in 8.2, 8.6, 9.3, 13.4, 14, 30:
+                with self.subTest(at=at, speed=speed):
+                    seen = page.evaluate(f"seen({at}, {speed})")
+                    for name, words in (("good", "in time"),
+                                        ("retry", "of them retries")):
+                        [said] = [int(each.split("/")[0].split(" ")[0].replace(
+                            ",", "")) for each in seen["words"]
+                            if words in each]
+                        self.assertAlmostEqual(seen[name] * 20, said, delta=21)
+        self.assertGreater(page.evaluate("seen(9, 3)")["retry"], 10)
 
     def test_takes_little_of_each_frame(self):
         """8 ms of script at most, by the processor's time: others use it, too."""
@@ -106,6 +164,7 @@ class Storm(PageCase):
 
     def test_is_moved_by_keys(self):
         page = self.opened()
+        put(page, "document.getElementById('scrub')", "180")
         page.evaluate("document.getElementById('scrub').focus()")
         page.key("ArrowRight", times=3)
         self.assertAlmostEqual(page.evaluate("storm.t"), 18.3)
@@ -128,6 +187,75 @@ class Storm(PageCase):
         self.assertEqual(page.evaluate("page.tab"), "contention")
 
     # -- what it comes to
+
+    def test_says_what_most_seconds_are(self):
+        """The mean has the spike in it that follows the outage: 16."""
+        page = self.opened()
+        self.assertEqual(
+            page.evaluate(VERDICT), "It does not recover: 0 of 700 operations "
+            "succeed in the median second after the outage.")
+        self.assertLess(page.evaluate(
+            "storm.series.mean('succeeded', 14, 58)"), 0.5)
+        self.assertRegex(page.evaluate(
+            "document.getElementById('verdict-why').textContent"),
+            r"only in the first second, while the queue is short, [67]\d\d ")
+
+    def test_holds_still_where_its_words_change(self):
+        page = self.opened()
+        for width in 1280, 768, 390:
+            page.resize(width, 900)
+            tops = set()
+            for said in {}, {"budget": 10}, {"load": 120}, {"attempts": 1}, {
+                    "trouble": "slow", "length": 10}:
+                page.evaluate(f"storm.take({json.dumps(said)})")
+                self.settle(page)
+                for at in 2, 10, 14, 50:
+                    page.evaluate(f"storm.seek({at})")
+                    tops.add(tuple(page.evaluate("""["play", "budget-button",
+                        ...innerWidth > 960 ? ["knobs"] : []].map((id) =>
+                        Math.round(document.getElementById(id)
+                            .getBoundingClientRect().top + scrollY))""")))
+            with self.subTest(width=width):
+                self.assertEqual(len(tops), 1, tops)
+
+    def test_explains_its_words(self):
+        page = self.opened()
+        words = {word.lower() for word in page.evaluate(
+            "[...document.querySelectorAll('#storm .word')].map((it) => "
+            "it.textContent)")}
+        self.assertLessEqual({
+            "goodput", "metastable failure", "workers", "queue", "turned away",
+            "too late", "standard errors", "offered load", "p99", "after it", "recovers"}, words)
+        self.assertEqual(page.evaluate(
+            "[...document.querySelectorAll('.word')].filter((it) => "
+            "!MEANINGS[it.textContent.toLowerCase()]).length"), 0)
+        shown = ("document.getElementById('meaning').checkVisibility() && "
+                 "document.getElementById('meaning').textContent")
+        word = "document.querySelector('#verdict-why .word:last-of-type')"
+        self.assertFalse(page.evaluate(shown))
+        page.evaluate(f"{word}.focus()")
+        self.assertIn("after its cause has gone", page.evaluate(shown))
+        self.assertEqual(page.evaluate(
+            f"{word}.getAttribute('aria-describedby')"), "meaning")
+        page.key("Escape")
+        self.assertFalse(page.evaluate(shown))
+        x, y = page.evaluate(f"""(() => {{
+            document.activeElement.blur();
+            const box = {word}.getBoundingClientRect();
+            return [box.x + 9, box.y + 9];
+        }})()""")
+        page.mouse("mouseMoved", x, y)
+        self.assertTrue(page.wait(shown))
+        page.mouse("mouseMoved", 2, 2)
+        self.assertTrue(page.wait(f"!({shown})"))
+        page.resize(390, 900)
+        page.evaluate("[...document.querySelectorAll('.legend .word')].at(-1)"
+                      ".click()")
+        self.assertIn("black while they work", page.evaluate(shown))
+        self.assertLessEqual(page.evaluate(
+            "document.getElementById('meaning').getBoundingClientRect().right"),
+            390)
+        self.assert_quiet(page)
 
     def test_never_recovers_until_it_has_a_budget(self):
         page = self.opened()
@@ -239,7 +367,7 @@ class Storm(PageCase):
                 copied.push(await item.getType("image/png"));
         })()""")
         for i in 0, 1:
-            page.evaluate("document.querySelectorAll('#rates .under button')"
+            page.evaluate("document.querySelectorAll('#rates .under > button')"
                           f"[{i}].click()")
             page.wait(f"copied.length === {i + 1}")
         self.assertRegex(page.evaluate("copied[0]"),
@@ -268,7 +396,7 @@ class Storm(PageCase):
                                 r"no-budget: .*\nqueue\nno-budget: ")
         page.mouse("mousePressed", x + width / 2, y, buttons=1)
         page.mouse("mouseReleased", x + width / 2, y)
-        self.assertNotEqual(page.evaluate("storm.t"), 18)
+        self.assertLess(page.evaluate("storm.t"), 58)
         self.assert_quiet(page)
 
     def test_a_finger_moves_the_time(self):
@@ -302,6 +430,10 @@ class Storm(PageCase):
                     "document.documentElement.scrollWidth"), width)
                 self.assertEqual(page.evaluate(OVERLAPS), [])
                 self.assertEqual(page.evaluate(FAINT), [])
+                self.assertLess(page.evaluate(
+                    "Math.max(...[...document.querySelectorAll('#scenarios "
+                    "button')].map((it) => it.getBoundingClientRect().right))"),
+                    width)
                 # The picture is in the first view.
                 self.assertLess(page.evaluate("document.getElementById('scene')"
                                               ".getBoundingClientRect().bottom"),
