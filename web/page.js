@@ -68,7 +68,7 @@ class Page {
     const { engine, module } = this;
     const linked = () => this.link();
     return {
-      storm: () => new Storm(module, linked),
+      storm: () => new Storm(engine, module, linked),
       contention: () => new Contention(engine, module, linked),
       advise: () => new Advise(module, linked,
         (text) => this.open("plan", { text })),

@@ -7,6 +7,7 @@ const QUEUE = 1000; // places
 const FROM = 8; // seconds until the trouble begins
 const REST = 45; // seconds that are shown after it
 const RUNS = 5;
+const PINS_MAX = 4; // as many as STG_WASM_STORMS_MAX lets stand beside one
 
 const TROUBLES = {
   outage: { words: "it is down", trigger: "outage", the: "the outage",
@@ -59,6 +60,7 @@ const usualStorm = () => Object.fromEntries(
 // What a link says of the knobs, where it is one of their places.
 function stormOf(said) {
   const storm = usualStorm();
+  if (typeof said !== "object") return storm;
   for (const [key, { steps, options }] of Object.entries(KNOBS))
     if (steps?.includes(said?.[key]) ||
         options?.some(([value]) => value === said?.[key]))
@@ -82,31 +84,39 @@ function settingsOf({ load, trouble, length }) {
   };
 }
 
-// A name for a chart: what a storm has, and the other one has not.
-function stormName(storm, other) {
-  const says = {
+const isSameStorm = (a, b) =>
+  Object.keys(KNOBS).every((key) => a[key] === b[key]);
+
+// Names for the charts: what storms beside one another do not share, and where
+// that is much, what of it is not as usual.
+function stormNames(storms) {
+  const said = storms.map((storm) => ({
     budget: storm.budget === 0 ? "no-budget" : `budget-${storm.budget}%`,
     attempts: `${storm.attempts}-attempts`, jitter: `${storm.jitter}-jitter`,
     breaker: storm.breaker === "none" ? "no-breaker" : "breaker",
     load: `load-${storm.load}%`, length: `${storm.length}s`,
     trouble: storm.trouble,
-  };
-  const apart = Object.keys(says).filter((key) => storm[key] !== other?.[key]);
-  return apart.length && other ? apart.slice(0, 2).map((key) => says[key])
-    .join("-") : says.budget;
+  }));
+  const apart = Object.keys(said[0]).filter((key) =>
+    said.some((each) => each[key] !== said[0][key]));
+  return said.map((each, i) => apart.length === 0 ? each.budget
+    : apart.filter((key) => apart.length <= 2 ||
+      storms[i][key] !== KNOBS[key].usual).map((key) => each[key]).join("-") ||
+      "as-usual");
 }
 
 // -- the panel
 
 class Storm {
-  constructor(module, linked) {
-    Object.assign(this, { linked, t: 0, isPlaying: false });
+  constructor(engine, module, linked) {
+    Object.assign(this, { engine, linked, t: 0, isPlaying: false, pins: [] });
     this.find = (id) => document.getElementById(id);
     this.scene = new Scene(this.find("scene"));
     this.computer = new Computer(module, (message) => this.show(message));
     this.say = (words) => { this.find("storm-copied").textContent = words; };
     this.figures = new Figures([this.find("rates"), this.find("storm-charts")],
-      this.computer, this.say, (share) => this.seek(share * this.series.end));
+      this.computer, this.say, (share) =>
+        this.seek(Math.min(this.series.end, share * this.chartEnd)));
     this.head = element("div", { class: "playhead", hidden: true });
     this.makeKnobs();
     this.makeControls();
@@ -145,7 +155,7 @@ class Storm {
     on("speed", "change", () => this.draw());
     on("budget-button", "click", () => this.turnBudget());
     on("pin", "click", () => {
-      this.pinned = this.pinned ? null : { ...this.state };
+      this.pin();
       this.changed();
     });
     on("storm-reset", "click", () => this.take({}));
@@ -164,9 +174,38 @@ class Storm {
     });
   }
 
+  isPinned() { return this.pins.some((pin) => isSameStorm(pin, this.state)); }
+
+  // Keeps the run as it is now; the first one goes where there are too many.
+  pin() {
+    if (!this.isPinned())
+      this.pins = [...this.pins, { ...this.state }].slice(-PINS_MAX);
+  }
+
+  showPins(storms) {
+    const isFull = this.pins.length === PINS_MAX;
+    this.find("pin").disabled = isFull || this.isPinned();
+    this.find("pin").textContent = this.isPinned() ? "This run is pinned"
+      : isFull ? `${PINS_MAX} runs are pinned` : "Pin this run";
+    this.find("pins").hidden = this.pins.length === 0;
+    this.find("pins").replaceChildren("Pinned:", ...this.pins.map((pin) => {
+      const i = storms.findIndex((storm) => isSameStorm(storm, pin));
+      const swatch = element("span", { class: "swatch" });
+      swatch.innerHTML = marker(this.engine, i);
+      return element("button", {
+        type: "button", class: "chip", "aria-label": `Unpin ${this.names[i]}`,
+        onclick: () => {
+          this.pins = this.pins.filter((each) => each !== pin);
+          this.changed();
+          this.find("pin").focus();
+        },
+      }, swatch, this.names[i], element("span", { "aria-hidden": "true" }, "×"));
+    }));
+  }
+
   // Adds a budget, or takes it away, beside what there was without it.
   turnBudget() {
-    this.pinned = { ...this.state };
+    this.pin();
     this.state.budget = this.state.budget === 0 ? 10 : 0;
     this.showKnobs();
     this.changed();
@@ -177,13 +216,15 @@ class Storm {
 
   delta() {
     return deltaOf({ ...this.state,
-      ...this.pinned ? { pin: deltaOf(this.pinned, usualStorm()) || {} } : {} },
-    usualStorm());
+      ...this.pins.length ? { pins: this.pins.map((pin) =>
+        deltaOf(pin, usualStorm()) || {}) } : {} }, usualStorm());
   }
 
   take(said) {
     this.state = stormOf(said);
-    this.pinned = said.pin ? stormOf(said.pin) : null;
+    this.pins = (Array.isArray(said.pins) ? said.pins : []).map(stormOf)
+      .filter((pin, i, all) => all.findIndex((each) =>
+        isSameStorm(each, pin)) === i).slice(0, PINS_MAX);
     this.showKnobs();
     this.changed();
     this.replay(true);
@@ -195,34 +236,30 @@ class Storm {
   }
 
   changed() {
-    const { state, pinned } = this;
+    const { state } = this;
+    const storms = [state, ...this.pins.filter((pin) =>
+      !isSameStorm(pin, state))];
     this.find("storm").classList.add("stale");
-    const made = (storm, other) => ({
-      name: stormName(storm, other), policy: policyOf(storm),
+    this.names = stormNames(storms);
+    this.run = { reps: RUNS, seed: 1, storms: storms.map((storm, i) => ({
+      name: this.names[i], policy: policyOf(storm),
       settings: Object.entries(settingsOf(storm)).map(([key, value]) =>
         `${key}=${value}`).join("\n"),
-    });
-    const now = made(state, pinned);
-    this.names = [now.name];
-    this.run = { reps: RUNS, seed: 1, storms: [now] };
-    if (pinned) {
-      const before = made(pinned, state);
-      if (before.name === now.name) before.name = "pinned";
-      this.run.storms.push(before);
-      this.names.push(before.name);
-    }
+    })) };
+    this.showPins(storms);
     this.find("storm-title").textContent = `${TROUBLES[state.trouble].of} ` +
       `${state.length} s. ${state.attempts > 1 ? "Clients retry" :
         "Nobody retries"}.`;
     this.find("budget-button").textContent = state.budget === 0
       ? "Add a retry budget" : "Take the budget away";
-    this.find("pin").textContent = pinned ? "Unpin" : "Pin this run";
     this.find("storm-command").textContent = this.command();
     if (this.isAsking) return;
     this.isAsking = true;
     setTimeout(() => {
       this.isAsking = false;
       this.asked = { ...this.state };
+      this.askedEnd = Math.max(...storms.map(({ length }) =>
+        FROM + length + REST));
       this.computer.ask(this.run, this.figures.widthNow());
     });
   }
@@ -255,6 +292,7 @@ class Storm {
     }
     this.csv = message.csv;
     this.figures.show(message.charts);
+    this.chartEnd = this.askedEnd;
     this.alignTime();
     this.showVerdict(message.sums[0]);
     this.showTable(message.sums);
@@ -355,7 +393,8 @@ class Storm {
     Object.assign(this.head.style,
       { left: `${left - 1}px`, top: `${top}px`, height: `${height}px` });
     Object.assign(this.find("scrub").style,
-      { marginLeft: `${left - thumb}px`, width: `${width + 2 * thumb}px` });
+      { marginLeft: `${left - thumb}px`, width:
+        `${width * this.series.end / this.chartEnd + 2 * thumb}px` });
   }
 
   // A frame.
@@ -369,7 +408,7 @@ class Storm {
     if (this.find("phase").textContent !== words)
       this.find("phase").textContent = words;
     if (this.axis) this.head.style.transform =
-      `translateX(${this.axis.width * t / this.series.end}px)`;
+      `translateX(${this.axis.width * t / this.chartEnd}px)`;
   }
 
   // For those who do not see the picture.

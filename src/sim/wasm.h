@@ -28,7 +28,7 @@ enum {
     STG_WASM_POLICIES_MAX = 8,
     STG_WASM_CLIENTS_MAX = 100000,
     STG_WASM_REPETITIONS_MAX = 1000,
-    STG_WASM_STORMS_MAX = 2,
+    STG_WASM_STORMS_MAX = 5,
 };
 
 typedef struct stg_wasm stg_wasm;

@@ -110,7 +110,7 @@ const char *stg_wasm_storm_add(stg_wasm *w, const char *name,
 
     if (w->storm_runs == 0 || w->storm_count == STG_WASM_STORMS_MAX) {
         (void)stg_refuse_number(&err, "storms", w->storm_count + 1,
-                                "1 to 2, after a beginning");
+                                "1 to 5, after a beginning");
         return stg_wasm_refuse(w, &err);
     }
     memset(storm, 0, sizeof *storm);

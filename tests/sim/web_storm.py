@@ -1,4 +1,5 @@
 """The storm of the simulator's page: run by web.py, in the same browser."""
+import base64
 import json
 import os
 
@@ -336,9 +337,70 @@ class Storm(PageCase):
         self.settle(page)
         self.assertEqual([row[0] for row in page.evaluate(NUMBERS)],
                          ["3-attempts", "6-attempts"])
-        page.evaluate("document.getElementById('pin').click()")
+        page.evaluate("document.querySelector('#pins button').click()")
         self.settle(page)
-        self.assertEqual(len(page.evaluate(NUMBERS)), 1)
+        self.assertEqual([row[0] for row in page.evaluate(NUMBERS)],
+                         ["no-budget"])
+
+    def test_pins_up_to_four_runs(self):
+        page = self.opened()
+        pins = ("[...document.querySelectorAll('#pins button')].map((it) => "
+                "it.getAttribute('aria-label'))")
+        button = "document.getElementById('pin')"
+        for budget, attempts in ("0", "5"), ("3", "5"), ("3", "2"), ("0", "2"):
+            put(page, by_label("retry budget"), budget)
+            put(page, by_label("attempts, the first one counted"), attempts)
+            page.evaluate(f"{button}.click()")
+            self.assertTrue(page.evaluate(f"{button}.disabled"))
+        put(page, by_label("load, of what the server can do"), "3")
+        self.settle(page)
+        self.assertEqual(
+            [row[0] for row in page.evaluate(NUMBERS)],
+            ["3-attempts-load-40%", "as-usual", "budget-5%",
+             "budget-5%-3-attempts", "3-attempts"])
+        self.assertEqual(page.evaluate(f"{button}.textContent"),
+                         "4 runs are pinned")
+        self.assertEqual(page.evaluate(
+            "[0, 1, 2, 3, 4, 5].map((i) => "
+            "document.querySelectorAll(`#rates .c${i}`).length > 0)"),
+            [True] * 5 + [False])
+        self.assertEqual(page.evaluate(pins)[1],
+                         "Unpin budget-5%")
+        page.evaluate("document.querySelectorAll('#pins button')[1].click()")
+        self.settle(page)
+        self.assertEqual(len(page.evaluate(NUMBERS)), 4)
+        self.assertFalse(page.evaluate(f"{button}.disabled"))
+        link = page.evaluate("page.link()").split("#")[1]
+        other = self.opened("#" + link)
+        self.assertEqual(other.evaluate("[storm.state, storm.pins]"),
+                         page.evaluate("[storm.state, storm.pins]"))
+        self.assertEqual(other.evaluate(NUMBERS), page.evaluate(NUMBERS))
+        # The budget's button keeps four at most, too.
+        page.command("Page.bringToFront")
+        for _ in range(4):
+            page.evaluate(BUDGET)
+            self.settle(page)
+        self.assertEqual(len(page.evaluate(pins)), 4)
+        for width in 390, 1280:
+            page.resize(width, 900)
+            page.wait(f"document.documentElement.scrollWidth <= {width}")
+            self.assertEqual(page.evaluate(OVERLAPS), [])
+        self.assert_quiet(page)
+
+    def test_time_is_where_the_longest_run_has_it(self):
+        page = self.opened()
+        put(page, by_label("for how long"), "10")
+        page.evaluate("document.getElementById('pin').click()")
+        put(page, by_label("for how long"), "4")
+        self.settle(page)
+        page.evaluate("storm.seek(storm.series.end)")
+        share = page.evaluate("""(() => {
+            const {left, width} = storm.axis;
+            const head = storm.head.getBoundingClientRect();
+            const box = storm.figures.all[0].chart.getBoundingClientRect();
+            return (head.x + 1 - box.x - left) / width;
+        })()""")
+        self.assertAlmostEqual(share, (8 + 5 + 45) / (8 + 45 + 45), delta=0.01)
 
     def test_a_link_has_what_is_not_as_usual(self):
         page = self.opened()
@@ -350,12 +412,17 @@ class Storm(PageCase):
         link = page.evaluate("page.link()").split("#")[1]
         self.assertRegex(link, r"^storm=[\w-]{1,120}$")
         other = self.opened("#" + link)
-        self.assertEqual(other.evaluate("[storm.state, storm.pinned]"),
-                         page.evaluate("[storm.state, storm.pinned]"))
+        self.assertEqual(other.evaluate("[storm.state, storm.pins]"),
+                         page.evaluate("[storm.state, storm.pins]"))
         self.assertEqual(other.evaluate("storm.csv"),
                          page.evaluate("storm.csv"))
-        other = self.opened("#storm=eyJsb2FkIjo3MSwicGluIjpbXX0")
+        code = base64.urlsafe_b64encode(json.dumps({
+            "load": 71, "pins": [None, 0, {"budget": 3}, "x", {"load": 90},
+                                 {"load": 90}]}).encode()).decode()
+        other = self.opened("#storm=" + code.rstrip("="))
         self.assertEqual(other.evaluate("storm.state.load"), 70)
+        self.assertEqual(other.evaluate("storm.pins.map((it) => it.load)"),
+                         [70, 90])
 
     def test_charts_are_copied(self):
         page = self.opened()
