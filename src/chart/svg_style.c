@@ -86,26 +86,30 @@ enum { COLOURS = 8 };
 
 typedef struct theme {
     const char *ground, *ink, *quiet, *grid, *axis;
+    const char *warning; /* letters, which need more contrast than lines */
     const char *colours[COLOURS];
 } theme;
 
-/* Found by search: as far apart as can be, also to who sees two of the three
- * primary colours. Names are in ink, for letters need more contrast. */
+/* Found by search: the calmest colours (of the least chroma) that everybody tells
+ * apart as well as the most vivid ones, also who sees two of the three primary
+ * colours; tests/sim/pages.py has the distances. Names are in ink. */
 static const theme light = {"#ffffff",
                             "#1c2127",
                             "#57606a",
                             "#e3e6ea",
                             "#8b949e",
-                            {"#160ae8", "#ff4e02", "#00a491", "#4f1a5a",
-                             "#a01105", "#9d61d5", "#160da3", "#291a02"}};
+                            "#b42318",
+                            {"#1f3d85", "#e96210", "#03a598", "#8859cd",
+                             "#792f06", "#a34e33", "#502541", "#08787e"}};
 
 static const theme dark = {"#14171b",
                            "#e8eaed",
                            "#a3acb6",
                            "#2b3138",
                            "#6e7781",
-                           {"#5a6cff", "#f95c00", "#89dc9b", "#bf96d6",
-                            "#fdff1f", "#63fdff", "#9e59b5", "#849381"}};
+                           "#ff9a90",
+                           {"#72affa", "#ed9f48", "#bcf5bd", "#656bae",
+                            "#9f652a", "#2f9a8c", "#a5b7aa", "#7ce0ff"}};
 
 static void put_theme(stg_text_buffer *buffer, const theme *t)
 {
@@ -159,7 +163,7 @@ static void put_page_theme(stg_text_buffer *buffer, const theme *t)
         "%s}",
         t->quiet, t->grid);
     stg_text_buffer_form(buffer, ".warning{color:%s}.spark{color:%s}",
-                         t->colours[1], t->colours[0]);
+                         t->warning, t->colours[0]);
 }
 
 void stg_palette_page_css(stg_text_buffer *buffer)

@@ -108,6 +108,25 @@ class Storm(PageCase):
                         self.assertAlmostEqual(seen[name] * 20, said, delta=21)
         self.assertGreater(page.evaluate("seen(9, 3)")["retry"], 10)
 
+    def test_has_the_colours_of_the_charts(self):
+        for dark in False, True:
+            page = self.opened(dark=dark)
+            of_dots, of_charts = page.evaluate("""(() => {
+                const svg = document.querySelector("#rates svg.stg");
+                const seen = (of) => {
+                    const it = document.createElementNS(
+                        "http://www.w3.org/2000/svg", "g");
+                    of(it);
+                    svg.append(it);
+                    return getComputedStyle(it).color;
+                };
+                return [["first", "retry", "good"].map((name) => seen((it) =>
+                            it.style.color = `var(--${name})`)),
+                        [0, 1, 2].map((i) => seen((it) =>
+                            it.setAttribute("class", `c${i}`)))];
+            })()""")
+            self.assertEqual(of_dots, of_charts)
+
     def test_takes_little_of_each_frame(self):
         """8 ms of script at most, by the processor's time: others use it, too."""
         page = self.opened()
