@@ -13,7 +13,7 @@ class Figures {
   }
 
   widthNow() {
-    this.width = Math.max(280, Math.min(1100, this.places[0].clientWidth));
+    this.width = Math.max(280, Math.min(1500, this.places[0].clientWidth));
     return this.width;
   }
 

@@ -100,7 +100,7 @@ static const theme light = {"#ffffff",
                             "#8b949e",
                             "#b42318",
                             {"#1f3d85", "#e96210", "#03a598", "#8859cd",
-                             "#792f06", "#a34e33", "#502541", "#08787e"}};
+                             "#792f06", "#a34e33", "#08787e", "#502541"}};
 
 static const theme dark = {"#14171b",
                            "#e8eaed",
@@ -109,7 +109,7 @@ static const theme dark = {"#14171b",
                            "#6e7781",
                            "#ff9a90",
                            {"#72affa", "#ed9f48", "#bcf5bd", "#656bae",
-                            "#9f652a", "#2f9a8c", "#a5b7aa", "#7ce0ff"}};
+                            "#9f652a", "#2f9a8c", "#7ce0ff", "#a5b7aa"}};
 
 static void put_theme(stg_text_buffer *buffer, const theme *t)
 {

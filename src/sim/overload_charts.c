@@ -115,11 +115,45 @@ static void shade(stg_chart_set *a, stg_chart *chart,
     chart->span_count = distinct;
 }
 
+/* Requests a second that the service can do, where that is one number and the
+ * same in all cases; 0: it is not, or what is offered goes to another service. */
+static double capacity_of(const stg_overload_case *cases, size_t count)
+{
+    double capacity = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const stg_overload_options *o = cases[i].summary->options;
+        const stg_sim_service_options *s = &o->service;
+        double time = (double)stg_distribution_mean(&s->time) / 1e9;
+        double one = time > 0 ? s->workers / time : 0;
+
+        if (s->times != NULL || s->drag > 0 || o->layers > 1 ||
+            (i > 0 && one != capacity))
+            return 0;
+        capacity = one;
+    }
+    return capacity;
+}
+
+/* A level line below all others, with a point where the first case has them. */
+static void draw_capacity(stg_chart_set *a, const stg_chart_series *first,
+                          double capacity, stg_chart_series *s)
+{
+    stg_chart_point *points = stg_chart_set_points(a, s, first->count);
+
+    s->name = "capacity";
+    s->colour = 7;
+    s->panel = first->panel;
+    for (size_t i = 0; points != NULL && i < first->count; i++)
+        points[i] = (stg_chart_point){.x = first->points[i].x, .y = capacity};
+}
+
 /* What a panel shows of each case. */
 typedef struct content {
     stg_chart_panel panel;
     estimate_of *find;
     int what;
+    bool has_capacity;
 } content;
 
 /* A panel for each content, and in it a line for each case. The series of all
@@ -130,8 +164,13 @@ static void draw_over_time(stg_chart_set *a, const char *name,
                            const stg_overload_case *cases, size_t count)
 {
     stg_chart_draft draft;
+    double capacity = 0;
 
-    if (!stg_chart_set_add(a, name, panels, panels * count, &draft))
+    for (size_t p = 0; p < panels; p++)
+        if (contents[p].has_capacity)
+            capacity = capacity_of(cases, count);
+    if (!stg_chart_set_add(a, name, panels, panels * count + (capacity > 0),
+                           &draft))
         return;
     draft.chart->title = title;
     draft.chart->note = note;
@@ -146,6 +185,9 @@ static void draw_over_time(stg_chart_set *a, const char *name,
             s->panel = (unsigned)p;
             draw(a, s, &cases[i], contents[p].find, contents[p].what);
         }
+        if (capacity > 0 && contents[p].has_capacity)
+            draw_capacity(a, &draft.series[p * count], capacity,
+                          &draft.series[panels * count]);
     }
 }
 
@@ -164,7 +206,8 @@ void stg_overload_chart_rates(stg_chart_set *a, const stg_overload_case *cases,
                          .unit = "a second",
                          .is_from_zero = true}},
          .find = rate_of,
-         .what = STG_SERIES_OFFERED},
+         .what = STG_SERIES_OFFERED,
+         .has_capacity = true},
         {.panel = {.name = "queue",
                    .y = {.label = "requests that wait",
                          .unit = "requests",

@@ -150,6 +150,21 @@ class Pages(unittest.TestCase):
                 self.assertEqual(page.requests, [self.urls[name]])
             page.close()
 
+    def test_begins_with_the_key_numbers(self):
+        for name, count, words in (
+                ("aws", 5, r"[\d,]+ calls\n[\d.]+ (s|min) until all"),
+                ("storm", 3, r"[\d.]+.% succeed\nrecovery: .+; [\d.]+ requests")):
+            page = self.open(name)
+            tiles = page.evaluate("[...document.querySelectorAll('.tiles div')]"
+                                  ".map((it) => it.innerText)")
+            self.assertEqual(len(tiles), count)
+            for tile in tiles:
+                self.assertRegex(tile, words)
+            # What the page is about stands there once.
+            heads = page.evaluate("[...document.querySelectorAll('h1, h2')]"
+                                  ".map((it) => it.innerText)")
+            self.assertEqual(len(set(heads)), len(heads))
+
     def check_axes(self, pictures):
         self.assertTrue(pictures)
         for titles in pictures:

@@ -259,6 +259,7 @@ TEST(overload_charts, have_titles_that_are_true_and_bands)
                                          "attempts=2 base=500ms cap=5s",
                                          "attempts=1"};
     static studied s;
+    const stg_chart_series *capacity;
     stg_chart_set a = stg_chart_set_on(&help_memory);
     stg_text_buffer p = stg_text_buffer_on(&help_memory);
 
@@ -287,6 +288,12 @@ TEST(overload_charts, have_titles_that_are_true_and_bands)
                  "with attempts=6 base=500ms cap=5s, for 5.") != NULL);
     CHECK_INT(a.charts[0]->span_count, 1);
     CHECK_STR(a.charts[0]->spans[0].name, "outage");
+    capacity = &a.charts[0]->series[9];
+    CHECK_INT(a.charts[0]->series_count, 10);
+    CHECK_STR(capacity->name, "capacity");
+    CHECK_INT(capacity->panel, 1);
+    CHECK_INT(capacity->count, a.charts[0]->series[3].count);
+    CHECK(capacity->points[0].y > 999.99 && capacity->points[0].y < 1000.01);
     // Each has its own: of the same, one.
     s.options[1].trigger.until_at = 35 * STG_S;
     stg_overload_chart_rates(&a, s.cases, 3, NULL);
@@ -294,6 +301,9 @@ TEST(overload_charts, have_titles_that_are_true_and_bands)
     CHECK_STR(a.charts[4]->spans[1].name, "outage 20 s to 35 s");
     CHECK(a.charts[4]->spans[0].to == 30000);
     CHECK(a.charts[4]->spans[1].to == 35000);
+    s.options[1].service.workers = 11; // now it is not one number
+    stg_overload_chart_rates(&a, s.cases, 3, NULL);
+    CHECK_INT(a.charts[5]->series_count, 9);
     s.options[0].trigger.kind = s.options[2].trigger.kind = STG_TRIGGER_NONE;
     stg_overload_say_finding(s.cases, 1, &p);
     CHECK(strncmp(p.text, "With nothing wrong from outside, 1", 34) == 0);

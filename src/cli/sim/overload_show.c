@@ -58,6 +58,42 @@ static void say_lead(const stg_trials *t, const stg_overload_case *cases,
     stg_text_buffer_put(lead, ".");
 }
 
+enum { TILES_MAX = 8 };
+
+/* A tile each policy: what succeeds, when it recovers, and what that takes. Of
+ * more policies the table has them. */
+static void make_tiles(stg_chart_set *charts, const stg_overload_case *cases,
+                       size_t count, stg_page_tile *tiles,
+                       stg_sim_report *report)
+{
+    stg_text_buffer p = stg_text_buffer_on(charts->memory);
+
+    if (report->is_partial || count > TILES_MAX)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const stg_overload_summary *s = cases[i].summary;
+
+        tiles[i].name = cases[i].name;
+        stg_overload_put_success(&cases[i], &p);
+        stg_text_buffer_put(&p, " succeed");
+        tiles[i].first = stg_chart_set_text(charts, &p);
+        if (s->options->trigger.kind != STG_TRIGGER_NONE) {
+            stg_text_buffer_put(&p, "recovery: ");
+            stg_overload_say_recovery(s, &p);
+            stg_text_buffer_put(&p, "; ");
+        }
+        stg_text_buffer_put_rounded(
+            &p, stg_overload_summary_figure(s, STG_FIGURE_AMPLIFICATION, NULL)
+                    .mean);
+        stg_text_buffer_put(&p, " requests an operation");
+        tiles[i].second = stg_chart_set_text(charts, &p);
+    }
+    report->tiles_title = "Of all operations, means of the runs.";
+    report->tiles = tiles;
+    report->tile_count = count;
+    stg_text_buffer_free(&p);
+}
+
 /* Series are formed for --json only, and charts only if a page or pictures are
  * asked for. */
 static int show(const stg_overload_ask *ask, const char *who,
@@ -69,6 +105,7 @@ static int show(const stg_overload_ask *ask, const char *who,
     stg_text_buffer title = stg_text_buffer_on(&memory),
                     lead = stg_text_buffer_on(&memory),
                     series = stg_text_buffer_on(&memory);
+    stg_page_tile tiles[TILES_MAX];
     stg_overload_table table;
     int code = STG_EXIT_USAGE;
 
@@ -90,6 +127,7 @@ static int show(const stg_overload_ask *ask, const char *who,
                                  .charts = &charts,
                                  .is_partial = t->is_partial};
 
+        make_tiles(&charts, cases, count, tiles, &report);
         code = stg_sim_output_write(&ask->output, who, &report, ask->argc,
                                     ask->argv);
     } else {
