@@ -205,27 +205,32 @@ static void draw_points(const brush *pen, double size)
     close_path(pen);
 }
 
-/* Whether most of another line that lies under this one is the very same: then this
- * one has gaps, and both are seen. */
+/* Whether half of another line, or more of steps (many lie in their flat ends),
+ * is under this one: then this one has gaps, and both are seen. */
 static bool is_over_another(const brush *pen)
 {
     const stg_chart *chart = pen->pic->chart;
 
     for (const stg_chart_series *other = pen->s + 1;
          other < chart->series + chart->series_count; other++) {
-        size_t same = 0;
+        size_t same = 0, at = 0;
 
-        if (other->panel != pen->s->panel || other->mark != STG_MARK_LINE ||
-            other->count != pen->s->count)
+        if (other->panel != pen->s->panel || other->mark != pen->s->mark ||
+            other->count == 0)
             continue;
-        for (size_t i = 0; i < other->count; i++) {
-            double off =
-                y_of(pen, other->points[i].y) - y_of(pen, pen->s->points[i].y);
+        for (size_t i = 0; i < pen->s->count; i++) {
+            const stg_chart_point *p = &pen->s->points[i], *q;
+            double off;
 
-            same += other->points[i].x == pen->s->points[i].x && off < 2.5 &&
-                    off > -2.5;
+            while (at + 1 < other->count && other->points[at + 1].x <= p->x)
+                at++;
+            q = &other->points[at];
+            off = y_of(pen, q->y) - y_of(pen, p->y);
+            same += (q->x == p->x ||
+                     (p->x > q->x && other->mark == STG_MARK_STEP)) &&
+                    off < 2.5 && off > -2.5;
         }
-        if (2 * same > other->count)
+        if (4 * same > (other->mark == STG_MARK_STEP ? 3 : 2) * pen->s->count)
             return true;
     }
     return false;
@@ -372,7 +377,7 @@ static void draw_step(const brush *pen)
         put_step_band(pen);
         close_path(pen);
     }
-    open_path(pen, "l");
+    open_path(pen, is_over_another(pen) ? "l k" : "l");
     for (size_t i = next_step(pen, 0); i < pen->s->count;
          i = next_step(pen, i + 1)) {
         double y = y_of(pen, p[i].y);

@@ -102,6 +102,30 @@ TEST(svg, shows_the_number_of_each_point)
     stg_text_buffer_free(&p);
 }
 
+/* By the levels, whatever the points are: the upper one has gaps then. */
+TEST(svg, shows_both_of_two_steps_that_are_one)
+{
+    stg_chart_point more[9], few[3];
+    stg_chart_series series[2] = {{"few", STG_MARK_STEP, 0, 0, few, 3},
+                                  {"more", STG_MARK_STEP, 1, 0, more, 9}};
+    stg_chart chart = one_line(series);
+    stg_text_buffer p;
+
+    chart.series_count = 2;
+    for (int i = 0; i < 9; i++)
+        more[i] = (stg_chart_point){.x = i, .y = i / 3 * 100};
+    for (int i = 0; i < 3; i++)
+        few[i] = (stg_chart_point){.x = 3 * i + 0.5, .y = i * 100};
+    p = draw(&chart, 700);
+    CHECK(strstr(p.text, "\"l k c0\"") != NULL);
+    CHECK(strstr(p.text, "\"l k c1\"") == NULL);
+    stg_text_buffer_free(&p);
+    few[1].y = few[2].y = 150;
+    p = draw(&chart, 700);
+    CHECK(strstr(p.text, "\"l k") == NULL);
+    stg_text_buffer_free(&p);
+}
+
 /* A million dots make no picture of a hundred megabytes. */
 TEST(svg, draws_a_crowd_once)
 {
