@@ -12,6 +12,8 @@ them is killed with SIGKILL, in ways that take turns:
     frozen  after it was stopped for longer than an attempt may take
     clock   while its wall clock is hours off and jumps, by libfaketime
 
+The network between it and the leaves has faults, too (blackbox_proxy.py).
+
 Then the faults end, everything pending has to end too, and the three accounts of
 the run are compared (blackbox_check.py).
 
@@ -42,7 +44,8 @@ LEAVES = 4
 ATTEMPTS = 3
 WAIT = 0.05
 POLICY = (f"fixed base=50ms jitter=none attempts={ATTEMPTS} "
-          "attempt-timeout=1s retry=5xx,429,timeout,reset deadline=none")
+          "attempt-timeout=1s retry=5xx,429,timeout,reset,protocol "
+          "deadline=none")
 MEMORY_MB = 256 # resident, the hub's limit for messages being half of it
 
 # Where a kill hurts: between what is written and what is durable, between what

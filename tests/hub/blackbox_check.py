@@ -12,6 +12,14 @@ import sqlite3
 
 EMPTY = hashlib.sha256(b"").hexdigest()
 
+# What a hub may say of the faults of blackbox_proxy.py. What is slow takes too
+# long, and a cut is seen before the answer or within it.
+OF_NETWORK = {"latency": ["TIMEOUT"], "bandwidth": ["TIMEOUT"],
+              "slice": ["TIMEOUT"], "slow-close": ["TIMEOUT"],
+              "half-open": ["TIMEOUT"],
+              "reset": ["CONNECTION_RESET", "PROTOCOL_ERROR"],
+              "limit": ["CONNECTION_RESET", "PROTOCOL_ERROR"]}
+
 
 def is_delivered(receipt):
     return receipt["answered"] in (200, 204)
@@ -20,9 +28,15 @@ def is_delivered(receipt):
 class Run:
     def __init__(self, folder, store, attempts_max, wait, deaths, freezes=()):
         self.accepted = self.read(f"{folder}/accepted")
-        self.receipts = self.read(f"{folder}/receipts")
+        # What was slow was noted after what came later.
+        self.receipts = sorted(self.read(f"{folder}/receipts"),
+                               key=lambda receipt: receipt["t"])
         self.late = {(row["id"], f"leaf{row['leaf']}", row["attempt"])
                      for row in self.read(f"{folder}/late")}
+        self.met = collections.defaultdict(dict) # faults, by the attempt
+        for row in self.read(f"{folder}/met"):
+            self.met[row["id"], f"leaf{row['leaf']}"][row["attempt"]] = (
+                row["fault"])
         self.attempts_max = attempts_max
         self.wait = wait
         self.deaths = sorted(deaths) # of the hub, on the monotonic clock
@@ -104,8 +118,10 @@ class Run:
     def too_early(self):
         for (id, leaf), receipts in self.by_delivery.items():
             for one, next in zip(receipts, receipts[1:]):
-                # What the store did not have yet is tried again at once.
-                if self.was_cut(one["t"], next["t"]):
+                # What the store did not have yet is tried again at once, and
+                # what the network kept began earlier.
+                if (self.was_cut(one["t"], next["t"])
+                        or one["attempt"] in self.met[id, leaf]):
                     continue
                 wait = max(self.wait, one["after"])
                 if next["t"] - one["t"] < wait:
@@ -117,8 +133,9 @@ class Run:
         for (id, leaf), receipts in self.by_delivery.items():
             good = [r for r in receipts if is_delivered(r)]
             for one, next in zip(good, good[1:]):
-                if (id, leaf, one["attempt"]) in self.late:
-                    continue # the hub had given up when its answer came
+                if ((id, leaf, one["attempt"]) in self.late
+                        or one["attempt"] in self.met[id, leaf]):
+                    continue # the hub had given up, or never got its answer
                 if not self.was_cut(one["t"], next["t"]):
                     yield f"I16: {id} was delivered to {leaf} twice"
 
@@ -154,6 +171,8 @@ class Run:
                or any(begin - 1 <= r["t"] <= end for begin, end in self.freezes)
                for r in receipts):
             seen.add("TIMEOUT")
+        for fault in self.met[row["message_id"], row["target"]].values():
+            seen.update(OF_NETWORK[fault])
         if row["cause"] not in seen:
             yield f"{where} says {row['cause']}, the leaf {sorted(seen)}"
 
@@ -199,4 +218,5 @@ class Run:
         return (f"{len(self.deaths)} kills, {len(self.accepted)} messages "
                 f"({asked} asked for again), {len(self.leaves)} targets, "
                 f"{len(self.receipts)} receipts, {len(self.dead)} dead, "
+                f"{sum(map(len, self.met.values()))} met by the network, "
                 f"{copies} copies")

@@ -2,10 +2,10 @@
 
 usage: blackbox_leaves.py FOLDER SEED LEAVES
 
-Prints the ports, one for each leaf, and serves until its input ends. For each
-line of it a line is printed as soon as no connection is open: all that a hub
-sent before it was killed is received then, and was received before the kill was
-noted. Each receipt is a JSON line in FOLDER/receipts, durable before it is
+Prints the ports, one for each leaf, of the proxy before it (blackbox_proxy.py),
+and serves until its input ends. For each line of it a line is printed as soon as
+no connection is open: all that a hub sent before it was killed is received then,
+and was received before the kill was noted. Each receipt is a JSON line in FOLDER/receipts, durable before it is
 answered:
 
     t         when its header had been read, on the system's monotonic clock
@@ -24,10 +24,10 @@ import hashlib
 import json
 import os
 import random
-import socket
-import struct
 import sys
 import time
+
+from blackbox_proxy import Proxy, abort
 
 LATE = 0.5 # seconds: half of what the hub waits
 
@@ -125,9 +125,7 @@ class Leaf:
 
     async def answer(self, deed, reader, writer):
         if deed in ("reset", "early"):
-            writer.get_extra_info("socket").setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            writer.transport.abort()
+            abort(writer)
             return False
         if deed == "hang":
             await reader.read(1) # until the hub goes
@@ -146,23 +144,30 @@ class Leaf:
         return True
 
 
-async def drain(leaves):
+async def listen(server):
+    """The port."""
+    server = await asyncio.start_server(server.serve, "127.0.0.1", 0,
+                                        limit=1 << 20)
+    return server.sockets[0].getsockname()[1]
+
+
+async def drain(servers):
     """Until nobody is connected, and nobody who was waits to be accepted."""
     quiet = 0
     while quiet < 3:
         await asyncio.sleep(0.005)
-        quiet = 0 if any(leaf.open for leaf in leaves) else quiet + 1
+        quiet = 0 if any(s.open for s in servers) else quiet + 1
 
 
 async def main(folder, seed, count):
     log = Log(os.path.join(folder, "receipts"))
     leaves = [Leaf(i, folder, seed, log) for i in range(int(count))]
-    servers = [await asyncio.start_server(leaf.serve, "127.0.0.1", 0,
-                                          limit=1 << 20) for leaf in leaves]
-    print(*(s.sockets[0].getsockname()[1] for s in servers), flush=True)
+    proxies = [Proxy(i, folder, seed, await listen(leaf))
+               for i, leaf in enumerate(leaves)]
+    print(*[await listen(proxy) for proxy in proxies], flush=True)
     loop = asyncio.get_running_loop()
     while await loop.run_in_executor(None, sys.stdin.readline):
-        await drain(leaves)
+        await drain(leaves + proxies)
         print("drained", flush=True)
     os._exit(0)
 
