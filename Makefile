@@ -68,9 +68,11 @@ swarm: build
 	@build/release/stagger sim delivery --swarm 100000000 --for $(SWARM) \
 	    --seed $$(date +%s) --shrink build/swarm.events
 
-torture: build
+torture:
 	@scripts/deps test
+	@scripts/build release
 	@STAGGER=$$PWD/build/release/stagger \
+	    STAGGER_DISK=$$PWD/build/release/tests/hub/blackbox_disk \
 	    python3 tests/hub/blackbox.py $(TORTURE)
 
 bench: build

@@ -11,6 +11,11 @@ them is killed with SIGKILL, in ways that take turns:
             it may also end by itself, and say so
     frozen  after it was stopped for longer than an attempt may take
     clock   while its wall clock is hours off and jumps, by libfaketime
+    memory  after it got no more memory than it had, or less than it likes from its
+            start on (RLIMIT_AS): it may also end by itself, and say so
+    slow    while each write or sync of the disk takes long
+    power   at a random moment, or at one of the disk's writes and syncs; and of
+            what was not synced, bytes and names, any part is lost
 
 The network between it and the leaves has faults, too (blackbox_proxy.py).
 
@@ -19,13 +24,16 @@ the run are compared (blackbox_check.py).
 
 KILLS, or STAGGER_KILLS in the environment (20); WAY: these alone. STAGGER_SEED
 repeats a run as far as chance goes. It needs STAGGER, the command, and nothing of
-its code. A way whose tool is missing is another kill.
+its code. A way whose tool is missing is another kill. For the last two ways the
+store is on a disk of its own: STAGGER_DISK (blackbox_disk.c); with STAGGER_EXT4 it
+is in ext4 on that.
 """
 import contextlib
 import glob
 import os
 import pathlib
 import random
+import resource
 import shutil
 import signal
 import socket
@@ -37,6 +45,7 @@ import time
 import urllib.request
 
 import blackbox_check
+import blackbox_power
 
 HERE = pathlib.Path(__file__).resolve().parent
 STAGGER = os.environ["STAGGER"]
@@ -53,9 +62,12 @@ MEMORY_MB = 256 # resident, the hub's limit for messages being half of it
 CALLS = ["pwrite64", "fdatasync", "fsync", "write", "writev", "sendto",
          "sendmsg", "accept4", "epoll_wait", "ftruncate", "unlink", "connect"]
 DISK_CALLS = ["pwrite64", "fdatasync", "ftruncate"]
-WAYS = ["kill", "call", "kill", "failing", "frozen", "clock"]
+WAYS = ["kill", "call", "kill", "failing", "frozen", "clock",
+        "memory", "power", "slow"]
+MAY_END = ("failing", "memory")
 ENDS = (3, 4)  # of a store that has failed, at the start or later
 FROZEN = 1.5  # seconds: more than an attempt may take
+LEAST = 48 << 20  # bytes of address space: with less it does not even start
 HOURS = 6  # that a clock may be off: less than bodies are kept
 
 
@@ -66,12 +78,13 @@ class Failure(Exception):
 class Hub:
     """The process, started again and again on one store and one port."""
 
-    def __init__(self, folder, leaves, rng):
+    def __init__(self, folder, leaves, rng, disk):
         self.folder = folder
+        self.disk = disk
         self.leaves = leaves
         self.rng = rng
         self.port = free_port()
-        self.store = os.path.join(folder, "hub.db")
+        self.store = os.path.join(disk.there if disk else folder, "hub.db")
         self.log = open(os.path.join(folder, "hub.log"), "ab")
         self.words = [STAGGER, "hub", "--store", self.store, "--policy",
                       POLICY, "--listen", f"127.0.0.1:{self.port}"]
@@ -83,6 +96,18 @@ class Hub:
         self.faketime = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
         self.process = None
         self.has_strace = self.can_trace()
+        self.space = None  # bytes of addresses that it takes
+
+    def can(self, way):
+        if way in ("call", "failing"):
+            return self.has_strace
+        if way == "clock":
+            return self.faketime
+        if way == "memory": # the address sanitizer takes terabytes
+            return self.space < 1 << 40 and shutil.which("prlimit")
+        if way in ("power", "slow"):
+            return self.disk is not None
+        return True
 
     def can_trace(self):
         return shutil.which("strace") is not None and subprocess.run(
@@ -122,12 +147,13 @@ class Hub:
 
     def live_and_die(self, way):
         """One incarnation, which ends by a kill."""
-        if way in ("call", "failing") and not self.has_strace or (
-                way == "clock" and not self.faketime):
+        if not self.can(way):
             way = "kill"
         getattr(self, f"live_{way}")()
         self.process.kill()
-        self.clear_away(may_end=way == "failing")
+        self.clear_away(may_end=way in MAY_END)
+        if way == "power":
+            self.disk.cut(self.rng.getrandbits(63))
 
     def live_for(self, seconds):
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -156,6 +182,41 @@ class Hub:
             call, f"error={error}:when={when}..{until}"))
         self.await_ready(may_die=True)
         self.live_for(3)
+
+    def live_memory(self):
+        if self.rng.random() < 0.5:
+            least = self.rng.randint(LEAST, self.space)
+            self.start(["prlimit", f"--as={least}"])
+            self.await_ready(may_die=True)
+        else:
+            self.start()
+            self.await_ready()
+            more = self.rng.choice([0, 1 << 16, 1 << 20])
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(self.process.pid, resource.RLIMIT_AS, 2 * [
+                    self.memory("VmSize") + more])
+        self.live_for(2)
+
+    def live_slow(self):
+        write, sync = self.rng.choice([(5000, 0), (0, 100000), (1000, 50000)])
+        self.disk.say(f"slow {write} {sync}")
+        self.start()
+        self.await_ready()
+        self.live_for(2)
+        self.disk.say("slow 0 0")
+
+    def live_power(self):
+        """Armed at once: a recovery may be cut, too."""
+        self.start()
+        if self.rng.random() < 0.5:
+            at = int(self.rng.expovariate(1 / 100)) + 1
+            self.disk.say(f"arm {at} {self.process.pid}")
+            self.await_ready(may_die=True)
+            self.live_for(3)
+        else:
+            self.await_ready()
+            self.live_for(self.rng.random())
+        self.disk.say(f"arm 0 {self.process.pid}")
 
     def live_frozen(self):
         self.start()
@@ -197,10 +258,11 @@ class Hub:
         self.leaves.stdout.readline()
         self.deaths.append(time.monotonic())
 
-    def resident_mb(self):
+    def memory(self, name):
+        """In bytes."""
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        line = next(l for l in text.splitlines() if l.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
+        line = next(l for l in text.splitlines() if l.startswith(name))
+        return int(line.split()[1]) << 10
 
     def pending(self):
         """What the store says is not settled, for people; "": nothing."""
@@ -271,12 +333,15 @@ def finish(process):
 
 def run(folder, seed, kills, ways):
     """Returns what is wrong, and the run in a line."""
-    with helper("blackbox_leaves.py", folder, seed, LEAVES) as leaves:
-        hub = Hub(folder, leaves, random.Random(seed))
+    disk = blackbox_power.make(folder, ways)
+    with (contextlib.closing(disk) if disk else contextlib.nullcontext(),
+          helper("blackbox_leaves.py", folder, seed, LEAVES) as leaves):
+        hub = Hub(folder, leaves, random.Random(seed), disk)
         try:
             # Lanes begin with the first start, so that all messages are theirs.
             hub.start()
             hub.await_ready()
+            hub.space = hub.memory("VmSize")
             with helper("blackbox_producer.py", folder, seed,
                         hub.port) as producer:
                 time.sleep(0.5)
@@ -289,19 +354,20 @@ def run(folder, seed, kills, ways):
                 finish(producer)
                 pathlib.Path(folder, "calm").touch()
                 hub.await_quiet()
-            resident = hub.resident_mb()
+            resident = hub.memory("VmHWM") >> 20
             hub.stop()
         finally:
             if hub.process and hub.process.poll() is None:
                 hub.process.kill()
                 hub.process.wait()
-    found = blackbox_check.Run(folder, hub.store, ATTEMPTS, WAIT, hub.deaths,
+    found = blackbox_check.Run(folder, f"{folder}/hub.db", ATTEMPTS, WAIT, hub.deaths,
                                hub.freezes)
     problems = list(found.problems())
     if resident > MEMORY_MB:
-        problems.append(f"I6: {resident:.0f} MB are resident")
-    return problems, (f"{found.summary()}, {hub.ends} ends by itself, "
-                      f"{resident:.0f} MB")
+        problems.append(f"I6: {resident} MB are resident")
+    return problems, ", ".join([
+        found.summary(), f"{hub.ends} ends by itself", f"{resident} MB",
+        *([disk.summary()] if disk else [])])
 
 
 def main(words):
