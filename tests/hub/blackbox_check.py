@@ -173,6 +173,10 @@ class Run:
             seen.add("TIMEOUT")
         for fault in self.met[row["message_id"], row["target"]].values():
             seen.update(OF_NETWORK[fault])
+        # It came to nobody: its connection had just ended, after an answer.
+        if ((row["detail"] or "").endswith("on a reused connection") and
+                row["attempts"] not in [r["attempt"] for r in receipts]):
+            seen.add("CONNECTION_RESET")
         if row["cause"] not in seen:
             yield f"{where} says {row['cause']}, the leaf {sorted(seen)}"
 

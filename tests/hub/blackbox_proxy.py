@@ -113,8 +113,10 @@ class Link:
             self.look(chunk)
         self.note()
         if self.fault == "half-open":
-            while await self.readers[way].read(65536):
-                pass
+            while chunk := await self.readers[way].read(65536):
+                if way == "up":
+                    self.look(chunk)
+                self.note()
         elif self.fault == "reset":
             raise ConnectionResetError
 
