@@ -17,7 +17,7 @@ them is killed with SIGKILL, in ways that take turns:
     power   at a random moment, or at one of the disk's writes and syncs; and of
             what was not synced, bytes and names, any part is lost
 
-The network between it and the leaves has faults, too (blackbox_proxy.py).
+The network between all three has faults, too (blackbox_proxy.py).
 
 Then the faults end, everything pending has to end too, and the three accounts of
 the run are compared (blackbox_check.py).
@@ -342,8 +342,10 @@ def run(folder, seed, kills, ways):
             hub.start()
             hub.await_ready()
             hub.space = hub.memory("VmSize")
-            with helper("blackbox_producer.py", folder, seed,
-                        hub.port) as producer:
+            with (helper("blackbox_proxy.py", folder, seed,
+                         hub.port) as proxy,
+                  helper("blackbox_producer.py", folder, seed,
+                         proxy.stdout.readline().strip()) as producer):
                 time.sleep(0.5)
                 hub.process.kill()
                 hub.clear_away()

@@ -27,7 +27,7 @@ import random
 import sys
 import time
 
-from blackbox_proxy import Proxy, abort
+from blackbox_proxy import Proxy, abort, listen
 
 LATE = 0.5 # seconds: half of what the hub waits
 
@@ -142,13 +142,6 @@ class Leaf:
             writer.write(text.encode())
         await writer.drain()
         return True
-
-
-async def listen(server):
-    """The port."""
-    server = await asyncio.start_server(server.serve, "127.0.0.1", 0,
-                                        limit=1 << 20)
-    return server.sockets[0].getsockname()[1]
 
 
 async def drain(servers):

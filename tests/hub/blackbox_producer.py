@@ -43,7 +43,7 @@ class Producer:
     def post(self, path, body, headers):
         if self.connection is None:
             self.connection = http.client.HTTPConnection(
-                "127.0.0.1", self.port, timeout=5)
+                "127.0.0.1", self.port, timeout=2)
         try:
             self.connection.request("POST", path, body, headers)
             answer = self.connection.getresponse()
@@ -52,8 +52,8 @@ class Producer:
                 return json.loads(text)
             if answer.status not in (408, 429, 503):
                 sys.exit(f"refused with {answer.status}: {text}")
-        except (OSError, http.client.HTTPException):
-            pass
+        except (OSError, http.client.HTTPException, json.JSONDecodeError):
+            pass # the last: http.client takes a head that ends early
         self.connection.close()
         self.connection = None
         return None

@@ -1,5 +1,10 @@
-"""What the network does to the targets of blackbox.py: a proxy before each leaf,
-whose connections have faults, drawn of a seed.
+"""What the network does in blackbox.py: a proxy before each leaf, and one before
+the hub, whose connections have faults, drawn of a seed.
+
+usage: blackbox_proxy.py FOLDER SEED PORT
+
+is the one before the hub, which listens at PORT: it prints its own, and serves
+until its input ends.
 
     latency    each piece of bytes is late
     bandwidth  so many bytes a second
@@ -10,7 +15,7 @@ whose connections have faults, drawn of a seed.
     slow-close its end is seen late
 
 The last four are on the way up, of requests, or on that down, of answers. Where
-one met a request, a JSON line in FOLDER/met says so: leaf, id, attempt, fault.
+one met a request to a leaf, a JSON line in FOLDER/met says so: leaf, id, attempt, fault.
 
 Once there is FOLDER/calm new connections have no faults.
 """
@@ -22,6 +27,7 @@ import random
 import re
 import socket
 import struct
+import sys
 
 # How often of 1000 connections.
 TABLE = {None: 700, "latency": 60, "bandwidth": 40, "slice": 50, "reset": 60,
@@ -106,7 +112,7 @@ class Link:
 
     async def cut(self, way):
         # The rest of the head is read, so that the account has a name for it.
-        while way == "up" and not self.request:
+        while way == "up" and self.proxy.is_leaf and not self.request:
             chunk = await self.readers["up"].read(65536)
             if not chunk:
                 break
@@ -143,12 +149,13 @@ class Link:
 
 
 class Proxy:
-    """Of one leaf."""
+    """number: of a leaf, or -1."""
 
     def __init__(self, number, folder, seed, port):
         self.number = number
+        self.is_leaf = number >= 0
         self.seed = seed
-        self.port = port # of the leaf
+        self.port = port # behind it
         self.calm = os.path.join(folder, "calm")
         self.log = open(os.path.join(folder, "met"), "a", buffering=1)
         self.count = 0
@@ -169,3 +176,20 @@ class Proxy:
         finally:
             self.open -= 1
             hub[1].close()
+
+
+async def listen(server):
+    """The port."""
+    server = await asyncio.start_server(server.serve, "127.0.0.1", 0,
+                                        limit=1 << 20)
+    return server.sockets[0].getsockname()[1]
+
+
+async def main(folder, seed, port):
+    print(await listen(Proxy(-1, folder, seed, int(port))), flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
