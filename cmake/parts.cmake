@@ -85,7 +85,6 @@ function(stagger_test part name)
     set_target_properties(
         ${target} PROPERTIES OUTPUT_NAME test_${name}
         RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${part})
-    add_dependencies(stagger_unit_tests ${target})
 
     add_test(NAME ${part}/${name} COMMAND sh -c "exec $STAGGER_UNDER \"$0\""
                                           $<TARGET_FILE:${target}>)
@@ -125,7 +124,6 @@ function(stagger_cpp_test part name)
         target_link_libraries(${target} PRIVATE
                               $<$<BOOL:${arg_UV}>:stagger_uv_static>)
         set_target_properties(${target} PROPERTIES CXX_STANDARD ${year})
-        add_dependencies(stagger_unit_tests ${target})
         add_test(NAME ${part}/${name}${year}
                  COMMAND sh -c "exec $STAGGER_UNDER \"$0\""
                          $<TARGET_FILE:${target}>)

@@ -1,6 +1,5 @@
 /* The client over sockets: phases, pool and endings. What is an answer and what
  * is none: test_answer.c; TLS: test_client_tls.c. */
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <stagger/stagger.h>
 
 #include "tests/harness.h"
+#include "tests/http/resolver.h"
 #include "tests/http/world.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -49,59 +49,6 @@ static void check_status(const ending *e, int status, const char *answer)
         harness_fail(__FILE__, __LINE__, "%s", e->detail);
     CHECK_STR(e->answer, answer);
     CHECK_INT(e->outcome.fault == STG_FAULT_NONE, status < 300);
-}
-
-/* -- a resolver of our own ------------------------------------------------- */
-
-static atomic_uint lookups;
-static atomic_bool is_slow; /* slow.test is not answered as long as it is */
-
-static struct addrinfo *found_at(const char *address, struct addrinfo *next)
-{
-    struct found {
-        struct addrinfo info;
-        struct sockaddr_in at;
-    } *f = calloc(1, sizeof *f);
-
-    if (f == NULL)
-        abort();
-    (void)uv_ip4_addr(address, 0, &f->at);
-    f->info.ai_family = AF_INET;
-    f->info.ai_addrlen = sizeof f->at;
-    f->info.ai_addr = (struct sockaddr *)&f->at;
-    f->info.ai_next = next;
-    return &f->info;
-}
-
-/* In place of the system's, so that no test asks anyone: two.test has two
- * addresses, slow.test takes its time, and any other is here. */
-__attribute__((visibility("default"))) int
-getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
-            struct addrinfo **found)
-{
-    (void)service;
-    (void)hints;
-    atomic_fetch_add(&lookups, 1);
-    if (strcmp(name, "none.test") == 0)
-        return EAI_NONAME;
-    if (strcmp(name, "again.test") == 0)
-        return EAI_AGAIN;
-    while (strncmp(name, "slow", 4) == 0 && atomic_load(&is_slow))
-        uv_sleep(1);
-    *found = found_at("127.0.0.1", NULL);
-    if (strcmp(name, "two.test") == 0)
-        *found = found_at("127.0.0.2", *found);
-    return 0;
-}
-
-__attribute__((visibility("default"))) void freeaddrinfo(struct addrinfo *info)
-{
-    while (info != NULL) {
-        struct addrinfo *next = info->ai_next;
-
-        free(info);
-        info = next;
-    }
 }
 
 static unsigned dialed; /* connects, of everyone here */
@@ -500,7 +447,7 @@ TEST(client, resolves_a_name_once_for_all_who_wait)
     enum { MANY = 20 };
     WORLD(w, SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK)));
     stg_endpoint_options o;
-    unsigned before = atomic_load(&lookups);
+    unsigned before = atomic_load(&resolver_lookups);
     char url[64];
     ending e[MANY + 1];
 
@@ -514,14 +461,14 @@ TEST(client, resolves_a_name_once_for_all_who_wait)
         check_status(&e[i], 200, "ok");
     }
     CHECK_U64(world_look(&w).connects, MANY);
-    CHECK_U64(atomic_load(&lookups) - before, 1);
+    CHECK_U64(atomic_load(&resolver_lookups) - before, 1);
     // And again, when all of these are busy or gone.
     for (int i = 0; i < MANY + 1; i++)
         (void)world_start(&w, &e[i], "");
     for (int i = 0; i < MANY + 1; i++)
         world_wait(&w, &e[i]);
     CHECK(world_look(&w).connects > MANY);
-    CHECK_U64(atomic_load(&lookups) - before, 2);
+    CHECK_U64(atomic_load(&resolver_lookups) - before, 2);
     check_status(&e[MANY], 200, "ok");
     world_close(&w);
 }
@@ -547,9 +494,9 @@ TEST(client, gives_up_a_name_that_is_not_resolved_in_time)
     ending e;
 
     o.resolve_timeout = 5 * STG_MS;
-    atomic_store(&is_slow, true);
+    atomic_store(&resolver_is_slow, true);
     e = exchange_with(&w, "http://slow.test/", o);
-    atomic_store(&is_slow, false);
+    atomic_store(&resolver_is_slow, false);
     check_fault(&e, STG_FAULT_DNS_TEMPORARY, true,
                 "resolve slow.test: the resolver did not answer within 5 ms");
     world_close(&w); // and its answer comes to nobody
@@ -564,7 +511,7 @@ TEST(client, counts_no_time_before_a_name_is_asked_about)
     stg_endpoint *endpoints[3];
     ending e[3];
 
-    atomic_store(&is_slow, true);
+    atomic_store(&resolver_is_slow, true);
     for (int i = 0; i < 3; i++) {
         char url[64];
         stg_endpoint_options o;
@@ -581,7 +528,7 @@ TEST(client, counts_no_time_before_a_name_is_asked_about)
         world_wait(&w, &e[i]);
         CHECK_INT(e[i].outcome.fault, STG_FAULT_DNS_TEMPORARY);
     }
-    atomic_store(&is_slow, false);
+    atomic_store(&resolver_is_slow, false);
     world_wait(&w, &e[2]);
     check_status(&e[2], 200, "ok");
     stg_endpoint_free(endpoints[0]);

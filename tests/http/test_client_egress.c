@@ -1,88 +1,14 @@
 /* What the client connects to, and what it does not. Which addresses: see
  * test_egress.c. */
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/harness.h"
+#include "tests/http/resolver.h"
 #include "tests/http/world.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-/* -- a resolver of our own ------------------------------------------------- */
-
-static atomic_int moves; /* what moving.test resolves to, in turn */
-
-static struct addrinfo *found_at(const char *address, struct addrinfo *next)
-{
-    struct found {
-        struct addrinfo info;
-        union {
-            struct sockaddr any;
-            struct sockaddr_in v4;
-            struct sockaddr_in6 v6;
-        } at;
-    } *f = calloc(1, sizeof *f);
-
-    if (f == NULL)
-        abort();
-    if (uv_ip4_addr(address, 0, &f->at.v4) != 0)
-        (void)uv_ip6_addr(address, 0, &f->at.v6);
-    f->info.ai_family = f->at.any.sa_family;
-    f->info.ai_addrlen = sizeof f->at;
-    f->info.ai_addr = &f->at.any;
-    f->info.ai_next = next;
-    return &f->info;
-}
-
-/* In place of the system's, so that no test asks anyone. Addresses that are
- * written as no URL allows are read as the system does: 127.1, 0x7f000001. */
-__attribute__((visibility("default"))) int
-getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
-            struct addrinfo **found)
-{
-    static const struct {
-        const char *name, *first, *second;
-    } names[] = {
-        {"meta.test", "169.254.169.254", NULL},
-        {"mapped.test", "::ffff:169.254.169.254", NULL},
-        {"nat.test", "64:ff9b::a9fe:a9fe", NULL},
-        {"both.test", "169.254.169.254", "fe80::1"},
-        {"mixed.test", "169.254.169.254", "127.0.0.1"},
-        {"two.test", "127.0.0.2", "127.0.0.1"},
-        {"here.test", "127.0.0.1", NULL},
-        {"2852039166", "169.254.169.254", NULL},
-        {"0xa9fea9fe", "169.254.169.254", NULL},
-    };
-
-    (void)service;
-    (void)hints;
-    if (strcmp(name, "moving.test") == 0) {
-        *found = found_at(atomic_fetch_add(&moves, 1) == 0 ? "127.0.0.1"
-                                                           : "169.254.169.254",
-                          NULL);
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i].name) == 0) {
-            *found = names[i].second ? found_at(names[i].second, NULL) : NULL;
-            *found = found_at(names[i].first, *found);
-            return 0;
-        }
-    return EAI_NONAME;
-}
-
-__attribute__((visibility("default"))) void freeaddrinfo(struct addrinfo *info)
-{
-    while (info != NULL) {
-        struct addrinfo *next = info->ai_next;
-
-        free(info);
-        info = next;
-    }
-}
 
 /* -- helpers --------------------------------------------------------------- */
 
@@ -212,7 +138,7 @@ TEST(client_egress, judges_a_name_anew_when_it_connects_anew)
     WORLD(w, SCRIPT(HEAR, SAY(OK), CLOSE));
     ending e;
 
-    atomic_store(&moves, 0);
+    atomic_store(&resolver_moves, 0);
     check_reaches(&w, "moving.test");
     while (world_look(&w).idle > 0)
         world_turn(&w, 1);

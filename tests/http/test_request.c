@@ -446,6 +446,10 @@ TEST(request, expects_what_is_known)
             "POST / ''"),
         ROW("9110 10.1.1: another one",
             POST "Expect: a\r\nContent-Length: 2\r\n\r\nhi", "417"),
+        ROW("9110 10.1.1: twice",
+            POST "Expect: 100-continue\r\nExpect: 100-continue\r\n"
+                 "Content-Length: 2\r\n\r\nhi",
+            "417"),
         ROW("9110 10.1.1: of HTTP/1.0 it is ignored",
             "POST / HTTP/1.0\r\nExpect: a\r\nContent-Length: 2\r\n\r\nhi",
             "POST / 'hi' last"),

@@ -478,3 +478,36 @@ TEST(sign, keeps_no_text_of_the_options)
     CHECK(memcmp(text, again, (size_t)(end - text)) == 0);
     stg_signer_free(s);
 }
+
+/* A reload keeps what signs only where nothing of it is new. */
+TEST(sign, is_the_same_where_all_of_it_is)
+{
+    static const char *const covers[] = {"@method"};
+    const stg_sign_options o = {.scheme = STG_SIGN_MESSAGE,
+                                .header = "h",
+                                .time_header = "t",
+                                .id_header = "i",
+                                .signs = "{body}",
+                                .prefix = "p",
+                                .covers = covers,
+                                .cover_count = 1,
+                                .key_id = "k"};
+    stg_sign_options others[11];
+
+    for (size_t i = 0; i < 11; i++)
+        others[i] = o;
+    CHECK(stg_sign_same(&o, &others[0]));
+    others[0].scheme = STG_SIGN_CUSTOM;
+    others[1].header = NULL;
+    others[2].time_header = NULL;
+    others[3].id_header = NULL;
+    others[4].signs = NULL;
+    others[5].prefix = NULL;
+    others[6].algorithm++;
+    others[7].encoding++;
+    others[8].covers = NULL;
+    others[9].cover_count = 0;
+    others[10].key_id = NULL;
+    for (size_t i = 0; i < 11; i++)
+        CHECK_FROM(i, !stg_sign_same(&o, &others[i]));
+}
