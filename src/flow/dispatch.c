@@ -386,7 +386,8 @@ static void begin_probe(stg_lane *l, const stg_delivery *d)
 
     l->probing++;
     if (!l->has_probed_most && attempts >= l->probe_depth)
-        l->probe_depth = attempts <= UINT32_MAX / 2 ? 2 * attempts : UINT32_MAX;
+        l->probe_depth =
+            (uint32_t)stg_ns_min(2 * (uint64_t)attempts, UINT32_MAX);
     l->has_probed_most = !l->has_probed_most && d->is_stored;
 }
 

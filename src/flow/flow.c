@@ -35,9 +35,7 @@ void stg_flow_release(stg_flow *f, void *bytes)
  * the real one matters. */
 stg_ns stg_flow_wall(const stg_flow *f, stg_ns at)
 {
-    if (at < f->origin_at)
-        return stg_ns_sub(f->o.wall_at, f->origin_at - at);
-    return stg_ns_add(f->o.wall_at, at - f->origin_at);
+    return stg_ns_add(f->o.wall_at, stg_ns_sub(at, f->origin_at));
 }
 
 stg_ns stg_flow_from_wall(const stg_flow *f, stg_ns wall_at)

@@ -43,8 +43,7 @@ static void drop_passed(stg_flow *f, stg_partition *p)
 /* Nothing is committed of what another hub has. */
 static bool is_over(const stg_partition *p)
 {
-    return p->is_foreign || p->phase == STG_PHASE_LOST ||
-           p->phase == STG_PHASE_ROWS;
+    return p->is_foreign || p->phase == STG_PHASE_ROWS;
 }
 
 /* Commits only grow, and follow the durable cursors and not the lanes: after a

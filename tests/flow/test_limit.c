@@ -154,6 +154,92 @@ TEST(limit, goes_back_when_less_does_not_help)
     CHECK(l.usual_faults > 65536 / 7 && l.usual_faults < 65536 / 4);
 }
 
+/* Until it tries a third less: rounds with so many faults in five. */
+static void serve_until_trial(stg_limit *l, uint32_t faults, stg_ns *now)
+{
+    for (uint32_t i = 0; i < 100000 && !l->is_trial; i++) {
+        end(l, STG_LOAD_TOO_MUCH, faults, usual, now);
+        serve(l, 5 - faults, now);
+    }
+    CHECK(l->is_trial);
+    CHECK_U64(l->value, 42);
+    *now += STG_S; // those of before have ended
+}
+
+/* Now and then it tries less; as quick as before, it goes back. */
+TEST(limit, goes_back_when_a_trial_of_less_does_not_help)
+{
+    stg_ns now;
+    stg_limit l = grown(64, &now);
+
+    serve_until_trial(&l, 0, &now);
+    CHECK_U64(serve(&l, 64, &now), 64);
+    CHECK(!l.is_trial);
+}
+
+/* What was thought usual was load: fewer are served sooner. */
+TEST(limit, stays_when_a_trial_of_less_is_sooner)
+{
+    stg_ns now;
+    stg_limit l = grown(64, &now);
+
+    serve_until_trial(&l, 0, &now);
+    end(&l, STG_LOAD_SERVED, 64, usual / 2, &now);
+    CHECK_U64(l.value, 42);
+    CHECK(!l.is_trial);
+    CHECK_U64(l.usual_time, (usual / 2) >> 10);
+}
+
+/* Or without the faults that seemed to be chance. */
+TEST(limit, stays_when_a_trial_of_less_has_fewer_faults)
+{
+    stg_ns now;
+    stg_limit l = grown(64, &now);
+
+    for (uint32_t i = 0; i < 200; i++) { // one in five becomes usual
+        end(&l, STG_LOAD_TOO_MUCH, 1, usual, &now);
+        serve(&l, 4, &now);
+    }
+    serve(&l, 64, &now);
+    l.value = l.threshold = 64;
+    serve_until_trial(&l, 1, &now);
+    serve(&l, 64, &now);
+    CHECK_U64(l.value, 42);
+    CHECK(!l.is_trial);
+    CHECK_U64(l.usual_faults, 65536 / 32);
+}
+
+TEST(limit, of_two_is_not_tried_for_less)
+{
+    stg_ns now;
+    stg_limit l = grown(2, &now);
+
+    CHECK_U64(serve(&l, 300 * 64, &now), 2);
+    CHECK(!l.is_trial && l.quiet > 256);
+}
+
+/* A handshake that takes too long is load, as a connect that does. */
+TEST(limit, knows_which_faults_are_load)
+{
+    static const struct {
+        stg_fault fault;
+        stg_load load, where_connects_count;
+    } rows[] = {
+        {STG_FAULT_TLS_TIMEOUT, STG_LOAD_TOO_MUCH, STG_LOAD_TOO_MUCH},
+        {STG_FAULT_CONNECT_TIMEOUT, STG_LOAD_TOO_MUCH, STG_LOAD_TOO_MUCH},
+        {STG_FAULT_REFUSED, STG_LOAD_TOO_MUCH, STG_LOAD_OTHER},
+        {STG_FAULT_TIMEOUT, STG_LOAD_TOO_MUCH, STG_LOAD_TOO_MUCH},
+        {STG_FAULT_PROTOCOL, STG_LOAD_OTHER, STG_LOAD_OTHER},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        stg_outcome o = stg_failed(rows[i].fault);
+
+        CHECK_FROM(i, stg_load_of(&o, false) == rows[i].load);
+        CHECK_FROM(i, stg_load_of(&o, true) == rows[i].where_connects_count);
+    }
+}
+
 TEST(limit, falls_when_answers_are_late_for_long)
 {
     stg_ns now;

@@ -43,6 +43,14 @@ static void come_back(stg_world *w)
     stg_world_check_ends(w);
 }
 
+static stg_partition_state find_state(stg_world *w)
+{
+    stg_partition_view v;
+
+    CHECK(stg_flow_view_partition(stg_world_flow(w), 0, &v) == STG_OK);
+    return v.state;
+}
+
 /* -- taken in order -------------------------------------------------------- */
 
 TEST(moves, let_attempts_end_that_are_quick_enough)
@@ -56,6 +64,7 @@ TEST(moves, let_attempts_end_that_are_quick_enough)
     CHECK(starts > 0);
     stg_world_revoke(w, 0, 2 * STG_S);
     CHECK(!stg_world_is_away(w, 0));
+    CHECK_INT(find_state(w), STG_PARTITION_REVOKING);
     run_for(w, 2 * STG_S);
     CHECK(stg_world_is_away(w, 0));
     CHECK_U64(stg_world_sum_lane(w, 0).starts, starts);
@@ -130,6 +139,7 @@ TEST(moves, keep_the_rows_of_an_own_store)
     stg_world *w = make_world(OWN, 503, 10 * STG_MS);
     uint64_t starts = park_and_take(w);
 
+    CHECK_INT(find_state(w), STG_PARTITION_ROWS);
     CHECK_U64(world_look(w, 0).parked, starts);
     stg_world_set_answer(w, 0, stg_ok(), 10 * STG_MS);
     stg_world_run(w, STG_NEVER);
@@ -280,6 +290,36 @@ TEST(moves, store_nothing_more_of_what_is_lost)
     CHECK(stg_world_sum_lane(w, 0).was_removed);
     come_back(w);
     world_free(w);
+}
+
+/* A group that had no answer comes again without what was lost since: all of it, or
+ * the part of one of two partitions. The rest of it is stored. */
+TEST(moves, send_again_what_is_left_of_a_group)
+{
+    for (uint64_t rest = 0; rest <= 3; rest += 3) {
+        stg_world *w = world_new(1);
+        stg_lane_options *o = world_lane(w, PATIENT);
+
+        o->is_limit_fixed = true; // all are under way at once
+        stg_world_join_group(w, SHARED);
+        stg_world_set_answer(w, 0, stg_answered(503), 10 * STG_MS);
+        stg_world_set_partitions(w, 2);
+        stg_world_publish(w, 1, rest);
+        start(w, 3);
+        stg_world_assign(w, 1);
+        stg_world_run(w, world_after(w, 9 * STG_MS));
+        stg_world_set_store_delay(w, STG_S);
+        run_for(w, 1100 * STG_MS); // the second group is with the store
+        stg_world_lose_answers(w, 1);
+        CHECK_U64(world_look(w, 0).parked, 1);
+        stg_world_lose(w, 0);
+        CHECK(!stg_world_is_away(w, 0));
+        run_for(w, 3 * STG_S);
+        CHECK(stg_world_is_away(w, 0));
+        CHECK_FROM(rest, (world_look(w, 0).parked > 0) == (rest > 0));
+        come_back(w);
+        world_free(w);
+    }
 }
 
 /* -- fenced ---------------------------------------------------------------- */

@@ -130,8 +130,10 @@ TEST(options, numbers_of_lanes_and_partitions_have_ranges)
     c.lane = 999999;
     c.partition = 1;
     CHECK_INT(stg_flow_restore(f, &c), STG_INVALID);
-    stg_flow_start(f, 0);
     c.partition = 0;
+    CHECK_INT(stg_flow_restore(f, &c), STG_OK);
+    CHECK_INT(stg_flow_restore(f, &c), STG_INVALID); // it has one
+    stg_flow_start(f, 0);
     CHECK_INT(stg_flow_restore(f, &c), STG_INVALID); // too late
     stg_flow_free(f);
 }
@@ -179,6 +181,8 @@ TEST(options, a_lane_that_is_known_begins_at_the_floor)
 TEST(options, events_for_nobody_are_ignored)
 {
     stg_world *w = world_new(1);
+    stg_lane_cursor_view cursor;
+    stg_partition_view partition;
     stg_flow *f;
 
     world_lane(w, STEADY);
@@ -195,6 +199,19 @@ TEST(options, events_for_nobody_are_ignored)
     stg_flow_replayed(f, 9, 0, 3, false, stg_world_now(w));
     stg_flow_replayed(f, 0, 9, 3, false, stg_world_now(w));
     stg_flow_pause(f, 9, true, stg_world_now(w));
+    stg_flow_gate(f, 9, true, stg_world_now(w));
+    stg_flow_revoke(f, 9, true, STG_S, stg_world_now(w));
+    stg_flow_lose(f, 9, true, stg_world_now(w));
+    stg_flow_fenced(f, 9, stg_world_now(w));
+    stg_flow_expired(f, 9, 100, stg_world_now(w));
+    stg_flow_unread(f, 0, 77, stg_world_now(w));
+    CHECK(!stg_flow_retain_lane(f, 9, stg_world_now(w)));
+    CHECK_U64(stg_flow_assignment(f, 9), 0);
+    CHECK_U64(stg_flow_view_proxy(f, 9), 0);
+    CHECK(!stg_flow_probe(f, 9, stg_world_now(w)));
+    CHECK_INT(stg_flow_view_cursor(f, 9, 0, &cursor), STG_NOT_FOUND);
+    CHECK_INT(stg_flow_view_cursor(f, 0, 9, &cursor), STG_NOT_FOUND);
+    CHECK_INT(stg_flow_view_partition(f, 9, &partition), STG_NOT_FOUND);
     stg_flow_remove(f, 9, stg_world_now(w));
     stg_world_run(w, STG_NEVER);
     world_end(w);
@@ -253,6 +270,11 @@ TEST(options, change_only_to_what_can_be)
     changed.parked_max = 0;
     CHECK_INT(stg_world_change_lane(w, 0, &changed, NULL, &err), STG_INVALID);
     CHECK_STR(err.text, "parked_max: expected 1 to 1000000");
+    changed = *o;
+    changed.burst = 1000001;
+    CHECK_INT(stg_world_change_lane(w, 0, &changed, STEADY " rate=5/s", &err),
+              STG_INVALID);
+    CHECK_STR(err.text, "burst=1000001 is out of range, expected 0 to 1000000");
     world_free(w);
 }
 

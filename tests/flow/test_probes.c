@@ -345,3 +345,29 @@ TEST(probes, bring_through_all_that_is_taken)
         world_free(w);
     }
 }
+
+/* Nothing of what waits in its partitions is for the lane. */
+TEST(probes, are_not_asked_for_where_nothing_waits_for_the_lane)
+{
+    stg_world *w = world_new(9);
+
+    stg_world_set_partitions(w, 2);
+    world_lane(w,
+               "fixed base=1s jitter=none attempts=1 deadline=none "
+               "retry=5xx breaker=1:1h-1h");
+    stg_world_set_followed(w, 0, 1);
+    world_script(w, 0, "503 200");
+    stg_world_publish(w, 0, 1);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_INT(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
+    stg_world_publish(w, 1, 3);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK(!stg_world_probe(w, 0));
+    stg_world_publish(w, 0, 1);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK(stg_world_probe(w, 0));
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_INT(world_look(w, 0).state, STG_LANE_LIVE);
+    world_free(w);
+}

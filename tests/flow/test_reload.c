@@ -351,3 +351,27 @@ TEST(reload, forgets_a_lane_that_only_the_store_knows)
         world_free(w);
     }
 }
+
+/* Without an order attempts are under way that an order would not have begun. */
+TEST(reload, takes_up_no_order_while_anything_is_under_way)
+{
+    stg_world *w = world_new(9);
+    stg_lane_options *o = world_lane(w, STEADY), changed;
+
+    o->is_limit_fixed = true;
+    stg_world_set_answer(w, 0, stg_ok(), STG_S);
+    stg_world_set_keys(w, 1);
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 500 * STG_MS));
+    CHECK(world_look(w, 0).in_flight > 1);
+    changed = *o;
+    changed.order = STG_ORDER_KEY;
+    CHECK(stg_world_change_lane(w, 0, &changed, NULL, NULL) == STG_OK);
+    stg_world_publish(w, 0, 1); // the lane has a look
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    CHECK_INT(world_look(w, 0).order, STG_ORDER_NONE);
+    stg_world_run(w, STG_NEVER);
+    CHECK_INT(world_look(w, 0).order, STG_ORDER_KEY);
+    world_end(w);
+}

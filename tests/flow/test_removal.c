@@ -295,3 +295,32 @@ TEST(removal, goes_on_after_a_crash)
         world_free(w);
     }
 }
+
+/* A partition that comes while it ends has nothing for it. */
+TEST(removal, takes_nothing_of_a_partition_that_comes)
+{
+    stg_world *w = world_new(9);
+
+    stg_world_set_partitions(w, 2);
+    stg_world_join_group(w, true);
+    world_lane(w, STEADY);
+    world_lane(w, STEADY);
+    stg_world_publish(w, 0, 5);
+    stg_world_publish(w, 1, 5);
+    stg_world_start(w);
+    stg_world_assign(w, 0);
+    stg_world_set_store_delay(w, STG_S);
+    stg_world_run(w, world_after(w, 15 * STG_MS));
+    stg_world_remove(w, 0);
+    stg_world_assign(w, 1);
+    stg_flow_remove(stg_world_flow(w), 0, stg_world_now(w)); // twice is once
+    stg_world_run(w, STG_NEVER);
+    CHECK(stg_world_sum_lane(w, 0).was_removed);
+    CHECK_U64(world_look(w, 1).delivered, 10);
+    for (uint64_t i = 0; i < 10; i++)
+        if (stg_world_partition_at(w, i) == 1)
+            CHECK_U64(stg_world_receipt_of(w, 0, 1, stg_world_position_at(w, i))
+                          ->attempts,
+                      0);
+    world_end(w);
+}

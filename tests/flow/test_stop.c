@@ -206,3 +206,30 @@ TEST(stop, does_not_count_what_was_never_sent)
     CHECK_U64(world_look(w, 0).delivered, 1);
     world_end(w);
 }
+
+/* What is with the store when the drain time is over is not cut. */
+TEST(stop, waits_for_what_is_with_the_store)
+{
+    for (uint32_t hanging = 0; hanging < 2; hanging++) {
+        stg_world *w = world_new(9);
+
+        world_lane(w, STEADY);
+        world_lane(w,
+                   "fixed base=1s jitter=none attempts=3 deadline=none "
+                   "attempt-timeout=1h retry=timeout");
+        world_script(w, 0, "503 200");
+        if (hanging > 0)
+            world_script(w, 1, "hang 200");
+        stg_world_publish(w, 0, 1);
+        stg_world_start(w);
+        stg_world_run(w, world_after(w, 9 * STG_MS));
+        stg_world_set_store_delay(w, 15 * STG_S);
+        stg_world_run(w, world_after(w, 10 * STG_MS));
+        CHECK(stg_world_stop(w) == (hanging == 0));
+        CHECK_U64(stg_world_sum(w).parked, 1 + hanging);
+        stg_world_set_store_delay(w, 0);
+        stg_world_restart(w, STG_S);
+        stg_world_run(w, STG_NEVER);
+        world_end(w);
+    }
+}

@@ -101,6 +101,30 @@ TEST(store_full, stores_the_last_cursors_at_the_stop)
     }
 }
 
+/* Nothing waits for room any more when what had none is another hub's. */
+TEST(store_full, ends_with_the_partition_whose_rows_had_no_room)
+{
+    stg_world *w = world_new(6);
+
+    stg_world_join_group(w, false);
+    world_lane(w, STEADY);
+    world_script(w, 0, "503");
+    stg_world_publish(w, 0, 20);
+    stg_world_set_store_room(w, 0);
+    stg_world_start(w);
+    stg_world_assign(w, 0);
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).state, STG_LANE_THROTTLED);
+    stg_world_lose(w, 0);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK(strstr(world_trace(w), "store-space-ok\n") != NULL);
+    CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
+    stg_world_set_store_room(w, UINT64_MAX);
+    stg_world_assign(w, 0);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
+}
+
 /* -- answers that got lost ------------------------------------------------- */
 
 TEST(store_full, sends_the_same_group_again_after_no_answer)

@@ -165,6 +165,28 @@ TEST(uplink, takes_no_targets_own_fault_for_it)
     world_free(w);
 }
 
+/* A host or a port that is not there, and what no code explains, is the
+ * target's own. */
+TEST(uplink, is_not_blamed_for_a_host_that_is_away)
+{
+    stg_outcome unexplained = stg_failed(STG_FAULT_UNREACHABLE);
+
+    for (int i = 0; i < 2; i++) {
+        stg_world *w = begin(2, 4, answer_well);
+
+        for (uint32_t l = 0; l < 4; l++)
+            stg_world_set_answer(
+                w, l, i == 0 ? unexplained : stg_failed_errno(EHOSTUNREACH),
+                STG_MS);
+        stg_world_publish(w, 0, 1);
+        stg_world_run(w, world_after(w, 30 * STG_S));
+        CHECK_INT(count_lines(w, "uplink"), 0);
+        for (uint32_t l = 0; l < 4; l++)
+            CHECK_U64(world_look(w, l).dead, 1);
+        world_free(w);
+    }
+}
+
 /* Where nobody else dials, nothing speaks for the uplink: 2 s, and no more. */
 TEST(uplink, waits_two_seconds_for_word_of_others)
 {

@@ -238,3 +238,12 @@ TEST(view, tells_when_there_are_fewer_parked_rows_again)
     CHECK(strstr(world_trace(w), "0: parked-below-max\n") != NULL);
     world_free(w);
 }
+
+TEST(view, has_a_word_for_each_state)
+{
+    static const char *const names[] = {"live",     "throttled", "circuit-open",
+                                        "shedding", "paused",    "removing"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        CHECK_STR(stg_lane_state_name((stg_lane_state)i), names[i]);
+}

@@ -1,0 +1,374 @@
+/* Flow without a world: what no log, target or shell of the simulator does. */
+#include <stagger/text.h>
+#include <stdio.h>
+
+#include "flow/flow.h"
+#include "tests/harness.h"
+#include "tests/malloc_memory.h"
+
+static const stg_memory memory = STG_MALLOC_MEMORY;
+static const stg_ns now = STG_S;
+
+/* One lane in partition 0, and what came out of flow so far. */
+typedef struct bare {
+    stg_flow *flow;
+    stg_policy policy;
+    stg_delivery *started[8];
+    size_t start_count;
+    stg_change dead; /* the last row */
+    char detail[400], answer[2048];
+    size_t answer_size;
+    uint32_t true_size;
+} bare;
+
+static void note(bare *b, const stg_change *c)
+{
+    const stg_failure *f = c->failure;
+
+    if (c->kind == STG_CHANGE_DEAD)
+        b->true_size = c->message->true_size;
+    if (f == NULL)
+        return;
+    b->dead = *c;
+    (void)snprintf(b->detail, sizeof b->detail, "%s", f->detail);
+    CHECK(f->answer_size <= sizeof b->answer);
+    if (f->answer_size > 0)
+        memcpy(b->answer, f->answer, f->answer_size);
+    b->answer_size = f->answer_size;
+}
+
+static void run(bare *b)
+{
+    stg_action a;
+
+    while (stg_flow_next(b->flow, &a, now)) {
+        if (a.kind == STG_ACTION_START) {
+            CHECK(b->start_count < sizeof b->started / sizeof *b->started);
+            b->started[b->start_count++] = a.start.delivery;
+        } else if (a.kind == STG_ACTION_STORE) {
+            for (size_t i = 0; i < a.group->change_count; i++)
+                note(b, &a.group->changes[i]);
+            stg_flow_stored(b->flow, STG_STORED, now);
+        }
+    }
+}
+
+/* The lane's breaker opens after one failure, and it sheds at once. */
+static void begin(bare *b, const char *policy)
+{
+    stg_flow_options fo = stg_flow_options_default();
+    stg_lane_options o;
+
+    *b = (bare){.flow = NULL};
+    CHECK(stg_policy_parse(&b->policy, policy, NULL) == STG_OK);
+    o = stg_lane_options_default(&b->policy);
+    o.is_from_earliest = true;
+    o.shed_after = 0;
+    CHECK(stg_flow_new(&b->flow, &memory, &fo, now, NULL) == STG_OK);
+    CHECK(stg_flow_assign(b->flow, &(stg_assignment){.begin = 1}, now, NULL) ==
+          STG_OK);
+    CHECK(stg_flow_add_lane(b->flow, 0, &o, now, NULL) == STG_OK);
+    stg_flow_start(b->flow, now);
+    run(b);
+}
+
+/* The next of the log: `r`, at the position. */
+static void read_one(bare *b, uint64_t position, stg_record r)
+{
+    r.position = position;
+    stg_flow_messages(b->flow, false, 0, 0, &r, 1, position + 1, now);
+    run(b);
+}
+
+static void end_one(bare *b, size_t i, const stg_end *end)
+{
+    (void)stg_flow_ended(b->flow, b->started[i], end, now);
+    run(b);
+}
+
+#define ONCE "fixed base=1s jitter=none attempts=1 deadline=none"
+
+/* -- a message that the log has not got as it was published ---------------- */
+
+TEST(bare, names_what_a_message_lacks)
+{
+    bare b;
+
+    begin(&b, ONCE);
+    read_one(&b, 1, (stg_record){.bytes = "x", .size = 1, .headers_lost = 12});
+    CHECK_STR(b.detail, "12 of its headers cannot be sent");
+    CHECK_INT(b.dead.failure->outcome.fault, STG_FAULT_INVALID);
+    read_one(&b, 2, (stg_record){.not_before = STG_NEVER});
+    CHECK_STR(b.detail,
+              "its Stagger-Not-Before or Stagger-Expires cannot be read");
+    read_one(&b, 3, (stg_record){.true_size = 1 << 20});
+    CHECK_STR(b.detail, "1048576 bytes");
+    CHECK_U64(b.start_count, 0);
+    stg_flow_free(b.flow);
+}
+
+TEST(bare, counts_no_more_bytes_than_it_can)
+{
+    bare b;
+
+    if (SIZE_MAX == UINT32_MAX)
+        return;
+    begin(&b, ONCE);
+    read_one(&b, 1, (stg_record){.true_size = (size_t)(UINT64_C(5) << 30)});
+    CHECK_U64(b.true_size, UINT32_MAX);
+    CHECK_STR(b.detail, "4294967295 bytes");
+    stg_flow_free(b.flow);
+}
+
+static uint64_t count_routed(const bare *b)
+{
+    stg_lane_view view = {.routed = 0};
+
+    CHECK(stg_flow_view_lane(b->flow, 0, &view, now) == STG_OK);
+    return view.routed;
+}
+
+TEST(bare, takes_what_is_read_twice_once)
+{
+    bare b;
+
+    begin(&b, ONCE);
+    read_one(&b, 1, (stg_record){.size = 0});
+    read_one(&b, 1, (stg_record){.size = 0}); // nobody has asked for it
+    end_one(&b, 0, &(stg_end){.outcome = stg_ok()});
+    CHECK_U64(count_routed(&b), 1);
+    read_one(&b, 1, (stg_record){.size = 0});
+    CHECK_U64(count_routed(&b), 1);
+    read_one(&b, 2, (stg_record){.size = 0});
+    CHECK_U64(count_routed(&b), 2);
+    CHECK_U64(b.start_count, 2);
+    stg_flow_free(b.flow);
+}
+
+/* -- what is kept of a failure --------------------------------------------- */
+
+static stg_end failed_with(const char *detail, const char *answer)
+{
+    return (stg_end){.outcome = stg_answered(503),
+                     .detail = detail,
+                     .answer = answer,
+                     .answer_size = answer == NULL ? 0 : strlen(answer)};
+}
+
+TEST(bare, keeps_the_words_and_the_answer_that_there_are)
+{
+    static const struct {
+        const char *detail, *answer;
+    } rows[] = {{NULL, NULL},
+                {"a detail", NULL},
+                {NULL, "an answer"},
+                {"both", "of them"}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *detail = rows[i].detail, *answer = rows[i].answer;
+        stg_end end = failed_with(detail, answer);
+        bare b;
+
+        begin(&b, ONCE " breaker=1:1h-1h");
+        read_one(&b, 1, (stg_record){.size = 0});
+        end_one(&b, 0, &end);
+        CHECK_STR(b.detail, detail == NULL ? "" : detail);
+        CHECK_U64(b.answer_size, answer == NULL ? 0 : strlen(answer));
+        CHECK(memcmp(b.answer, answer == NULL ? "" : answer, b.answer_size) ==
+              0);
+        // The bulk row has the failure that opened the breaker.
+        b.detail[0] = '\0';
+        read_one(&b, 2, (stg_record){.size = 0});
+        CHECK_INT(b.dead.kind, STG_CHANGE_RANGE);
+        CHECK_STR(b.detail, detail == NULL ? "" : detail);
+        CHECK_U64(b.answer_size, answer == NULL ? 0 : strlen(answer));
+        stg_flow_free(b.flow);
+    }
+}
+
+/* -- another hub has it ---------------------------------------------------- */
+
+/* Its attempt was quicker than the cancel: nothing is booked, whatever it came to. */
+TEST(bare, books_nothing_of_a_partition_that_was_lost)
+{
+    static const int statuses[] = {200, 503};
+
+    for (size_t i = 0; i < 2; i++) {
+        stg_end end = {.outcome = stg_answered(statuses[i])};
+        stg_verdict v;
+        bare b;
+
+        begin(&b, ONCE);
+        read_one(&b, 1, (stg_record){.size = 0});
+        stg_flow_lose(b.flow, 0, false, now);
+        // Whatever is still said of it.
+        stg_flow_fenced(b.flow, 0, now);
+        stg_flow_revoke(b.flow, 0, true, STG_S, now);
+        stg_flow_expired(b.flow, 0, 100, now);
+        stg_flow_replayed(b.flow, 0, 0, 5, true, now);
+        read_one(&b, 2, (stg_record){.size = 0});
+        v = stg_flow_ended(b.flow, b.started[0], &end, now);
+        CHECK_INT(v.decision.next, i == 0 ? STG_DONE : STG_WAIT);
+        run(&b);
+        CHECK_U64(count_routed(&b), 0);
+        stg_flow_free(b.flow);
+    }
+}
+
+/* Of one of which only the rows are here nothing changes where they stay; where they
+ * are another hub's, it ends. */
+TEST(bare, keeps_the_rows_of_a_partition_or_loses_them)
+{
+    stg_partition_view view;
+    stg_assignment g = {.partition = 1, .begin = 1, .is_rows_only = true};
+    bare b;
+
+    begin(&b, ONCE);
+    CHECK_INT(stg_flow_assign(b.flow, &g, now, NULL), STG_OK);
+    stg_flow_revoke(b.flow, 1, true, STG_S, now);
+    stg_flow_lose(b.flow, 1, true, now);
+    run(&b);
+    CHECK_INT(stg_flow_view_partition(b.flow, 1, &view), STG_OK);
+    CHECK_INT(view.state, STG_PARTITION_ROWS);
+    stg_flow_lose(b.flow, 1, false, now);
+    run(&b);
+    CHECK_INT(stg_flow_view_partition(b.flow, 1, &view), STG_NOT_FOUND);
+    stg_flow_free(b.flow);
+}
+
+/* -- a lane that follows the partition no more ------------------------------ */
+
+static bool follows_none(void *ctx, uint32_t partition)
+{
+    (void)ctx;
+    (void)partition;
+    return false;
+}
+
+/* Where it stands when all below 11 was read; it stood at 5 before a restart, with 7
+ * and 9 settled, and so many rows. */
+static uint64_t pass_to(stg_order order, uint64_t rows)
+{
+    static const uint64_t settled[] = {7, 9};
+    stg_flow_options fo = stg_flow_options_default();
+    stg_cursor c = {.base = 5,
+                    .routed = 2 + rows,
+                    .delivered = 2,
+                    .parked = rows,
+                    .is_ordered = order != STG_ORDER_NONE,
+                    .settled = settled,
+                    .settled_count = 2};
+    stg_lane_cursor_view view;
+    stg_lane_options o;
+    bare b = {.flow = NULL};
+
+    b.policy = stg_policy_default();
+    o = stg_lane_options_default(&b.policy);
+    o.order = order;
+    o.follows = follows_none;
+    CHECK(stg_flow_new(&b.flow, &memory, &fo, now, NULL) == STG_OK);
+    CHECK(stg_flow_assign(b.flow, &(stg_assignment){.begin = 1}, now, NULL) ==
+          STG_OK);
+    CHECK(stg_flow_add_lane(b.flow, 0, &o, now, NULL) == STG_OK);
+    CHECK(stg_flow_restore(b.flow, &c) == STG_OK);
+    stg_flow_start(b.flow, now);
+    run(&b);
+    for (uint64_t position = 5; position <= 10; position++)
+        read_one(&b, position, (stg_record){.size = 0});
+    CHECK_U64(b.start_count, 0);
+    CHECK_INT(stg_flow_view_cursor(b.flow, 0, 0, &view), STG_OK);
+    stg_flow_free(b.flow);
+    return view.base;
+}
+
+/* It passes all that is read; in an ordered lane not before its rows have come. */
+TEST(bare, passes_what_a_lane_follows_no_more)
+{
+    CHECK_U64(pass_to(STG_ORDER_NONE, 0), 11);
+    CHECK_U64(pass_to(STG_ORDER_NONE, 1), 11);
+    CHECK_U64(pass_to(STG_ORDER_KEY, 0), 11);
+    CHECK_U64(pass_to(STG_ORDER_KEY, 1), 5);
+}
+
+/* -- without memory -------------------------------------------------------- */
+
+static void *allocate_until(void *ctx, size_t size)
+{
+    size_t *left = ctx;
+
+    if (*left == 0)
+        return NULL;
+    --*left;
+    return malloc(size);
+}
+
+/* Says whether it could be done. What failed has changed nothing, and can be done
+ * when there is memory. */
+static bool set_up(stg_flow *f, const stg_lane_options *o, size_t *left)
+{
+    static const uint64_t settled[] = {7, 9};
+    stg_lane_options through_proxy = *o;
+    stg_cursor c = {.lane = 0,
+                    .base = 5,
+                    .routed = 2,
+                    .delivered = 2,
+                    .settled = settled,
+                    .settled_count = 2};
+    stg_assignment first = {.begin = 1}, second = {.partition = 1,
+                                                   .begin = 1,
+                                                   .cursors = &c,
+                                                   .cursor_count = 1};
+    stg_status status[6];
+    bool is_done = true;
+
+    through_proxy.proxy = 7;
+    status[0] = stg_flow_assign(f, &first, now, NULL);
+    status[1] = stg_flow_add_lane(f, 0, &through_proxy, now, NULL);
+    status[2] = stg_flow_add_lane(f, 300, o, now, NULL);
+    status[3] = stg_flow_restore(f, &c);
+    c.partition = 1;
+    status[4] = stg_flow_assign(f, &second, now, NULL);
+    through_proxy.proxy = 8;
+    status[5] = stg_flow_change_lane(f, 0, &through_proxy, now, NULL);
+    for (size_t i = 0; i < 6; i++)
+        is_done &= status[i] == STG_OK;
+    if (is_done)
+        return *left > 0;
+    *left = SIZE_MAX;
+    c.partition = 0;
+    (void)stg_flow_assign(f, &first, now, NULL); // those that are there stay
+    (void)stg_flow_add_lane(f, 0, o, now, NULL);
+    (void)stg_flow_add_lane(f, 300, o, now, NULL);
+    (void)stg_flow_restore(f, &c);
+    c.partition = 1;
+    (void)stg_flow_assign(f, &second, now, NULL);
+    return false;
+}
+
+TEST(bare, can_be_set_up_when_there_is_memory_again)
+{
+    stg_policy policy = stg_policy_default();
+    stg_lane_options o = stg_lane_options_default(&policy);
+    bool is_done = false;
+
+    for (size_t n = 0; n < 100 && !is_done; n++) {
+        size_t left = n;
+        stg_memory scarce = {allocate_until, stg_malloc_release, &left};
+        stg_flow_options fo = stg_flow_options_default();
+        stg_lane_cursor_view view;
+        stg_flow *f;
+
+        if (stg_flow_new(&f, &scarce, &fo, now, NULL) != STG_OK)
+            continue;
+        is_done = set_up(f, &o, &left);
+        left = SIZE_MAX;
+        stg_flow_start(f, now);
+        for (uint32_t p = 0; p < 2; p++) {
+            CHECK_INT(stg_flow_view_cursor(f, 0, p, &view), STG_OK);
+            CHECK_FROM(n, view.base == 5);
+            CHECK_INT(stg_flow_view_cursor(f, 300, p, &view), STG_OK);
+        }
+        stg_flow_free(f);
+    }
+    CHECK(is_done);
+}
