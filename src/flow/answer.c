@@ -290,20 +290,19 @@ static void answer(stg_flow *f, stg_stored how, stg_ns now)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    switch (how) {
-    case STG_STORED_UNKNOWN:
+    if (how == STG_STORED_UNKNOWN) {
         repeat(f);
         return;
-    case STG_STORED_FULL:
+    }
+    if (how == STG_STORED_FULL) {
         refuse(f, now);
         return;
-    case STG_STORED_FENCED:
+    }
+    if (how == STG_STORED_FENCED) {
         c->is_bare_due |= c->is_bare;
         c->is_bare = false;
         take_back(f, false);
         return;
-    case STG_STORED:
-        break;
     }
     succeed(f);
     if (c->is_bare) {

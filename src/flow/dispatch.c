@@ -267,19 +267,15 @@ static void return_rate(stg_lane *l, stg_ns now)
 static bool pass_breaker(stg_lane *l, stg_delivery *d, stg_ns now, stg_ns *at)
 {
     stg_ns reopen_at = STG_NEVER;
+    stg_permit permit;
 
     d->is_probe = false;
     if (l->o.policy->breaker.rule == STG_BREAKER_NONE)
         return true;
-    switch (stg_breaker_enter(&l->peer->breaker, now, &reopen_at)) {
-    case STG_PERMIT_GRANTED:
+    permit = stg_breaker_enter(&l->peer->breaker, now, &reopen_at);
+    d->is_probe = permit == STG_PERMIT_PROBE;
+    if (permit != STG_PERMIT_DENIED)
         return true;
-    case STG_PERMIT_PROBE:
-        d->is_probe = true;
-        return true;
-    case STG_PERMIT_DENIED:
-        break;
-    }
     *at = stg_ns_min(*at, reopen_at);
     return false;
 }

@@ -19,6 +19,9 @@ typedef struct bare {
     char detail[400], answer[2048];
     size_t answer_size;
     uint32_t true_size;
+    size_t read_count;
+    stg_action catch_up; /* the last one */
+    bool is_stopped;
 } bare;
 
 static void note(bare *b, const stg_change *c)
@@ -49,6 +52,13 @@ static void run(bare *b)
             for (size_t i = 0; i < a.group->change_count; i++)
                 note(b, &a.group->changes[i]);
             stg_flow_stored(b->flow, STG_STORED, now);
+        } else if (a.kind == STG_ACTION_READ) {
+            b->read_count++;
+            if (a.read.is_catch_up)
+                b->catch_up = a;
+        } else if (a.kind == STG_ACTION_STOPPED) {
+            CHECK(!b->is_stopped);
+            b->is_stopped = true;
         }
     }
 }
@@ -64,12 +74,18 @@ static void begin(bare *b, const char *policy)
     o = stg_lane_options_default(&b->policy);
     o.is_from_earliest = true;
     o.shed_after = 0;
+    o.in_flight_max = 4;
+    o.is_limit_fixed = true;
     CHECK(stg_flow_new(&b->flow, &memory, &fo, now, NULL) == STG_OK);
     CHECK(stg_flow_assign(b->flow, &(stg_assignment){.begin = 1}, now, NULL) ==
           STG_OK);
     CHECK(stg_flow_add_lane(b->flow, 0, &o, now, NULL) == STG_OK);
+    run(b); // nothing comes before the start
+    CHECK(stg_flow_change_lane(b->flow, 0, &o, now, NULL) == STG_OK);
+    CHECK_U64(b->read_count, 0);
     stg_flow_start(b->flow, now);
     run(b);
+    CHECK_U64(b->read_count, 1);
 }
 
 /* The next of the log: `r`, at the position. */
@@ -186,6 +202,29 @@ TEST(bare, keeps_the_words_and_the_answer_that_there_are)
     }
 }
 
+/* The bulk row has the last failure of the kind that opened the breaker. */
+TEST(bare, keeps_what_opened_the_breaker)
+{
+    stg_end first = failed_with("first", NULL), same = failed_with("same", ""),
+            other = failed_with("other", NULL);
+    bare b;
+
+    other.outcome = stg_answered(500);
+    begin(&b, ONCE " breaker=1:1h-1h");
+    for (uint64_t position = 1; position <= 3; position++)
+        read_one(&b, position, (stg_record){.size = 0});
+    CHECK_U64(b.start_count, 3);
+    end_one(&b, 0, &first);
+    end_one(&b, 1, &same);
+    end_one(&b, 2, &other);
+    CHECK_STR(b.detail, "other"); // the row of its own
+    read_one(&b, 4, (stg_record){.size = 0});
+    CHECK_INT(b.dead.kind, STG_CHANGE_RANGE);
+    CHECK_STR(b.detail, "same");
+    CHECK_INT(b.dead.failure->outcome.code, 503);
+    stg_flow_free(b.flow);
+}
+
 /* -- another hub has it ---------------------------------------------------- */
 
 /* Its attempt was quicker than the cancel: nothing is booked, whatever it came to. */
@@ -233,6 +272,118 @@ TEST(bare, keeps_the_rows_of_a_partition_or_loses_them)
     stg_flow_lose(b.flow, 1, false, now);
     run(&b);
     CHECK_INT(stg_flow_view_partition(b.flow, 1, &view), STG_NOT_FOUND);
+    stg_flow_free(b.flow);
+}
+
+/* -- the log --------------------------------------------------------------- */
+
+static stg_lane_cursor_view look(const bare *b, uint32_t lane)
+{
+    stg_lane_cursor_view view;
+
+    CHECK_INT(stg_flow_view_cursor(b->flow, lane, 0, &view), STG_OK);
+    return view;
+}
+
+/* Of two lanes one stands at 100, where the window begins, and one at 5. */
+static void begin_behind(bare *b)
+{
+    stg_flow_options fo = stg_flow_options_default();
+    stg_cursor cursors[] = {{.lane = 0, .base = 100},
+                            {.lane = 1, .base = 5},
+                            {.lane = 77, .base = 3}};
+    stg_assignment g = {.begin = 1, .cursors = cursors, .cursor_count = 3};
+    stg_lane_options o;
+
+    *b = (bare){.policy = stg_policy_default()};
+    o = stg_lane_options_default(&b->policy);
+    CHECK(stg_flow_new(&b->flow, &memory, &fo, now, NULL) == STG_OK);
+    for (uint32_t lane = 0; lane < 2; lane++)
+        CHECK(stg_flow_add_lane(b->flow, lane, &o, now, NULL) == STG_OK);
+    stg_flow_start(b->flow, now);
+    CHECK(stg_flow_assign(b->flow, &g, now, NULL) == STG_OK);
+    run(b);
+    CHECK(look(b, 1).is_catching_up);
+    CHECK_U64(b->catch_up.read.from, 5);
+}
+
+static void catch_up(bare *b, uint32_t partition, uint64_t assignment,
+                     const stg_record *r, size_t count, uint64_t next)
+{
+    stg_flow_messages(b->flow, true, partition, assignment, r, count, next,
+                      now);
+    run(b);
+}
+
+/* Where the log has nothing up to the window, that comes next. */
+TEST(bare, joins_the_window_where_there_is_nothing_before_it)
+{
+    bare b;
+
+    begin_behind(&b);
+    catch_up(&b, 1, 0, NULL, 0, 50);  // another partition's
+    catch_up(&b, 0, 99, NULL, 0, 50); // another assignment's
+    CHECK_U64(look(&b, 1).next, 5);
+    catch_up(&b, 0, b.catch_up.read.assignment, NULL, 0, 5);
+    CHECK(!look(&b, 1).is_catching_up);
+    CHECK_U64(look(&b, 1).next, 100);
+    stg_flow_free(b.flow);
+}
+
+/* It reads no further than the main reader has. */
+TEST(bare, catches_up_to_the_main_reader)
+{
+    static const stg_record records[] = {{.position = 7}, {.position = 100}};
+    bare b;
+
+    begin_behind(&b);
+    catch_up(&b, 0, 0, records, 2, 101);
+    CHECK_U64(b.start_count, 1);
+    CHECK_U64(look(&b, 1).next, 100);
+    CHECK_U64(look(&b, 0).next, 100);
+    stg_flow_free(b.flow);
+}
+
+/* What is lost before anything was read is one gap, however often it grows. */
+TEST(bare, counts_once_what_is_lost_bit_by_bit)
+{
+    stg_lane_view view;
+    bare b;
+
+    begin(&b, ONCE);
+    stg_flow_expired(b.flow, 0, 50, now);
+    stg_flow_expired(b.flow, 0, 60, now);
+    stg_flow_expired(b.flow, 0, 60, now);
+    run(&b);
+    CHECK(stg_flow_view_lane(b.flow, 0, &view, now) == STG_OK);
+    CHECK_U64(view.dead, 59);
+    CHECK_U64(look(&b, 0).base, 60);
+    read_one(&b, 70, (stg_record){.size = 0});
+    CHECK_U64(b.start_count, 1);
+    CHECK_U64(look(&b, 0).base, 70);
+    stg_flow_free(b.flow);
+}
+
+/* Only its rows were here, before the start: then it is assigned, whole. */
+TEST(bare, is_assigned_after_its_rows)
+{
+    stg_flow_options fo = stg_flow_options_default();
+    stg_assignment g = {.begin = 1, .is_rows_only = true};
+    stg_partition_view view;
+    bare b = {.flow = NULL};
+
+    CHECK(stg_flow_new(&b.flow, &memory, &fo, now, NULL) == STG_OK);
+    CHECK_INT(stg_flow_assign(b.flow, &g, now, NULL), STG_OK);
+    g.is_rows_only = false;
+    CHECK_INT(stg_flow_assign(b.flow, &g, now, NULL), STG_OK);
+    stg_flow_start(b.flow, now);
+    run(&b);
+    CHECK_INT(stg_flow_view_partition(b.flow, 0, &view), STG_OK);
+    CHECK_INT(view.state, STG_PARTITION_ASSIGNED);
+    stg_flow_stop(b.flow, now);
+    run(&b);
+    CHECK(b.is_stopped);
+    run(&b); // once
     stg_flow_free(b.flow);
 }
 

@@ -324,3 +324,30 @@ TEST(removal, takes_nothing_of_a_partition_that_comes)
                       0);
     world_end(w);
 }
+
+/* The partition takes what waits in it along: only then is the lane at its end. */
+TEST(removal, waits_for_a_partition_that_goes)
+{
+    stg_world *w = world_new(10);
+
+    stg_world_join_group(w, false);
+    world_lane(w, STEADY);
+    world_lane(w, STEADY);
+    stg_world_set_answer(w, 1, stg_ok(), 1500 * STG_MS);
+    stg_world_publish(w, 0, 30);
+    stg_world_start(w);
+    stg_world_assign(w, 0);
+    stg_world_run(w, world_after(w, 100 * STG_MS));
+    stg_world_revoke(w, 0, 5 * STG_S);
+    stg_world_remove(w, 0);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK(!stg_world_is_away(w, 0));
+    CHECK(!stg_world_sum_lane(w, 0).was_removed);
+    stg_world_run(w, STG_NEVER);
+    CHECK(stg_world_is_away(w, 0));
+    CHECK(stg_world_sum_lane(w, 0).was_removed);
+    stg_world_assign(w, 0);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 1).delivered, 30);
+    world_free(w);
+}
