@@ -29,7 +29,7 @@ help:
 	@echo 'make bench-store measure its store, SQLite and PostgreSQL'
 	@echo 'make bench-kafka measure it on Kafka, beside what one writes without it'
 	@echo 'make fuzz        fuzz for FUZZ_SECONDS=60 a target'
-	@echo 'make coverage    list the branches of core that no test takes'
+	@echo 'make coverage    list the branches of core and flow that no test takes'
 	@echo 'make figures     draw the figures of docs/jitter.md anew'
 	@echo 'make format      format the sources'
 	@echo 'make install     into PREFIX=/usr/local, below DESTDIR'

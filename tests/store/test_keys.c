@@ -142,3 +142,71 @@ TEST(keys, forgets_the_oldest)
     check_all(&m, 0);
     end(&m);
 }
+
+/* -- what makes a message the same ----------------------------------------- */
+
+static stg_span span(const char *text)
+{
+    return (stg_span){text, strlen(text)};
+}
+
+/* Whether both are one message; of the key nothing but the key itself counts. */
+static bool is_same(const stg_parcel *a, const stg_parcel *b)
+{
+    stg_keys k = {.count = 0};
+    stg_key one, other;
+
+    CHECK(stg_keys_begin(&k));
+    CHECK(stg_keys_hash(&k, &one, span("key"), a));
+    CHECK(stg_keys_hash(&k, &other, span("key"), b));
+    CHECK(memcmp(one.key, other.key, STG_KEY_SIZE) == 0);
+    stg_keys_free(&k);
+    return memcmp(one.body, other.body, STG_KEY_SIZE) == 0;
+}
+
+static bool has_same_headers(const char *a, const char *b)
+{
+    return is_same(&(stg_parcel){.headers = span(a), .body = span("body")},
+                   &(stg_parcel){.headers = span(b), .body = span("body")});
+}
+
+/* Who sends it again may have them in another order, and names in another case. */
+TEST(keys, take_headers_in_any_order)
+{
+    const char *headers = "A: 1\r\nB: 2\r\nC: 3\r\n";
+
+    CHECK(has_same_headers(headers, headers));
+    CHECK(has_same_headers(headers, "C: 3\r\nA: 1\r\nB: 2\r\n"));
+    CHECK(has_same_headers(headers, "a: 1\r\nb: 2\r\nc: 3\r\n"));
+    CHECK(!has_same_headers(headers, "A: 1\r\nB: 2\r\n"));
+    CHECK(!has_same_headers(headers, "A: 2\r\nB: 1\r\nC: 3\r\n"));
+    CHECK(!has_same_headers("A: x\r\n", "A: X\r\n"));
+    CHECK(!has_same_headers(headers, ""));
+}
+
+/* A trace is another one each time. */
+TEST(keys, take_no_header_that_is_passing)
+{
+    CHECK(has_same_headers("A: 1\r\ntraceparent: 00-1\r\n",
+                           "traceparent: 00-2\r\nA: 1\r\n"));
+    CHECK(has_same_headers("A: 1\r\nTracestate: x\r\n", "A: 1\r\n"));
+}
+
+TEST(keys, tell_the_parts_of_a_message_apart)
+{
+    const stg_parcel a = {
+        .content_type = span("ab"), .key = span("c"), .body = span("d")};
+    stg_parcel b = a;
+
+    CHECK(is_same(&a, &b));
+    b.content_type = span("a");
+    b.key = span("bc");
+    CHECK(!is_same(&a, &b));
+    b = a;
+    b.key = span("");
+    b.body = span("cd");
+    CHECK(!is_same(&a, &b));
+    b = a;
+    b.body = span("e");
+    CHECK(!is_same(&a, &b));
+}
