@@ -15,13 +15,16 @@ typedef struct bare {
     stg_policy policy;
     stg_delivery *started[8];
     size_t start_count;
-    stg_change dead; /* the last row */
+    stg_change_kind kind; /* of the last row with a failure */
+    stg_outcome outcome;
     char detail[400], answer[2048];
     size_t answer_size;
     uint32_t true_size;
     size_t read_count;
     stg_action catch_up; /* the last one */
     bool is_stopped;
+    stg_stored store_says; /* to each group */
+    size_t group_count, last_changes;
 } bare;
 
 static void note(bare *b, const stg_change *c)
@@ -32,7 +35,8 @@ static void note(bare *b, const stg_change *c)
         b->true_size = c->message->true_size;
     if (f == NULL)
         return;
-    b->dead = *c;
+    b->kind = c->kind;
+    b->outcome = f->outcome;
     (void)snprintf(b->detail, sizeof b->detail, "%s", f->detail);
     CHECK(f->answer_size <= sizeof b->answer);
     if (f->answer_size > 0)
@@ -51,7 +55,9 @@ static void run(bare *b)
         } else if (a.kind == STG_ACTION_STORE) {
             for (size_t i = 0; i < a.group->change_count; i++)
                 note(b, &a.group->changes[i]);
-            stg_flow_stored(b->flow, STG_STORED, now);
+            b->group_count++;
+            b->last_changes = a.group->change_count;
+            stg_flow_stored(b->flow, b->store_says, now);
         } else if (a.kind == STG_ACTION_READ) {
             b->read_count++;
             if (a.read.is_catch_up)
@@ -113,7 +119,7 @@ TEST(bare, names_what_a_message_lacks)
     begin(&b, ONCE);
     read_one(&b, 1, (stg_record){.bytes = "x", .size = 1, .headers_lost = 12});
     CHECK_STR(b.detail, "12 of its headers cannot be sent");
-    CHECK_INT(b.dead.failure->outcome.fault, STG_FAULT_INVALID);
+    CHECK_INT(b.outcome.fault, STG_FAULT_INVALID);
     read_one(&b, 2, (stg_record){.not_before = STG_NEVER});
     CHECK_STR(b.detail,
               "its Stagger-Not-Before or Stagger-Expires cannot be read");
@@ -195,7 +201,7 @@ TEST(bare, keeps_the_words_and_the_answer_that_there_are)
         // The bulk row has the failure that opened the breaker.
         b.detail[0] = '\0';
         read_one(&b, 2, (stg_record){.size = 0});
-        CHECK_INT(b.dead.kind, STG_CHANGE_RANGE);
+        CHECK_INT(b.kind, STG_CHANGE_RANGE);
         CHECK_STR(b.detail, detail == NULL ? "" : detail);
         CHECK_U64(b.answer_size, answer == NULL ? 0 : strlen(answer));
         stg_flow_free(b.flow);
@@ -219,9 +225,27 @@ TEST(bare, keeps_what_opened_the_breaker)
     end_one(&b, 2, &other);
     CHECK_STR(b.detail, "other"); // the row of its own
     read_one(&b, 4, (stg_record){.size = 0});
-    CHECK_INT(b.dead.kind, STG_CHANGE_RANGE);
+    CHECK_INT(b.kind, STG_CHANGE_RANGE);
     CHECK_STR(b.detail, "same");
-    CHECK_INT(b.dead.failure->outcome.code, 503);
+    CHECK_INT(b.outcome.code, 503);
+    stg_flow_free(b.flow);
+}
+
+/* A store that has no room for the cursors alone either: both wait a second. */
+TEST(bare, waits_where_there_is_no_room_for_cursors_either)
+{
+    stg_end end = failed_with(NULL, NULL);
+    size_t before;
+    bare b;
+
+    begin(&b, ONCE);
+    b.store_says = STG_STORED_FULL;
+    before = b.group_count;
+    read_one(&b, 1, (stg_record){.size = 0});
+    end_one(&b, 0, &end);
+    CHECK_U64(b.group_count - before, 2);
+    CHECK_U64(b.last_changes, 0); // the second had no rows
+    CHECK_U64(stg_flow_wake_at(b.flow), now + STG_S);
     stg_flow_free(b.flow);
 }
 
