@@ -161,11 +161,11 @@ TEST(queue, has_what_was_appended_and_not_trimmed)
     size_t most = 0;
 
     for (uint64_t seed = 0; seed < seeds(20); seed++) {
-        uint64_t trims = 1 + seed % 4; // of 4
+        uint64_t appends = 1 + (seed + 2) % 4; // of 4; one seed is enough
 
         make(&m, seed);
         for (int i = 0; i < 200; i++) {
-            if (upto(&m, 3) < trims)
+            if (upto(&m, 3) < appends)
                 append(&m);
             else
                 trim(&m);
