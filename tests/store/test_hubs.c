@@ -758,6 +758,27 @@ TEST(store_hubs, agree_on_the_number_of_shards)
     fixture_end(&a);
 }
 
+/* The server lets go of a hub that has ended only when it notices. */
+TEST(store_hubs, wait_for_the_shards_of_a_hub_that_has_just_ended)
+{
+    fixture a;
+    PGconn *ended;
+
+    fixture_make(&a);
+    fixture_open(&a);
+    fixture_close(&a);
+    ended = PQconnectdb(a.path);
+    PQclear(PQexec(ended,
+                   "SELECT pg_advisory_lock_shared(hashtext('stagger"
+                   " shards of ' || current_schema()), 2)"));
+    CHECK_INT(PQsendQuery(ended, "SELECT pg_sleep(0.3)"), 1);
+    CHECK_INT(PQflush(ended), 0);
+    PQfinish(ended);
+    a.options.shard_of = 3;
+    fixture_open(&a);
+    fixture_end(&a);
+}
+
 /* -- opening */
 
 static void check_refused(fixture *s, const char *path, stg_status status,

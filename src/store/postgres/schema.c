@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/refuse.h"
 #include "store/eviction.h"
@@ -430,6 +431,8 @@ stg_status stg_pg_schema_may_write(PGconn *conn, const char *name,
 
 /* -- shards ---------------------------------------------------------------- */
 
+enum { LEAVING_TRIES = 20, LEAVING_REST_US = 100 * 1000 };
+
 /* An advisory lock that anybody may share; its second number is how many shards
  * there are. Whoever finds one with another number is refused. PostgreSQL shows
  * the lock's two numbers as classid and objid, unsigned, with objsubid 2. */
@@ -441,17 +444,33 @@ static const char others[] =
     " || current_schema())::bigint & 4294967295 AND objsubid = 2"
     " AND objid <> %" PRIu32 " LIMIT 1";
 
+/* *found is -1: there are none, or no more. Of a hub that has just ended the server
+ * lets go when it notices: that is waited for. */
+static stg_status find_others(PGconn *conn, const char *name, uint32_t shard_of,
+                              int64_t *found, stg_error *err)
+{
+    char text[512];
+    stg_status status = STG_OK;
+
+    snprintf(text, sizeof text, others, shard_of);
+    for (int tries = 0; tries < LEAVING_TRIES; tries++) {
+        status = ask(conn, name, text, found, err);
+        if (status != STG_OK || *found < 0)
+            break;
+        usleep(LEAVING_REST_US);
+    }
+    return status;
+}
+
 /* A shared advisory lock for each number of shards, held while a hub is connected: a
  * hub that wants another number finds the others' lock. */
 static stg_status agree(PGconn *conn, const char *name, uint32_t shard_of,
                         stg_error *err)
 {
-    char text[512];
+    char text[256];
     int64_t found;
-    stg_status status;
+    stg_status status = find_others(conn, name, shard_of, &found, err);
 
-    snprintf(text, sizeof text, others, shard_of);
-    status = ask(conn, name, text, &found, err);
     if (status != STG_OK)
         return status;
     if (found >= 0)
