@@ -13,8 +13,8 @@ answered:
     answered  a status, or reset, early (a reset with the body unread), hang
     after     the seconds of Retry-After, or 0
 
-What was answered late, because the disk or the machine was busy, is a line with
-leaf, id and attempt in FOLDER/late, too: the hub may have given up by then.
+What was read or answered late, because the disk or the machine was busy, is a line
+with leaf, id and attempt in FOLDER/late, too: the hub may have given up by then.
 
 Once there is FOLDER/calm all that comes is answered with 200.
 """
@@ -30,6 +30,7 @@ import time
 from blackbox_proxy import Proxy, abort, listen
 
 LATE = 0.5 # seconds: half of what the hub waits
+STALL = 0.2 # this program did not run: what came meanwhile has waited
 
 # What a receipt gets, and how often of 1000; the second leaf has it worse.
 TABLE = {"200": 740, "204": 40, "500": 60, "503": 60, "429": 4, "400": 16,
@@ -66,7 +67,24 @@ class Log:
         self.is_busy = False
 
 
+class Stalls:
+    """When this program had not run for a while, and ran again."""
+
+    def __init__(self):
+        self.ended_at = -STALL
+
+    async def watch(self):
+        while True:
+            began_at = time.monotonic()
+            await asyncio.sleep(STALL / 4)
+            now = time.monotonic()
+            if now - began_at > STALL / 4 + STALL:
+                self.ended_at = now
+
+
 class Leaf:
+    stalls = Stalls()
+
     def __init__(self, number, folder, seed, log):
         self.number = number
         self.seed = seed
@@ -117,7 +135,8 @@ class Leaf:
             "answered": 200 if deed == "split"
                         else int(deed) if deed.isdigit() else deed,
             "after": 1 if deed == "429" else 0})
-        if time.monotonic() - at > LATE:
+        if (time.monotonic() - at > LATE
+                or abs(at - self.stalls.ended_at) < STALL):
             self.late.write(json.dumps(
                 {"leaf": self.number, "id": id,
                  "attempt": int(headers["stagger-attempt"])}) + "\n")
@@ -158,10 +177,12 @@ async def main(folder, seed, count):
     proxies = [Proxy(i, folder, seed, await listen(leaf))
                for i, leaf in enumerate(leaves)]
     print(*[await listen(proxy) for proxy in proxies], flush=True)
+    watching = asyncio.ensure_future(Leaf.stalls.watch())
     loop = asyncio.get_running_loop()
     while await loop.run_in_executor(None, sys.stdin.readline):
         await drain(leaves + proxies)
         print("drained", flush=True)
+    watching.cancel()
     os._exit(0)
 
 
