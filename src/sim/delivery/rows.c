@@ -218,6 +218,8 @@ static void apply_change(stg_world *w, const stg_change *c)
     case STG_CHANGE_RANGE:
         check_growth(w, c);
         stg_world_put_dead(w, c);
+        // Its order has a hole, of which flow may not have told yet.
+        l->has_shed = true;
         break;
     case STG_CHANGE_CANCEL:
         stg_world_cancel_rows(w, c);
