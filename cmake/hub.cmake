@@ -418,6 +418,7 @@ set(hub_commands
     cli/remote.c
     cli/send/send.c
     cli/sim/scenario.c
+    cli/sim/scenario_json.c
     cli/sim/scenario_show.c
     cli/secret.c
     cli/send/batch.c

@@ -28,7 +28,7 @@ typedef struct stg_segment {
     uint64_t filled; /* before it, of all messages */
 } stg_segment;
 
-/* What is there. Sizes are known when messages are written: each row has, in
+/* Which messages there are. Sizes are known when they are written: each row has, in
  * filled_before, the bytes of the file that all messages before it have filled,
  * those that are gone, too. So what any range fills is a difference, and no row is
  * read for it. */

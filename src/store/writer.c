@@ -21,10 +21,9 @@
 enum {
     APPENDS_MAX = 8192,      /* calls of a transaction */
     APPEND_BYTES = 16 << 20, /* and about so many bytes */
-    SEGMENT_BYTES =
-        4 << 20,        /* of the queue, or less where the quota is small */
-    CLOSING_TRIES = 10, /* a second each, while others write */
-    TOLD_TRIES = 5,     /* and after so many people are told */
+    SEGMENT_BYTES = 4 << 20, /* of a segment, or less of a small quota */
+    CLOSING_TRIES = 10,      /* a second each, while others write */
+    TOLD_TRIES = 5,          /* and after so many people are told */
 };
 
 /* -- transactions ---------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include <stagger/ns.h>
 
+#include "chart/text_buffer.h"
 #include "cli/sim/output.h"
 #include "sim/delivery/scenario.h"
 
@@ -55,6 +56,10 @@ typedef struct stg_world_scenario_found {
 int stg_world_scenario_file(stg_world_scenario_ask *ask);
 int stg_world_scenario_show(const stg_world_scenario_ask *ask,
                             const stg_world_scenario_found *f);
+
+/* Members of the JSON, behind the table: "series", "rate", "faults", "alerts" ... */
+void stg_world_scenario_put_json(const stg_world_scenario_found *f,
+                                 stg_text_buffer *p);
 
 /* Return the exit code. */
 int stg_swarm_seeds(const stg_swarm_ask *ask);

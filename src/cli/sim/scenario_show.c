@@ -225,7 +225,8 @@ static void put_clock(stg_text_buffer *p, stg_ns at)
     stg_text_buffer_form(p, seconds < 10 ? ":0%d" : ":%d", seconds);
 }
 
-/* Those that are not listed, by target: "and 48 more: leaf3 40, leaf7 8". */
+/* Alerts that are not listed, by target: "and 48 more: leaf3 40, leaf7 8". Of those
+ * that were not kept nobody knows the target. */
 static void say_more_alerts(const stg_world_scenario_found *f,
                             stg_text_buffer *p)
 {
@@ -236,18 +237,20 @@ static void say_more_alerts(const stg_world_scenario_found *f,
     if (more == 0)
         return;
     stg_text_buffer_form(p, "\n    and %d more", (int)more);
-    for (size_t t = 0; t < targets && named < FOCUS_MAX; t++) {
+    for (size_t t = 0; t < targets && f->alerts_cut == 0; t++) {
         const char *name = f->scenario->targets[t].name;
         size_t count = 0;
 
         for (size_t i = ALERTS_SAID; i < f->alert_count; i++)
             count += strcmp(f->alerts[i].target, name) == 0;
+        if (count > 0 && named == FOCUS_MAX) {
+            stg_text_buffer_put(p, ", ...");
+            return;
+        }
         if (count > 0)
             stg_text_buffer_form(p, named++ == 0 ? ": %s %d" : ", %s %d", name,
                                  (int)count);
     }
-    if (named == FOCUS_MAX)
-        stg_text_buffer_put(p, ", ...");
 }
 
 static void say_alerts(const stg_world_scenario_found *f, stg_text_buffer *p)
@@ -467,98 +470,6 @@ static void draw(const stg_world_scenario_found *f, const char *title,
     shade(f->scenario, charts, draft.chart);
 }
 
-/* -- for programs ------------------------------------------------------------ */
-
-static void put_series(const stg_world_scenario_found *f, stg_text_buffer *p)
-{
-    const stg_world_scenario_result *r = &f->result;
-    size_t targets = f->scenario->target_count;
-
-    stg_text_buffer_put(p, "[");
-    for (size_t i = 0; i < r->interval_count * targets; i++) {
-        const stg_world_scenario_interval *v = &r->intervals[i];
-
-        stg_text_buffer_put(p,
-                            i == 0 ? "\n  {\"target\":" : ",\n  {\"target\":");
-        stg_text_buffer_put_json(p, f->scenario->targets[i % targets].name);
-        stg_text_buffer_put(p, ",\"at_ms\":");
-        stg_text_buffer_put_number(
-            p, ms(r->interval) * (double)(i / targets + 1), 15);
-        stg_text_buffer_put(p, ",\"attempts\":");
-        stg_text_buffer_put_count(p, v->starts);
-        stg_text_buffer_put(p, ",\"delivered\":");
-        stg_text_buffer_put_count(p, v->delivered);
-        stg_text_buffer_put(p, ",\"dead\":");
-        stg_text_buffer_put_count(p, v->dead);
-        stg_text_buffer_put(p, ",\"waiting\":");
-        stg_text_buffer_put_count(p, v->waiting);
-        stg_text_buffer_put(p, ",\"delay_max_ms\":");
-        stg_text_buffer_put_number(p, ms(v->slowest), 15);
-        stg_text_buffer_put(p, "}");
-    }
-    stg_text_buffer_put(p, "\n]");
-}
-
-static void put_faults(const stg_world_scenario *s, stg_text_buffer *p)
-{
-    stg_text_buffer_put(p, ",\n  \"faults\": [");
-    for (size_t i = 0; i < s->fault_count; i++) {
-        const stg_world_scenario_fault *f = &s->faults[i];
-
-        stg_text_buffer_put(p,
-                            i == 0 ? "\n  {\"target\":" : ",\n  {\"target\":");
-        stg_text_buffer_put_json(p, f->target);
-        stg_text_buffer_put(p, ",\"answer\":");
-        stg_text_buffer_put_json(p, f->answer);
-        stg_text_buffer_put(p, ",\"from_ms\":");
-        stg_text_buffer_put_number(p, ms(f->from), 15);
-        stg_text_buffer_put(p, ",\"to_ms\":");
-        stg_text_buffer_put_number(p, ms(stg_world_scenario_end(s, f)), 15);
-        stg_text_buffer_put(p, ",\"share\":");
-        stg_text_buffer_put_number(p, f->share / 100.0, 15);
-        stg_text_buffer_put(p, "}");
-    }
-    stg_text_buffer_put(p, "]");
-}
-
-static void put_alerts(const stg_world_scenario_found *f, stg_text_buffer *p)
-{
-    stg_text_buffer_put(p, ",\n  \"alerts\": [");
-    for (size_t i = 0; i < f->alert_count; i++) {
-        const stg_world_scenario_alert *a = &f->alerts[i];
-
-        stg_text_buffer_put(p, i == 0 ? "\n  {\"at_ms\":" : ",\n  {\"at_ms\":");
-        stg_text_buffer_put_number(p, ms(a->at), 15);
-        stg_text_buffer_put(p, ",\"target\":");
-        if (a->target[0] == '\0')
-            stg_text_buffer_put(p, "null");
-        else
-            stg_text_buffer_put_json(p, a->target);
-        stg_text_buffer_put(p, ",\"text\":");
-        stg_text_buffer_put_json(p, a->text);
-        stg_text_buffer_put(p, "}");
-    }
-    stg_text_buffer_put(p, "],\n  \"alerts_left_out\": ");
-    stg_text_buffer_put_count(p, f->alerts_cut);
-}
-
-/* What was asked, and what alerts would have told. */
-static void put_members(const stg_world_scenario_found *f, stg_text_buffer *p)
-{
-    const stg_world_scenario *s = f->scenario;
-
-    stg_text_buffer_put(p, ",\n  \"rate\": ");
-    stg_text_buffer_put_number(p, s->rate / 1000.0, 15);
-    stg_text_buffer_put(p, ",\n  \"for_ms\": ");
-    stg_text_buffer_put_number(p, ms(s->load), 15);
-    stg_text_buffer_put(p, ",\n  \"size\": ");
-    stg_text_buffer_put_count(p, s->size);
-    stg_text_buffer_put(p, ",\n  \"latency_ms\": ");
-    stg_text_buffer_put_number(p, ms(s->latency), 15);
-    put_faults(s, p);
-    put_alerts(f, p);
-}
-
 /* -- all of it --------------------------------------------------------------- */
 
 static int write_out(const stg_world_scenario_ask *ask,
@@ -568,24 +479,20 @@ static int write_out(const stg_world_scenario_ask *ask,
     stg_chart_set charts = stg_chart_set_on(&memory);
     stg_text_buffer lead = stg_text_buffer_on(&memory),
                     title = stg_text_buffer_on(&memory),
-                    series = stg_text_buffer_on(&memory),
                     members = stg_text_buffer_on(&memory);
     int code = STG_EXIT_USAGE;
 
     say_lead(f, &lead);
     say_all(f, &title);
-    if (ask->output.is_json) {
-        put_series(f, &series);
-        put_members(f, &members);
-    }
+    if (ask->output.is_json)
+        stg_world_scenario_put_json(f, &members);
     if (stg_sim_output_has_pictures(&ask->output))
         draw(f, title.text, &charts);
-    if (!lead.is_short && !title.is_short && !series.is_short &&
-        !members.is_short && !charts.is_short) {
+    if (!lead.is_short && !title.is_short && !members.is_short &&
+        !charts.is_short) {
         stg_sim_report report = {.title = title.text,
                                  .lead = lead.text,
                                  .table = table,
-                                 .series = series.text,
                                  .members = members.text,
                                  .charts = &charts,
                                  .is_partial = f->result.is_interrupted};
@@ -596,7 +503,6 @@ static int write_out(const stg_world_scenario_ask *ask,
         stg_options_complain(ask->who, "out of memory");
     }
     stg_text_buffer_free(&members);
-    stg_text_buffer_free(&series);
     stg_text_buffer_free(&title);
     stg_text_buffer_free(&lead);
     stg_chart_set_free(&charts);
