@@ -265,6 +265,17 @@ static bool fill(stg_kafka_catch_up *b, stg_kafka_batch *batch)
     return true;
 }
 
+static void fetch_on(stg_kafka_catch_up *b)
+{
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new(1);
+
+    rd_kafka_topic_partition_list_add(list, b->at.topic,
+                                      (int32_t)b->at.partition);
+    stg_kafka_fetch_on(b->rk, list);
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
 /* Answers as soon as there is anything, or the position moved over a gap;
  * without either, when PATIENCE_S has passed. */
 static void read_some(stg_kafka_catch_up *b)
@@ -286,6 +297,8 @@ static void read_some(stg_kafka_catch_up *b)
         answer(b, batch);
     else
         stg_kafka_batch_free(batch);
+    if (stg_kafka_pending_is_half(&b->pending, QUEUE_MAX))
+        fetch_on(b);
 }
 
 /* -- the thread ------------------------------------------------------------ */

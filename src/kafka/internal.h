@@ -303,6 +303,7 @@ enum {
 typedef struct stg_kafka_pending {
     rd_kafka_message_t *at[STG_KAFKA_PENDING_MAX];
     size_t first, count;
+    size_t bytes; /* of all messages since brokers were last asked */
 } stg_kafka_pending;
 
 void stg_kafka_pending_drop(stg_kafka_pending *h);
@@ -311,6 +312,13 @@ void stg_kafka_pending_drop(stg_kafka_pending *h);
 rd_kafka_message_t *stg_kafka_pending_next(stg_kafka_pending *h,
                                            rd_kafka_queue_t *queue,
                                            size_t most);
+/* True each time half of a queue of queue_max bytes was taken: then librdkafka is
+ * to fetch on. */
+bool stg_kafka_pending_is_half(stg_kafka_pending *h, size_t queue_max);
+
+/* Lets librdkafka see at once that its queue has room for records of these
+ * partitions. Their offsets are written over. */
+void stg_kafka_fetch_on(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list);
 
 /* -- topics.c: names ------------------------------------------------- */
 

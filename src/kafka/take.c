@@ -35,8 +35,29 @@ rd_kafka_message_t *stg_kafka_pending_next(stg_kafka_pending *h,
         taken = rd_kafka_consume_batch_queue(queue, 0, h->at, most);
         h->first = 0;
         h->count = taken > 0 ? (size_t)taken : 0;
+        for (size_t i = 0; i < h->count; i++)
+            h->bytes += h->at[i]->len;
     }
     return h->first < h->count ? h->at[h->first] : NULL;
+}
+
+bool stg_kafka_pending_is_half(stg_kafka_pending *h, size_t queue_max)
+{
+    if (h->bytes < queue_max / 2)
+        return false;
+    h->bytes = 0;
+    return true;
+}
+
+/* A thread of librdkafka that found the queue full sleeps for a second, unless it
+ * has something to send: without this a queue a second is the most that is read.
+ * (From 2.2 it sleeps for fetch.queue.backoff.ms, which older ones do not know.)
+ * Nobody waits for the answer. */
+void stg_kafka_fetch_on(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list)
+{
+    for (int i = 0; i < list->cnt; i++)
+        list->elems[i].offset = RD_KAFKA_OFFSET_END;
+    (void)rd_kafka_offsets_for_times(rk, list, 0);
 }
 
 /* -- what they say --------------------------------------------------------- */
@@ -260,6 +281,20 @@ static void fill(stg_kafka_member *m, stg_kafka_batch *b)
     }
 }
 
+static void fetch_on(stg_kafka_member *m)
+{
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new((int)m->slots.count);
+
+    for (size_t i = 0; i < m->slots.count; i++)
+        if (m->slots.at[i].is_assigned)
+            rd_kafka_topic_partition_list_add(
+                list, m->slots.at[i].tp.topic,
+                (int32_t)m->slots.at[i].tp.partition);
+    stg_kafka_fetch_on(m->rk, list);
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
 /* Nothing is taken while an assignment is due: the queue still has what was
  * read for the old one. */
 void stg_kafka_member_take(stg_kafka_member *m)
@@ -277,4 +312,6 @@ void stg_kafka_member_take(stg_kafka_member *m)
     fill(m, b);
     hand_over(m, b, before);
     free(before);
+    if (stg_kafka_pending_is_half(&m->pending, m->o->queue_max))
+        fetch_on(m);
 }

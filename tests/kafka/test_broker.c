@@ -504,3 +504,51 @@ TEST(kafka_broker, reads_ahead_within_its_limit_whatever_the_partitions)
     reader_close(&r);
     cluster_close(&c);
 }
+
+/* A reader that takes less at once than brokers could give. librdkafka alone looks
+ * once a second whether a queue that was full has room: so all of it would be ten
+ * seconds and more, and those behind it three. */
+TEST(kafka_broker, reads_many_times_its_limit_within_seconds)
+{
+    enum { EACH = 40000, BODY = 1000, LIMIT = 2 << 20, PIECE = 256 << 10 };
+    static char body[BODY];
+    cluster c;
+    char name[64];
+    reader r;
+    uint64_t began;
+    double ahead, behind;
+
+    join(&c);
+    make(&c, new_topic(name), 1);
+    for (unsigned i = 0; i < EACH; i++)
+        cluster_send(&c, name, 0, NULL, body, BODY, NULL);
+    cluster_flush(&c);
+    begin(&r, &c, name);
+    r.reads = false;
+    r.bytes_max = PIECE;
+    r.options.queue_max = LIMIT;
+    reader_open(&r);
+    reader_until(&r, is_assigned);
+    began = uv_hrtime();
+    while (r.messages < EACH) {
+        if (!r.is_reading)
+            reader_read(&r);
+        reader_run_for(&r, 5);
+    }
+    ahead = (double)(uv_hrtime() - began) / 1e9;
+
+    // And for lanes that catch up.
+    began = uv_hrtime();
+    for (uint64_t from = 0; from < EACH; from = r.behind_next) {
+        reader_read_behind(&r, 0, from, 4 * PIECE);
+        while (r.is_behind)
+            reader_run_for(&r, 1);
+    }
+    behind = (double)(uv_hrtime() - began) / 1e9;
+    printf("    %d MB with a limit of %d MiB in %.2f s, behind in %.2f s\n",
+           EACH * BODY / 1000000, LIMIT >> 20, ahead, behind);
+    CHECK(ahead < 6);
+    CHECK(behind < 2.5);
+    reader_close(&r);
+    cluster_close(&c);
+}
