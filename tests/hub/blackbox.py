@@ -25,8 +25,8 @@ the run are compared (blackbox_check.py).
 KILLS, or STAGGER_KILLS in the environment (20); WAY: these alone. STAGGER_SEED
 repeats a run as far as chance goes. It needs STAGGER, the command, and nothing of
 its code. A way whose tool is missing is another kill. For the last two ways the
-store is on a disk of its own: STAGGER_DISK (blackbox_disk.c); with STAGGER_EXT4 it
-is in ext4 on that.
+store is on a disk of its own: STAGGER_DISK (blackbox_disk.c). With half of the seeds
+it is in ext4 on that, where that can be mounted; STAGGER_EXT4 says 1 or 0 for all.
 """
 import contextlib
 import glob
@@ -333,7 +333,7 @@ def finish(process):
 
 def run(folder, seed, kills, ways):
     """Returns what is wrong, and the run in a line."""
-    disk = blackbox_power.make(folder, ways)
+    disk = blackbox_power.make(folder, ways, random.Random(seed).random() < .5)
     with (contextlib.closing(disk) if disk else contextlib.nullcontext(),
           helper("blackbox_leaves.py", folder, seed, LEAVES) as leaves):
         hub = Hub(folder, leaves, random.Random(seed), disk)

@@ -1,5 +1,5 @@
 """The disk of blackbox.py, which can lose its power: blackbox_disk.c, with the
-store directly on it, or in an image of ext4 on it, which only root can mount."""
+store directly on it, or in an image of ext4 on it, where that can be mounted."""
 import contextlib
 import os
 import shutil
@@ -25,13 +25,13 @@ class Disk:
             self.make_image()
 
     def make_image(self):
-        self.image = os.path.join(self.there, "image")
+        bare, self.image = self.there, os.path.join(self.there, "image")
         self.there = os.path.join(self.folder, "ext4")
         os.mkdir(self.there)
         with open(self.image, "wb") as file:
             file.truncate(IMAGE_MB << 20)
         subprocess.run(["mkfs.ext4", "-q", self.image], check=True)
-        for path in (self.image, os.path.dirname(self.image)):
+        for path in (self.image, bare):
             one = os.open(path, os.O_RDONLY)
             os.fsync(one)
             os.close(one)
@@ -65,8 +65,8 @@ class Disk:
             self.mount()
 
     def summary(self):
-        return (f"{self.cuts} power cuts, {self.lost} of {self.of} unsynced "
-                "sectors lost")
+        return (f"{self.cuts} power cuts{' in ext4' if self.image else ''}, "
+                f"{self.lost} of {self.of} unsynced sectors lost")
 
     def close(self):
         """The store stays, beside it."""
@@ -82,11 +82,19 @@ class Disk:
         self.process.stdout.close()
 
 
-def make(folder, ways):
-    """None: none is needed, or can be had."""
+def can_mount_images():
+    return (os.geteuid() == 0 and os.path.exists("/dev/loop-control") and
+            shutil.which("mkfs.ext4") is not None)
+
+
+def make(folder, ways, is_ext4):
+    """None: none is needed, or can be had. is_ext4: if that can be had, and the
+    environment does not say otherwise."""
     if not os.path.exists(TOOL) or not {"power", "slow"} & set(ways):
         return None
-    disk = Disk(folder, bool(os.environ.get("STAGGER_EXT4")))
+    said = os.environ.get("STAGGER_EXT4")
+    disk = Disk(folder, said == "1" if said else
+                is_ext4 and can_mount_images())
     if disk.is_there:
         return disk
     disk.close()
