@@ -6,6 +6,7 @@ const SCENARIOS = [
   ["Retry storm", "storm", {}],
   ["30 s outage", "storm", { length: 30 }],
   ["Cron at midnight", "storm", { trouble: "spike", load: 50 }],
+  ["Three layers", "storm", { layers: 3, attempts: 4, load: 30 }],
   ["AWS 2015", "contention", {}],
   ["Rate limit", "contention", {
     clients: 300, resource: { kind: "rate", rate: 50, says: true },

@@ -44,6 +44,9 @@ const KNOBS = {
   jitter: { label: "jitter of the waits", usual: "full",
     about: "chance, so that clients do not come back together",
     options: Object.entries(JITTERS) },
+  layers: { label: "services in a row", usual: 1, steps: [1, 2, 3, 4],
+    about: "each calls the next, and retries as clients do; the last one has " +
+      "the trouble", words: String },
   budget: { label: "retry budget", usual: 0,
     about: "how many retries all clients together may make",
     steps: [0, 1, 2, 5, 10, 15, 20, 30, 50, 100],
@@ -76,13 +79,17 @@ function policyOf(storm) {
     ...breaker !== "none" ? [`breaker=${breaker}`] : []].join(" ");
 }
 
-function settingsOf({ load, trouble, length }) {
+function settingsOf({ load, trouble, length, layers }) {
   return {
     rate: load * CAPACITY / 100, trigger: TROUBLES[trouble].trigger,
     from: `${FROM}s`, to: `${FROM + length}s`,
-    duration: `${FROM + length + REST}s`,
+    duration: `${FROM + length + REST}s`, ...layers > 1 ? { layers } : {},
   };
 }
+
+const retryingBetween = (layers) => layers === 1 ? "" :
+  layers === 2 ? ", and so does the service between them" :
+    `, and so do ${layers - 1} services between them`;
 
 const isSameStorm = (a, b) =>
   Object.keys(KNOBS).every((key) => a[key] === b[key]);
@@ -94,6 +101,7 @@ function stormNames(storms) {
     budget: storm.budget === 0 ? "no-budget" : `budget-${storm.budget}%`,
     attempts: `${storm.attempts}-attempts`, jitter: `${storm.jitter}-jitter`,
     breaker: storm.breaker === "none" ? "no-breaker" : "breaker",
+    layers: storm.layers === 1 ? "one-layer" : `${storm.layers}-layers`,
     load: `load-${storm.load}%`, length: `${storm.length}s`,
     trouble: storm.trouble,
   }));
@@ -248,8 +256,8 @@ class Storm {
     })) };
     this.showPins(storms);
     this.find("storm-title").textContent = `${TROUBLES[state.trouble].of} ` +
-      `${state.length} s. ${state.attempts > 1 ? "Clients retry" :
-        "Nobody retries"}.`;
+      `${state.length} s. ${state.attempts === 1 ? "Nobody retries" :
+        `Clients retry${retryingBetween(state.layers)}`}.`;
     this.find("budget-button").textContent = state.budget === 0
       ? "Add a retry budget" : "Take the budget away";
     this.find("storm-command").textContent = this.command();

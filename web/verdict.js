@@ -26,7 +26,7 @@ function verdictOf(storm, sums, series) {
       ? `It recovers in ${sums.recovered} of ${sums.runs} runs: chance decides.`
       : `It does not recover: ${plain(usual)} of ${plain(rate)} operations ` +
         `succeed in the median second after ${the}.`,
-    why: `What fails is tried up to ${storm.attempts} times: ${plain(sent)} ` +
+    why: `${triedWords(storm)}: ${plain(sent)} ` +
       `requests a second for a server that can do ${plain(CAPACITY)}. Its ` +
       "queue stays full, so answers come too late, and their clients try again" +
       (burst > usual + rate / 5
@@ -35,19 +35,31 @@ function verdictOf(storm, sums, series) {
       ". The retries keep the trouble alive: a metastable failure." };
 }
 
+// Where each calls the next, each attempt of one becomes all attempts of the next.
+function triedWords({ attempts, layers }) {
+  if (layers === 1) return `What fails is tried up to ${attempts} times`;
+  return `What fails is tried up to ${attempts} times by the clients and by each ` +
+    `service before the last one, which makes ` +
+    `${Array(layers).fill(attempts).join(" × ")} = ` +
+    `${plain(attempts ** layers)} requests of an operation`;
+}
+
 function goodWords(storm, sums) {
   const rate = storm.load * CAPACITY / 100;
-  const most = rate * (1 + storm.budget / 100);
+  const most = rate * (1 + storm.budget / 100) ** storm.layers;
   if (storm.attempts === 1)
     return "Nothing is retried, so there is no storm. But each operation that " +
       `meets the trouble is lost: ${per(numberWords(100 - 100 * sums.success))}.`;
-  if (storm.budget > 0)
-    return `The budget pays for ${storm.budget} retries in 100 operations; what ` +
-      `it does not pay for fails at once. So ${plain(rate)} operations a second ` +
-      `come to ${plain(most)} requests, when it has spent what it had saved` +
+  if (storm.budget > 0) {
+    const payers = storm.layers === 1 ? "The budget pays"
+      : "The budgets of the clients and of each service pay";
+    return `${payers} for ${storm.budget} retries in 100 operations; any other ` +
+      `fails at once. So ${plain(rate)} operations a second come to ` +
+      `${plain(most)} requests, when what was saved is spent` +
       (most < CAPACITY
         ? `: fewer than the ${plain(CAPACITY)} that the server can do. Its ` +
           "queue drains, and answers are in time again." : ".");
+  }
   if (storm.breaker !== "none")
     return "After ten failures in a row a client stops calling for a while. So " +
       "the server comes back to a queue that is short, and keeps it short.";

@@ -134,6 +134,25 @@ static stg_resource_answer work(stg_server *s, stg_ns at)
     return succeed(end_at);
 }
 
+double stg_resource_capacity(const stg_resource *resource)
+{
+    double service = (double)stg_distribution_mean(&resource->service) / 1e9;
+
+    switch (resource->kind) {
+    case STG_RESOURCE_WORKERS:
+        return service > 0 ? resource->count / service : 0;
+    case STG_RESOURCE_LOCK:
+        return service > 0 ? 1 / service : 0;
+    case STG_RESOURCE_RATE:
+        return resource->count / ((double)resource->width / 1e9);
+    case STG_RESOURCE_ROUND:
+        return 1 / ((double)resource->width / 1e9);
+    case STG_RESOURCE_OPTIMISTIC:
+        break;
+    }
+    return 0;
+}
+
 static stg_resource_answer enter_round(stg_server *s, stg_ns at)
 {
     uint64_t window = at / s->resource.width;

@@ -60,6 +60,9 @@ stg_status stg_resource_parse(stg_resource *resource, const char *text,
 /* The optimistic one. */
 stg_resource stg_resource_default(void);
 
+/* Calls that it can say yes to in a second; 0: that depends on who calls. */
+double stg_resource_capacity(const stg_resource *resource);
+
 #define STG_RESOURCE_TEXT_MAX 200
 
 /* The text that reads as this resource. Returns text. */

@@ -26,10 +26,12 @@ static bool draw_contention(stg_wasm *w, stg_chart_set *a)
 {
     char note[ROOM];
     stg_contention_case cases[STG_WASM_POLICIES_MAX];
-    stg_contention_found found = {.cases = cases,
-                                  .count = w->count,
-                                  .policies = w->count,
-                                  .note = put_note(w, note, sizeof note)};
+    stg_contention_found found = {
+        .cases = cases,
+        .count = w->count,
+        .policies = w->count,
+        .capacity = stg_resource_capacity(&w->options.resource),
+        .note = put_note(w, note, sizeof note)};
 
     for (uint32_t i = 0; i < w->count; i++) {
         const stg_wasm_side *side = &w->sides[i];

@@ -1,5 +1,7 @@
 #include "sim/resource.h"
 
+#include <math.h>
+
 #include "tests/harness.h"
 #include "tests/sim/memory.h"
 
@@ -62,6 +64,26 @@ TEST(resource, says_what_is_wrong_and_changes_nothing)
         if (strstr(err.text, texts[i][1]) == NULL)
             harness_fail(__FILE__, __LINE__, "%s: %s", texts[i][0], err.text);
         CHECK_INT(r.count, 77);
+    }
+}
+
+TEST(resource, says_how_many_calls_it_can_say_yes_to)
+{
+    static const struct {
+        const char *text;
+        double capacity;
+    } cases[] = {
+        {"rate=50/2s", 25},      {"workers=8 service=50ms", 160},
+        {"lock hold=10ms", 100}, {"round=40ms", 25},
+        {"optimistic", 0},       {"workers=8 service=0s", 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        stg_resource r;
+        stg_error err;
+
+        CHECK_INT(stg_resource_parse(&r, cases[i].text, &err), STG_OK);
+        CHECK(fabs(stg_resource_capacity(&r) - cases[i].capacity) < 1e-9);
     }
 }
 

@@ -326,6 +326,7 @@ class Storm(PageCase):
                 ("for how long", "6", "input"),
                 ("attempts, the first one counted", "0", "input"),
                 ("jitter of the waits", "none", "change"),
+                ("services in a row", "1", "input"),
                 ("retry budget", "3", "input"),
                 ("circuit breaker", "10:5s", "change")):
             with self.subTest(knob=label):
@@ -341,7 +342,8 @@ class Storm(PageCase):
     def test_numbers_are_those_of_the_command(self):
         page = self.opened()
         for said in {}, {"trouble": "spike", "load": 50, "budget": 20}, {
-                "trouble": "errors", "breaker": "10:5s", "length": 10}:
+                "trouble": "errors", "breaker": "10:5s", "length": 10}, {
+                "layers": 2, "load": 40}:
             with self.subTest(said=said):
                 page.evaluate(f"storm.take({json.dumps(said)})")
                 self.settle(page)
@@ -351,12 +353,17 @@ class Storm(PageCase):
     def test_scenarios_are_a_click(self):
         page = self.opened()
         for i, words in ((1, "does not recover"), (2, "does not recover"),
-                         (0, "does not recover")):
+                         (0, "does not recover"), (3, "does not recover")):
             page.evaluate(
                 f"document.querySelectorAll('#scenarios button')[{i}].click()")
             self.settle(page)
             self.assertIn(words, page.evaluate(VERDICT))
-        for i in 3, 4:
+        self.assertIn("4 × 4 × 4 = 64 requests", page.evaluate(
+            "document.getElementById('verdict-why').textContent"))
+        page.evaluate(BUDGET)
+        self.settle(page)
+        self.assertIn("recovers as soon as", page.evaluate(VERDICT))
+        for i in 4, 5:
             page.evaluate(
                 f"document.querySelectorAll('#scenarios button')[{i}].click()")
             page.wait("page.tab === 'contention' && document.getElementById("

@@ -156,32 +156,17 @@ static size_t collect(const stg_study *study, stg_contention_case *cases)
     return count;
 }
 
-/* What the resource can say yes to in a second; 0: it depends on more, or the
- * sweep makes it another one for each. */
+/* 0 also where a sweep makes the resource another one for each policy. */
 static double capacity_of(const stg_study *study)
 {
     const stg_study_model *models = study->options.models;
-    const stg_resource *r = &models[0].resource;
-    double service = (double)stg_distribution_mean(&r->service) / 1e9;
     char first[STG_RESOURCE_TEXT_MAX], other[STG_RESOURCE_TEXT_MAX];
 
-    stg_resource_print(r, first);
+    stg_resource_print(&models[0].resource, first);
     for (size_t i = 1; i < study->options.policies.count; i++)
         if (strcmp(stg_resource_print(&models[i].resource, other), first) != 0)
             return 0;
-    switch (r->kind) {
-    case STG_RESOURCE_WORKERS:
-        return service > 0 ? r->count / service : 0;
-    case STG_RESOURCE_LOCK:
-        return service > 0 ? 1 / service : 0;
-    case STG_RESOURCE_RATE:
-        return r->count / ((double)r->width / 1e9);
-    case STG_RESOURCE_ROUND:
-        return 1 / ((double)r->width / 1e9);
-    case STG_RESOURCE_OPTIMISTIC:
-        break;
-    }
-    return 0;
+    return stg_resource_capacity(&models[0].resource);
 }
 
 /* An interrupted study without a whole group has no charts, which is no
