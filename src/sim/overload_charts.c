@@ -116,7 +116,8 @@ static void shade(stg_chart_set *a, stg_chart *chart,
 }
 
 /* Requests a second that the service can do, where that is one number and the
- * same in all cases; 0: it is not, or what is offered goes to another service. */
+ * same in all cases; else 0. Of services in a row it is the last one, whose
+ * requests are the ones that are counted. */
 static double capacity_of(const stg_overload_case *cases, size_t count)
 {
     double capacity = 0;
@@ -127,8 +128,7 @@ static double capacity_of(const stg_overload_case *cases, size_t count)
         double time = (double)stg_distribution_mean(&s->time) / 1e9;
         double one = time > 0 ? s->workers / time : 0;
 
-        if (s->times != NULL || s->drag > 0 || o->layers > 1 ||
-            (i > 0 && one != capacity))
+        if (s->times != NULL || s->drag > 0 || (i > 0 && one != capacity))
             return 0;
         capacity = one;
     }

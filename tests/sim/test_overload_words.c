@@ -301,9 +301,12 @@ TEST(overload_charts, have_titles_that_are_true_and_bands)
     CHECK_STR(a.charts[4]->spans[1].name, "outage 20 s to 35 s");
     CHECK(a.charts[4]->spans[0].to == 30000);
     CHECK(a.charts[4]->spans[1].to == 35000);
+    s.options[1].layers = 3; // of the last one it is the same
+    stg_overload_chart_rates(&a, s.cases, 3, NULL);
+    CHECK_INT(a.charts[5]->series_count, 10);
     s.options[1].service.workers = 11; // now it is not one number
     stg_overload_chart_rates(&a, s.cases, 3, NULL);
-    CHECK_INT(a.charts[5]->series_count, 9);
+    CHECK_INT(a.charts[6]->series_count, 9);
     s.options[0].trigger.kind = s.options[2].trigger.kind = STG_TRIGGER_NONE;
     stg_overload_say_finding(s.cases, 1, &p);
     CHECK(strncmp(p.text, "With nothing wrong from outside, 1", 34) == 0);
