@@ -166,19 +166,18 @@ static void normalize(uint8_t genes[STG_GENES])
 
 /* A process that makes many calls has so many errors in a row by chance, as one of
  * the model does not where it has fewer calls than those that it stands for. So
- * there a breaker must wait for more of them. */
-static uint8_t least_breaker(const stg_question *q)
+ * there a breaker must wait for as many of them as have it open, by chance, for a
+ * hundredth of the time at most. */
+static uint8_t least_breaker(const stg_question *q, stg_ns open)
 {
-    double calls =
-        stg_question_rate(q) / q->processes * ((double)q->patience / 1e9);
-    double by_chance = calls;
+    double is_open = stg_question_rate(q) / q->processes * ((double)open / 1e9);
     uint32_t in_row = 0;
     uint8_t least = 1;
 
     if (stg_question_scale(q) <= q->processes)
         return least;
-    for (; by_chance > 0.01; in_row++)
-        by_chance *= STG_QUESTION_ERRORS / 1e6;
+    for (; is_open > 0.01; in_row++)
+        is_open *= STG_QUESTION_ERRORS / 1e6;
     while (failures[least] < in_row)
         least++;
     return least;
@@ -187,11 +186,12 @@ static uint8_t least_breaker(const stg_question *q)
 static void build(const stg_question *q, stg_candidate *c)
 {
     const uint8_t *genes = c->genes;
+    uint8_t least =
+        least_breaker(q, part_of(q, opens[genes[STG_GENE_OPEN]].open));
     stg_policy p = stg_policy_default();
 
-    if (genes[STG_GENE_BREAKER] > 0 &&
-        genes[STG_GENE_BREAKER] < least_breaker(q))
-        c->genes[STG_GENE_BREAKER] = least_breaker(q);
+    if (genes[STG_GENE_BREAKER] > 0 && genes[STG_GENE_BREAKER] < least)
+        c->genes[STG_GENE_BREAKER] = least;
     normalize(c->genes);
     p.deadline = q->patience;
     p.attempt_timeout = stg_question_timeout(q) >> genes[STG_GENE_TIMEOUT];

@@ -164,6 +164,34 @@ TEST(advise, shares_the_budget_among_processes)
     CHECK_INT(one.policy.budget.capacity, 400);
 }
 
+/* The model has one process for three, which has half of the calls of one of them:
+ * of 72 calls a second, of which 1 % fail, two in a row open a breaker for a second
+ * every two minutes, and one does for 400 ms every second. */
+TEST(advise, lets_chance_open_breakers_for_a_hundredth_of_the_time)
+{
+    enum { TWO_IN_A_ROW = 3 };
+    stg_question q = stg_question_default();
+    stg_candidate c;
+
+    q.clients = 50;
+    q.processes = 3;
+    q.capacity = 309000;
+    q.load = 700;
+    q.outage = 116 * STG_S;
+    q.patience = 20 * STG_S;
+    CHECK_INT(stg_question_scale(&q), 6);
+    CHECK(stg_candidate_make(&q, TWO_IN_A_ROW, &c));
+    CHECK_INT(c.policy.breaker.failures, 2);
+    CHECK_U64(c.policy.breaker.open, STG_S);
+    q.patience = 60 * STG_S;
+    CHECK(stg_candidate_make(&q, TWO_IN_A_ROW, &c));
+    CHECK_INT(c.policy.breaker.failures, 3);
+    q.patience = 20 * STG_S;
+    for (size_t i = 0; stg_candidate_make(&q, i, &c); i++)
+        CHECK_FROM(i, c.policy.breaker.rule != STG_BREAKER_ROW ||
+                          c.policy.breaker.failures > 1);
+}
+
 /* Half to four times the outage, 80 % to 120 % of the load, of both kinds; the
  * first two are what was asked. */
 TEST(advise, tries_more_than_it_was_asked)
