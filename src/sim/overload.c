@@ -55,6 +55,18 @@ static stg_status check_load(const stg_overload_load *l, stg_error *err)
     return STG_OK;
 }
 
+/* Either may be the one that somebody has set: both are said. */
+static stg_status refuse_start(const stg_trigger *t, stg_error *err)
+{
+    char expected[64];
+    stg_writer w = stg_writer_on(expected, sizeof expected);
+
+    stg_write_text(&w, "less than its end, to=");
+    stg_write_duration(&w, t->until_at);
+    return stg_refuse_duration(err, "the trigger's start", t->from_at,
+                               expected);
+}
+
 /* The trigger ends before the run does, for its recovery is measured after it.
  * check_times() has passed, so end_at is sound. */
 static stg_status check_trigger(const stg_overload_options *o, stg_error *err)
@@ -76,10 +88,7 @@ static stg_status check_trigger(const stg_overload_options *o, stg_error *err)
         return stg_refuse(err,
                           "trigger=spike: expected another trouble, for "
                           "operations begin as in the trace");
-    if (t->from_at >= t->until_at)
-        return stg_refuse_duration(err, "the trigger's start", t->from_at,
-                                   "less than its end");
-    return STG_OK;
+    return t->from_at < t->until_at ? STG_OK : refuse_start(t, err);
 }
 
 /* How the service comes back, and after which trouble. */

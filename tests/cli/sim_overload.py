@@ -304,7 +304,9 @@ class Overload(unittest.TestCase):
                 (["--trigger", "slow"], "slow:FACTOR"),
                 (["--errors", "101%"], "0% to 100%"),
                 (["--to", "95s"], "less than the duration"),
-                (["--from", "31s"], "less than its end"),
+                (["--from", "31s"], "less than its end, to=30s"),
+                (["--edge", "to=1s..60s"], "start=20s is out of range, expected "
+                 "less than its end, to=1s"),
                 (["--bin", "7ms"], "divides the duration"),
                 (["--reps", "0"], "expected 1 to 10000"),
                 (["--sweep", "budget"], "expected a setting and values"),
