@@ -293,6 +293,8 @@ int stg_sql_open_writer(stg_db **db, const char *path)
     return open_file(db, path, SQLITE_OPEN_READWRITE);
 }
 
+/* The last pragma reads, so that the connection has its file of the WAL from its
+ * begin: later there may be none left, and that would be a broken store. */
 int stg_sql_open_reader(stg_db **db, const char *path)
 {
     int rc = open_file(db, path, SQLITE_OPEN_READONLY);
@@ -300,5 +302,6 @@ int stg_sql_open_reader(stg_db **db, const char *path)
     return rc != SQLITE_OK ? rc
                            : exec(*db,
                                   "PRAGMA trusted_schema = OFF;"
-                                  "PRAGMA temp_store = MEMORY;");
+                                  "PRAGMA temp_store = MEMORY;"
+                                  "PRAGMA schema_version;");
 }

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -118,10 +119,9 @@ class Model:
         return self.words[self.words.index(name) + 1]
 
     def seconds(self, name):
-        text = self.get(name)
-        if text.endswith("ms"):
-            return float(text[:-2]) / 1000
-        return float(text[:-1])
+        number, unit = re.fullmatch(r"([0-9.]+)([a-z]+)",
+                                    self.get(name)).groups()
+        return float(number) * {"ms": .001, "s": 1, "m": 60, "h": 3600}[unit]
 
     def scenario(self, kind, longer, load):
         from_at, to = self.seconds("--from"), self.seconds("--to")

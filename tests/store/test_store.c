@@ -1,6 +1,8 @@
 /* The queue: appending, reading, keys, the quota, trimming. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -106,6 +108,37 @@ TEST(store, answers_a_read_that_waits_when_there_is_something)
     CHECK_U64(waited, 0);
     CHECK_U64(fixture_put(&s, NULL, "a"), 1);
     FIXTURE_UNTIL(&s, waited == 1);
+    fixture_end(&s);
+}
+
+static void keep_logs(void *ctx, const stg_known_log *all, size_t count)
+{
+    (void)all;
+    CHECK_INT(count, 0);
+    *(bool *)ctx = true;
+}
+
+/* I32: readers have all of their files when the store has opened. */
+TEST(store, reads_when_no_file_is_left)
+{
+    bool has_looked = false;
+    struct rlimit old, none;
+    fixture s;
+    int next;
+
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_U64(fixture_put(&s, NULL, "a"), 1);
+    next = dup(0);
+    close(next);
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &old), 0);
+    none = old;
+    none.rlim_cur = (rlim_t)next;
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &none), 0);
+    CHECK_STR(fixture_read(&s, 1, 1000), "1:a, next 2");
+    stg_store_known_logs(s.store, "topic", keep_logs, &has_looked);
+    FIXTURE_UNTIL(&s, has_looked);
+    CHECK_INT(setrlimit(RLIMIT_NOFILE, &old), 0);
     fixture_end(&s);
 }
 
