@@ -7,6 +7,35 @@ static double ms(stg_ns ns)
     return (double)ns / 1e6;
 }
 
+static void put_name(stg_text_buffer *p, const char *name)
+{
+    stg_text_buffer_form(p, ",\"%s\":", name);
+}
+
+static void put_text(stg_text_buffer *p, const char *name, const char *text)
+{
+    put_name(p, name);
+    stg_text_buffer_put_json(p, text);
+}
+
+static void put_count(stg_text_buffer *p, const char *name, uint64_t count)
+{
+    put_name(p, name);
+    stg_text_buffer_put_count(p, count);
+}
+
+static void put_number(stg_text_buffer *p, const char *name, double number)
+{
+    put_name(p, name);
+    stg_text_buffer_put_number(p, number, 15);
+}
+
+/* The first member of the object number i of a list. */
+static void begin(stg_text_buffer *p, size_t i, const char *name)
+{
+    stg_text_buffer_form(p, i == 0 ? "\n  {\"%s\":" : ",\n  {\"%s\":", name);
+}
+
 static void put_series(const stg_world_scenario_found *f, stg_text_buffer *p)
 {
     const stg_world_scenario_result *r = &f->result;
@@ -16,21 +45,14 @@ static void put_series(const stg_world_scenario_found *f, stg_text_buffer *p)
     for (size_t i = 0; i < r->interval_count * targets; i++) {
         const stg_world_scenario_interval *v = &r->intervals[i];
 
-        stg_text_buffer_put(p,
-                            i == 0 ? "\n  {\"target\":" : ",\n  {\"target\":");
+        begin(p, i, "target");
         stg_text_buffer_put_json(p, f->scenario->targets[i % targets].name);
-        stg_text_buffer_put(p, ",\"at_ms\":");
-        stg_text_buffer_put_number(p, ms((i / targets + 1) * r->interval), 15);
-        stg_text_buffer_put(p, ",\"attempts\":");
-        stg_text_buffer_put_count(p, v->starts);
-        stg_text_buffer_put(p, ",\"delivered\":");
-        stg_text_buffer_put_count(p, v->delivered);
-        stg_text_buffer_put(p, ",\"dead\":");
-        stg_text_buffer_put_count(p, v->dead);
-        stg_text_buffer_put(p, ",\"waiting\":");
-        stg_text_buffer_put_count(p, v->waiting);
-        stg_text_buffer_put(p, ",\"delay_max_ms\":");
-        stg_text_buffer_put_number(p, ms(v->slowest), 15);
+        put_number(p, "at_ms", ms((i / targets + 1) * r->interval));
+        put_count(p, "attempts", v->starts);
+        put_count(p, "delivered", v->delivered);
+        put_count(p, "dead", v->dead);
+        put_count(p, "waiting", v->waiting);
+        put_number(p, "delay_max_ms", ms(v->slowest));
         stg_text_buffer_put(p, "}");
     }
     stg_text_buffer_put(p, "\n]");
@@ -42,17 +64,12 @@ static void put_faults(const stg_world_scenario *s, stg_text_buffer *p)
     for (size_t i = 0; i < s->fault_count; i++) {
         const stg_world_scenario_fault *f = &s->faults[i];
 
-        stg_text_buffer_put(p,
-                            i == 0 ? "\n  {\"target\":" : ",\n  {\"target\":");
+        begin(p, i, "target");
         stg_text_buffer_put_json(p, f->target);
-        stg_text_buffer_put(p, ",\"answer\":");
-        stg_text_buffer_put_json(p, f->answer);
-        stg_text_buffer_put(p, ",\"from_ms\":");
-        stg_text_buffer_put_number(p, ms(f->from), 15);
-        stg_text_buffer_put(p, ",\"to_ms\":");
-        stg_text_buffer_put_number(p, ms(stg_world_scenario_end(s, f)), 15);
-        stg_text_buffer_put(p, ",\"share\":");
-        stg_text_buffer_put_number(p, f->share / 100.0, 15);
+        put_text(p, "answer", f->answer);
+        put_number(p, "from_ms", ms(f->from));
+        put_number(p, "to_ms", ms(stg_world_scenario_end(s, f)));
+        put_number(p, "share", f->share / 100.0);
         stg_text_buffer_put(p, "}");
     }
     stg_text_buffer_put(p, "]");
@@ -64,15 +81,13 @@ static void put_alerts(const stg_world_scenario_found *f, stg_text_buffer *p)
     for (size_t i = 0; i < f->alert_count; i++) {
         const stg_world_scenario_alert *a = &f->alerts[i];
 
-        stg_text_buffer_put(p, i == 0 ? "\n  {\"at_ms\":" : ",\n  {\"at_ms\":");
+        begin(p, i, "at_ms");
         stg_text_buffer_put_number(p, ms(a->at), 15);
-        stg_text_buffer_put(p, ",\"target\":");
         if (a->target[0] == '\0')
-            stg_text_buffer_put(p, "null");
+            stg_text_buffer_put(p, ",\"target\":null");
         else
-            stg_text_buffer_put_json(p, a->target);
-        stg_text_buffer_put(p, ",\"text\":");
-        stg_text_buffer_put_json(p, a->text);
+            put_text(p, "target", a->target);
+        put_text(p, "text", a->text);
         stg_text_buffer_put(p, "}");
     }
     stg_text_buffer_put(p, "],\n  \"alerts_left_out\": ");
