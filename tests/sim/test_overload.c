@@ -391,7 +391,7 @@ TEST(overload, refuses_what_is_out_of_range_and_says_the_range)
         "duration");
     CHECK_REFUSED(o.trigger.from_at = 30 * STG_S,
                   "the trigger's start=30s is out of range, expected less than "
-                  "its end");
+                  "its end, to=30s");
     CHECK_REFUSED(o.bin = 7 * STG_MS,
                   "bin=7ms is out of range, expected what divides the duration "
                   "into 1000 at most");
