@@ -9,15 +9,18 @@
  *
  * A partition may be lost between a group and its answer: each piece of the group
  * looks whether its partition is still here. */
+#include <assert.h>
+
 #include "flow/state.h"
 
-/* A partition of the group that is still here, or NULL: what was lost counts
- * no more. */
+/* A partition of the group, or NULL: what was lost counts no more. It is not freed
+ * before the answer, nor is a lane: see revoke.c and remove_next(). */
 static stg_partition *find_kept(const stg_flow *f, uint32_t number)
 {
     stg_partition *p = stg_flow_partition(f, number);
 
-    return p == NULL || p->phase == STG_PHASE_LOST ? NULL : p;
+    assert(p != NULL);
+    return p->phase == STG_PHASE_LOST ? NULL : p;
 }
 
 /* -- it is durable --------------------------------------------------------- */
@@ -34,7 +37,8 @@ static void note_cursors(stg_flow *f)
 
         if (p == NULL || p->number != c->partition)
             p = find_kept(f, c->partition);
-        if (l == NULL || p == NULL)
+        assert(l != NULL);
+        if (p == NULL)
             continue;
         cursor = stg_lane_cursor_in(l, p);
         cursor->durable = c->base;
@@ -73,7 +77,8 @@ static void note_changes(stg_flow *f, bool is_durable)
         stg_lane *l = stg_flow_lane(f, c->lane);
         stg_partition *p = find_kept(f, c->partition);
 
-        if (l == NULL || p == NULL)
+        assert(l != NULL);
+        if (p == NULL)
             continue;
         if (c->kind == STG_CHANGE_RANGE) {
             note_range(f, l, p, c, is_durable);

@@ -2,6 +2,7 @@
  *
  * A snapshot is taken of each lane of a slice as it will be when the rows of
  * the group are durable. */
+#include <assert.h>
 #include <string.h>
 
 #include "flow/state.h"
@@ -29,7 +30,7 @@ static bool is_settled(const stg_slot *slot)
 static bool is_noted(const stg_delivery *d, const stg_partition *p)
 {
     return d->message->slot == p->slot && d->is_in_group && !d->in_ring &&
-           d->is_stored && d->replay == 0 && d->kind != STG_CHANGE_PARK;
+           d->replay == 0 && d->kind != STG_CHANGE_PARK;
 }
 
 /* Puts it in where it belongs. */
@@ -446,8 +447,9 @@ stg_ns stg_checkpoint_at(const stg_flow *f)
 
     if (c->state != STG_GROUP_NONE || !f->is_started)
         return STG_NEVER;
+    assert(!c->is_bare_due || c->pending_count > 0); // else there is room
     if (c->pending_count > 0 || (c->marks & STG_SLICE_MUST) != 0 ||
-        c->is_bare_due || (c->marks != 0 && f->stop != STG_STOP_NOT))
+        (c->marks != 0 && f->stop != STG_STOP_NOT))
         return c->retry_at;
     if (c->marks == 0)
         return STG_NEVER;

@@ -99,8 +99,7 @@ enum { DETAIL_MAX = 300, ANSWER_MAX = 1024 };
 
 stg_note *stg_note_hold(stg_note *note)
 {
-    if (note != NULL)
-        note->refs++;
+    note->refs++;
     return note;
 }
 

@@ -11,6 +11,8 @@
  *
  * Live messages come before parked ones, but one start in four is for a parked
  * one that is due: neither waits for ever behind the other. */
+#include <assert.h>
+
 #include "core/rule.h"
 #include "flow/state.h"
 
@@ -55,10 +57,9 @@ static bool has_rows(const stg_flow *f, const stg_lane *l)
 
 static bool is_off(const stg_flow *f, const stg_lane *l)
 {
-    return !f->is_started || f->stop != STG_STOP_NOT || l->is_paused ||
-           l->is_gated || l->is_removing || l->is_store_full ||
-           !has_rows(f, l) || l->caches[STG_PARKED_RETRIES].is_unread ||
-           stg_order_is_waiting(l);
+    return !f->is_started || l->is_paused || l->is_gated || l->is_removing ||
+           l->is_store_full || !has_rows(f, l) ||
+           l->caches[STG_PARKED_RETRIES].is_unread || stg_order_is_waiting(l);
 }
 
 /* Its own slot, or a shared one. */
@@ -532,7 +533,8 @@ static turn take_turn(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
     l->is_denied = is_denied(f, l, now, at);
     if (l->is_shedding || l->is_removing || l->is_expiring)
         stg_shed_all(f, l);
-    if (l->is_removing && !l->is_ending && stg_lane_is_settled(f, l))
+    assert(!l->is_ending); // then it has no more turns
+    if (l->is_removing && stg_lane_is_settled(f, l))
         end_lane(f, l);
     if (l->is_denied || is_off(f, l))
         return IDLE;
@@ -556,8 +558,7 @@ static const stg_lane_list next_list[] = {
  * else to do: its next turn would only find that, and an end wakes it. */
 static bool is_sated(const stg_flow *f, const stg_lane *l)
 {
-    bool is_plain = !l->is_open && !l->is_shedding && !l->is_removing &&
-                    !l->is_expiring && !l->awaits_read;
+    bool is_plain = !l->is_open && !l->is_expiring && !l->awaits_read;
 
     return l->in_flight >= l->peer->limit.value && is_plain &&
            l->o.order == l->order_requested && !is_off(f, l) &&

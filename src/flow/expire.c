@@ -1,27 +1,16 @@
 /* Messages that the log has lost before lanes could read them. */
+#include <assert.h>
+
 #include "flow/state.h"
 
-/* Whether the row has the position already: some of what it has lies in a
- * window that the lane was in then. */
-static bool has(const stg_bulk_row *r, uint64_t position)
-{
-    return r->count > 0 && position >= r->first && position <= r->last;
-}
-
-/* Counts the positions in [from, end) that the row does not have yet, and that
- * were not settled before a restart. */
+/* Counts the positions in [from, end) that were not settled before a restart. */
 static uint64_t count_new(const stg_lane_cursor *cursor, uint64_t from,
                           uint64_t end)
 {
-    const stg_bulk_row *r = &cursor->expired;
-    uint64_t low = stg_ns_max(from, r->first),
-             high = stg_ns_min(end, r->last + 1), count = end - from;
+    uint64_t count = end - from;
 
-    if (r->count > 0 && low < high)
-        count -= high - low;
     for (size_t i = cursor->restored_at; i < cursor->restored_count; i++)
-        if (cursor->restored[i] >= from && cursor->restored[i] < end &&
-            !has(r, cursor->restored[i]))
+        if (cursor->restored[i] >= from && cursor->restored[i] < end)
             count--;
     return count;
 }
@@ -39,6 +28,7 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
     stg_bulk_row *r = &cursor->expired;
     uint64_t count = count_new(cursor, from, end);
 
+    assert(r->count == 0 || r->last < from); // the cursor has passed the row
     cursor->lost = stg_ns_max(cursor->lost, end - 1);
     cursor->loose_below = stg_ns_max(cursor->loose_below, end);
     if (count == 0)
@@ -47,7 +37,7 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
         *r = (stg_bulk_row){.first = from, .last = from};
     if (!r->is_in_group)
         r->first = stg_ns_min(r->first, from);
-    r->last = stg_ns_max(r->last, end - 1);
+    r->last = end - 1;
     r->count += count;
     r->is_dirty = true;
     cursor->routed += count;

@@ -1,5 +1,6 @@
 #include "flow/flow.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "core/options.h"
@@ -301,8 +302,9 @@ static bool is_over(stg_flow *f)
     if (f->stop == STG_STOP_NOT || f->in_flight > 0 ||
         c->state != STG_GROUP_NONE)
         return false;
-    if (c->is_full && (c->marks & (STG_SLICE_DIRTY | STG_SLICE_GAP)) != 0 &&
-        !f->is_last_bare) {
+    // With rows that wait their cursors are marked, whatever it last answered.
+    assert(!c->is_full || (c->marks & STG_SLICE_DIRTY) != 0);
+    if (c->is_full && !f->is_last_bare) {
         f->is_last_bare = c->is_bare_due = true;
         c->retry_at = 0;
         return false;
@@ -372,11 +374,13 @@ static bool tell_added(stg_flow *f, stg_action *action)
     return false;
 }
 
+/* A group that is out may name the lane once more, and its number may be given to
+ * another: both wait for the answer. */
 static bool remove_next(stg_flow *f, stg_action *action)
 {
     stg_lane *l = STG_HOLDER(stg_list_first(&f->removed), stg_lane, link);
 
-    if (l == NULL)
+    if (l == NULL || f->checkpoint.state != STG_GROUP_NONE)
         return false;
     *action = (stg_action){.kind = STG_ACTION_REMOVED, .lane = l->number};
     stg_lane_free(f, l);

@@ -416,14 +416,15 @@ void stg_flow_gate(stg_flow *f, uint32_t lane, bool is_gated, stg_ns now)
     stg_lane_wake(f, l);
 }
 
-/* Whether the window has a message that the lane will take. */
+/* Whether the window has a message that the lane will take. Without an assignment it
+ * is empty. */
 static bool has_new(const stg_lane *l, const stg_partition *p)
 {
     const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_window *w = &p->window;
     uint64_t at = stg_ns_max(cursor->number, w->first);
 
-    if (!stg_partition_is_assigned(p) || !stg_lane_follows(l, p))
+    if (!stg_lane_follows(l, p))
         return false;
     while (at < w->end && l->o.accepts != NULL &&
            !l->o.accepts(l->o.ctx, stg_window_at(w, at)))

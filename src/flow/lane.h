@@ -132,9 +132,8 @@ typedef struct stg_note {
 void stg_note_failure(stg_flow *f, struct stg_lane *l, const stg_end *end,
                       stg_ns attempt_at);
 
-/* NULL: nothing. */
 stg_note *stg_note_hold(stg_note *note);
-void stg_note_drop(stg_flow *f, stg_note *note);
+void stg_note_drop(stg_flow *f, stg_note *note); /* NULL: nothing */
 
 /* -- delivery.c: a ring of them -------------------------------------------- */
 

@@ -219,8 +219,9 @@ static size_t find_restored(const stg_lane_cursor *cursor, uint64_t position)
 }
 
 /* A row without a slot in the ring is settled, above all that was taken: when
- * the reader comes there it is to be passed over. There is room, for as many as
- * there were rows. */
+ * the reader comes there it is to be passed over. There is room for as many as
+ * there were rows; a store that has more of them than its cursor says sees one sent
+ * again. */
 static void note_row(stg_flow *f, stg_lane *l, const stg_delivery *d)
 {
     stg_partition *p = stg_flow_home(f, d->message);
@@ -228,18 +229,10 @@ static void note_row(stg_flow *f, stg_lane *l, const stg_delivery *d)
     uint64_t position = d->message->position;
     size_t i = find_restored(cursor, position), count = cursor->restored_count;
 
-    if (d->replay > 0 || !d->is_stored ||
-        position < stg_lane_cursor_next(l, p) ||
+    if (d->replay > 0 || position < stg_lane_cursor_next(l, p) ||
         (i < count && cursor->restored[i] == position) ||
-        count - cursor->restored_at == cursor->restored_capacity)
+        count == cursor->restored_capacity)
         return;
-    if (count == cursor->restored_capacity) { // what was passed makes room
-        memmove(cursor->restored, cursor->restored + cursor->restored_at,
-                (count - cursor->restored_at) * sizeof *cursor->restored);
-        i -= cursor->restored_at;
-        count -= cursor->restored_at;
-        cursor->restored_at = 0;
-    }
     memmove(cursor->restored + i + 1, cursor->restored + i,
             (count - i) * sizeof *cursor->restored);
     cursor->restored[i] = position;

@@ -65,7 +65,7 @@ void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d)
     for (uint32_t i = 0; i < r->count; i++) {
         stg_delivery *other = stg_ring_at(r, r->first + i)->delivery;
 
-        if (other != NULL && other != d && is_behind(l, d, other->message)) {
+        if (other != NULL && is_behind(l, d, other->message)) {
             if (!is_denied(p, other))
                 unblock(f, l, other);
             return;
@@ -80,9 +80,9 @@ static bool has_cursor(const stg_delivery *d, const stg_partition *p)
 {
     const stg_lane_cursor *cursor = stg_delivery_cursor(d);
 
-    return d->message->slot == p->slot && !d->is_released && d->is_stored &&
-           d->replay == 0 && d->state != STG_DELIVERY_ENDED &&
-           !cursor->is_draining && d->message->position >= cursor->loose_below;
+    return d->message->slot == p->slot && !d->is_released && d->replay == 0 &&
+           d->state != STG_DELIVERY_ENDED && !cursor->is_draining &&
+           d->message->position >= cursor->loose_below;
 }
 
 static stg_delivery *least(stg_delivery *a, stg_delivery *b)
@@ -187,7 +187,7 @@ bool stg_order_is_waiting(const stg_lane *l)
            l->order_requested == STG_ORDER_STRICT;
 }
 
-static bool is_any_taken(const stg_flow *f, const stg_lane *l)
+bool stg_order_is_any_taken(const stg_flow *f, const stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++)
         if (stg_lane_cursor_in(l, f->partitions[i])->ring.count > 0)
@@ -211,7 +211,7 @@ static bool may_change(const stg_flow *f, const stg_lane *l)
     if (cache->is_fetching)
         return false;
     if (l->o.order == STG_ORDER_NONE) // all that was begun without has ended
-        return !is_any_taken(f, l) && stg_parking_rows(f, l) == 0 &&
+        return !stg_order_is_any_taken(f, l) && stg_parking_rows(f, l) == 0 &&
                l->in_flight + l->settling == 0;
     if (l->order_requested == STG_ORDER_NONE)
         return is_attached(f, l);

@@ -180,15 +180,6 @@ static stg_ns find_turn(const stg_lane *l)
     return (1 + l->number % 16) * 100 * STG_MS;
 }
 
-static bool has_cursors(const stg_parked_cache *cache)
-{
-    for (const stg_link *at = stg_list_first(&cache->rows); at != NULL;
-         at = stg_list_next(&cache->rows, at))
-        if (STG_HOLDER((stg_link *)at, stg_delivery, link)->in_ring)
-            return true;
-    return false;
-}
-
 /* All rows of an ordered lane, or none; they come again when there is room. Not
  * those of a lane that has taken something: they have slots in its ring. */
 static bool evict_whole(stg_flow *f, stg_parked_cache *cache)
@@ -196,8 +187,8 @@ static bool evict_whole(stg_flow *f, stg_parked_cache *cache)
     stg_lane *l = cache->lane;
 
     if (!is_whole(cache) || cache->is_fetching || cache->count == 0 ||
-        l->in_ring > 0 || l->in_flight + l->settling + l->untried_count > 0 ||
-        has_cursors(cache))
+        l->in_flight + l->settling + l->untried_count > 0 ||
+        stg_order_is_any_taken(f, l))
         return false;
     if (keeps_one(cache))
         l->kept = NULL;
@@ -254,8 +245,7 @@ static bool keep_for_probe(stg_flow *f, stg_lane *l, stg_delivery *d)
 
     if (!l->is_open || !d->is_probe || d->progress.attempts >= l->probe_depth)
         return false;
-    if (kept != NULL && kept->progress.attempts < l->probe_depth &&
-        kept->progress.attempts >= d->progress.attempts)
+    if (kept != NULL && kept->progress.attempts >= d->progress.attempts)
         return false;
     stg_parking_release(f, l);
     l->kept = d;
@@ -483,7 +473,7 @@ static bool add_row(stg_flow *f, stg_parked_cache *cache,
     d->attempts_before = row->attempts_before;
     // What was never tried since begins with the lane's policy, which the
     // store does not know.
-    if (row->progress.attempts > 0 || row->has_failure)
+    if (row->progress.attempts > 0)
         d->progress = row->progress;
     d->is_stored = true;
     d->wait = row->wait;

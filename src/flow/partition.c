@@ -251,8 +251,7 @@ static bool restore(stg_flow *f, stg_lane *l, stg_partition *p,
         return false;
     cursor->durable = c->base;
     cursor->next = cursor->loose_below = stg_ns_max(c->base, p->committed);
-    if (cursor->stored == STG_CURSOR_NEW)
-        cursor->stored = STG_CURSOR_DURABLE;
+    cursor->stored = STG_CURSOR_DURABLE;
     cursor->routed = c->routed;
     cursor->delivered = c->delivered;
     cursor->dead = c->dead;

@@ -1,6 +1,8 @@
 /* Decides what is read from the log, when and from where: the main reader of
  * each partition just ahead of its furthest lane, and one catch-up reader for
  * the lanes that catch up, in turn. */
+#include <assert.h>
+
 #include "flow/state.h"
 
 static size_t least(size_t a, size_t b)
@@ -111,8 +113,9 @@ static bool make_way(stg_flow *f, size_t ahead_max)
     while (f->merged.ahead >= ahead_max) {
         stg_partition *p = find_most_ahead(f);
 
-        if (f->awaiting_read == 0 || p == NULL)
+        if (f->awaiting_read == 0)
             return false;
+        assert(p != NULL); // so much is ahead in one of them
         drop_first(f, p);
     }
     return true;
@@ -246,7 +249,7 @@ static void take_in(stg_flow *f, stg_partition *p, const stg_record *records,
         skip(f, p, next);
     else if (i < count)
         f->read_at = stg_ns_add(f->now, 100 * STG_MS);
-    else if (i == count && next > p->window.next)
+    else if (next > p->window.next)
         stg_checkpoint_note_gap(f, p, next);
     pass_all(f, p);
     wake_idle(f);
@@ -254,17 +257,14 @@ static void take_in(stg_flow *f, stg_partition *p, const stg_record *records,
 
 /* -- the catch-up reader --------------------------------------------------- */
 
-/* How many more messages the lane takes ahead of its attempts. One may always
- * be, however large. */
+/* How many more messages the lane takes ahead of its attempts, where its ring is not
+ * full. One may always be, however large. */
 static uint32_t find_room(const stg_flow *f, const stg_lane *l,
                           stg_partition *p)
 {
-    uint32_t ahead = stg_lane_ahead(l),
-             taken = stg_lane_cursor_in(l, p)->ring.count;
+    uint32_t taken = stg_lane_cursor_in(l, p)->ring.count;
 
-    if (taken >= ahead || !stg_lane_may_take(f, l))
-        return 0;
-    return ahead - taken;
+    return stg_lane_may_take(f, l) ? stg_lane_ahead(l) - taken : 0;
 }
 
 static bool may_send(const stg_lane *l, stg_ns now)

@@ -10,6 +10,7 @@
  *
  * A delivery is awaited where the partition waits for its end; under_way counts
  * them, and the action REVOKED comes at zero. */
+#include <assert.h>
 #include <string.h>
 
 #include "flow/state.h"
@@ -338,16 +339,13 @@ static size_t find_settled(const stg_lane_cursor *cursor, uint64_t *base,
 {
     const stg_ring *r = &cursor->ring;
     size_t count = 0;
-    bool is_above = false;
 
-    *base = cursor->next;
+    // The first of a ring is not settled.
+    *base = r->count > 0 ? stg_ring_at(r, r->first)->position : cursor->next;
     for (uint32_t i = 0; i < r->count; i++) {
         const stg_slot *slot = stg_ring_at(r, r->first + i);
 
-        if (slot->delivery != NULL && !is_above)
-            *base = slot->position;
-        is_above |= slot->delivery != NULL;
-        if (slot->delivery == NULL && is_above)
+        if (slot->delivery == NULL)
             settled[count++] = slot->position;
     }
     for (size_t i = cursor->restored_at; i < cursor->restored_count; i++)
@@ -432,13 +430,14 @@ static void want_last(stg_flow *f, stg_partition *p)
 
 static bool is_over(stg_flow *f, stg_partition *p)
 {
-    if (p->under_way > 0 || p->is_committed_new)
+    assert(!p->is_committed_new); // a commit goes first
+    if (p->under_way > 0)
         return false;
-    if (p->phase == STG_PHASE_LOST)
-        return !p->is_in_group;
-    if (p->last == STG_LAST_NONE)
+    if (p->phase != STG_PHASE_LOST && p->last == STG_LAST_NONE)
         want_last(f, p);
-    return p->last == STG_LAST_DONE;
+    // Another group may have it since its last checkpoint: that is awaited, too.
+    return !p->is_in_group &&
+           (p->phase == STG_PHASE_LOST || p->last == STG_LAST_DONE);
 }
 
 static bool is_awaited(const stg_partition *p)

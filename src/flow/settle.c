@@ -8,6 +8,8 @@
  * Breaker, limit, budget and gate each hear of the end, with one exception: what
  * the hub's own network, its stop or an old credential caused is no fault of the
  * target, and the delivery is put back as it was (is_ours, is_as_before). */
+#include <assert.h>
+
 #include "core/rule.h"
 #include "flow/state.h"
 
@@ -19,8 +21,8 @@ void stg_settle(stg_flow *f, stg_delivery *d, stg_change_kind kind)
 {
     stg_lane *l = d->lane;
 
-    if (!stg_list_has(&d->busy))
-        stg_list_push(&l->busy, &d->busy);
+    assert(!stg_list_has(&d->busy));
+    stg_list_push(&l->busy, &d->busy);
     d->state = STG_DELIVERY_SETTLING;
     d->kind = kind;
     l->settling++;
@@ -37,8 +39,8 @@ static void finish(stg_flow *f, stg_delivery *d)
 {
     stg_lane_cursor_settle(f, d);
     if (d->is_stored && stg_parking_cache(d)->is_fetching) {
-        if (!stg_list_has(&d->busy))
-            stg_list_push(&d->lane->busy, &d->busy);
+        assert(!stg_list_has(&d->busy));
+        stg_list_push(&d->lane->busy, &d->busy);
         d->state = STG_DELIVERY_ENDED;
         return;
     }

@@ -417,6 +417,8 @@ void stg_order_restore(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
 void stg_order_change(stg_flow *f, stg_lane *l);
 /* In some partition its rows were parked when the lane had another order. */
 bool stg_order_has_old_rows(const stg_flow *f, const stg_lane *l);
+/* Something in a ring of its cursors is not settled. */
+bool stg_order_is_any_taken(const stg_flow *f, const stg_lane *l);
 bool stg_order_is_draining(const stg_lane *l);
 bool stg_order_is_waiting(const stg_lane *l);
 

@@ -69,7 +69,7 @@ static uint32_t count_needed(const stg_flow *f, const stg_uplink *u)
         count += l != NULL && l->uplink.of == u && !l->is_paused &&
                  !l->is_gated && !l->is_removing && !l->uplink.is_own;
     }
-    return count > 0 ? count : 1;
+    return count;
 }
 
 static void tell(stg_flow *f, uint32_t lane, const stg_uplink *u)

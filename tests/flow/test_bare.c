@@ -1,114 +1,5 @@
 /* Flow without a world: what no log, target or shell of the simulator does. */
-#include <stagger/text.h>
-#include <stdio.h>
-
-#include "flow/flow.h"
-#include "tests/harness.h"
-#include "tests/malloc_memory.h"
-
-static const stg_memory memory = STG_MALLOC_MEMORY;
-static const stg_ns now = STG_S;
-
-/* One lane in partition 0, and what came out of flow so far. */
-typedef struct bare {
-    stg_flow *flow;
-    stg_policy policy;
-    stg_delivery *started[8];
-    size_t start_count;
-    stg_change_kind kind; /* of the last row with a failure */
-    stg_outcome outcome;
-    char detail[400], answer[2048];
-    size_t answer_size;
-    uint32_t true_size;
-    size_t read_count;
-    stg_action catch_up; /* the last one */
-    bool is_stopped;
-    stg_stored store_says; /* to each group */
-    size_t group_count, last_changes;
-} bare;
-
-static void note(bare *b, const stg_change *c)
-{
-    const stg_failure *f = c->failure;
-
-    if (c->kind == STG_CHANGE_DEAD)
-        b->true_size = c->message->true_size;
-    if (f == NULL)
-        return;
-    b->kind = c->kind;
-    b->outcome = f->outcome;
-    (void)snprintf(b->detail, sizeof b->detail, "%s", f->detail);
-    CHECK(f->answer_size <= sizeof b->answer);
-    if (f->answer_size > 0)
-        memcpy(b->answer, f->answer, f->answer_size);
-    b->answer_size = f->answer_size;
-}
-
-static void run(bare *b)
-{
-    stg_action a;
-
-    while (stg_flow_next(b->flow, &a, now)) {
-        if (a.kind == STG_ACTION_START) {
-            CHECK(b->start_count < sizeof b->started / sizeof *b->started);
-            b->started[b->start_count++] = a.start.delivery;
-        } else if (a.kind == STG_ACTION_STORE) {
-            for (size_t i = 0; i < a.group->change_count; i++)
-                note(b, &a.group->changes[i]);
-            b->group_count++;
-            b->last_changes = a.group->change_count;
-            stg_flow_stored(b->flow, b->store_says, now);
-        } else if (a.kind == STG_ACTION_READ) {
-            b->read_count++;
-            if (a.read.is_catch_up)
-                b->catch_up = a;
-        } else if (a.kind == STG_ACTION_STOPPED) {
-            CHECK(!b->is_stopped);
-            b->is_stopped = true;
-        }
-    }
-}
-
-/* The lane's breaker opens after one failure, and it sheds at once. */
-static void begin(bare *b, const char *policy)
-{
-    stg_flow_options fo = stg_flow_options_default();
-    stg_lane_options o;
-
-    *b = (bare){.flow = NULL};
-    CHECK(stg_policy_parse(&b->policy, policy, NULL) == STG_OK);
-    o = stg_lane_options_default(&b->policy);
-    o.is_from_earliest = true;
-    o.shed_after = 0;
-    o.in_flight_max = 4;
-    o.is_limit_fixed = true;
-    CHECK(stg_flow_new(&b->flow, &memory, &fo, now, NULL) == STG_OK);
-    CHECK(stg_flow_assign(b->flow, &(stg_assignment){.begin = 1}, now, NULL) ==
-          STG_OK);
-    CHECK(stg_flow_add_lane(b->flow, 0, &o, now, NULL) == STG_OK);
-    run(b); // nothing comes before the start
-    CHECK(stg_flow_change_lane(b->flow, 0, &o, now, NULL) == STG_OK);
-    CHECK_U64(b->read_count, 0);
-    stg_flow_start(b->flow, now);
-    run(b);
-    CHECK_U64(b->read_count, 1);
-}
-
-/* The next of the log: `r`, at the position. */
-static void read_one(bare *b, uint64_t position, stg_record r)
-{
-    r.position = position;
-    stg_flow_messages(b->flow, false, 0, 0, &r, 1, position + 1, now);
-    run(b);
-}
-
-static void end_one(bare *b, size_t i, const stg_end *end)
-{
-    (void)stg_flow_ended(b->flow, b->started[i], end, now);
-    run(b);
-}
-
-#define ONCE "fixed base=1s jitter=none attempts=1 deadline=none"
+#include "tests/flow/bare.h"
 
 /* -- a message that the log has not got as it was published ---------------- */
 
@@ -168,14 +59,6 @@ TEST(bare, takes_what_is_read_twice_once)
 }
 
 /* -- what is kept of a failure --------------------------------------------- */
-
-static stg_end failed_with(const char *detail, const char *answer)
-{
-    return (stg_end){.outcome = stg_answered(503),
-                     .detail = detail,
-                     .answer = answer,
-                     .answer_size = answer == NULL ? 0 : strlen(answer)};
-}
 
 TEST(bare, keeps_the_words_and_the_answer_that_there_are)
 {
@@ -300,14 +183,6 @@ TEST(bare, keeps_the_rows_of_a_partition_or_loses_them)
 }
 
 /* -- the log --------------------------------------------------------------- */
-
-static stg_lane_cursor_view look(const bare *b, uint32_t lane)
-{
-    stg_lane_cursor_view view;
-
-    CHECK_INT(stg_flow_view_cursor(b->flow, lane, 0, &view), STG_OK);
-    return view;
-}
 
 /* Of two lanes one stands at 100, where the window begins, and one at 5. */
 static void begin_behind(bare *b)
