@@ -247,6 +247,7 @@ static bool restore(stg_flow *f, stg_lane *l, stg_partition *p,
 {
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
 
+    assert(cursor->stored == STG_CURSOR_NEW);
     if (!restore_settled(f, cursor, c))
         return false;
     cursor->durable = c->base;
@@ -390,8 +391,7 @@ static bool restore_all(stg_flow *f, stg_partition *p, const stg_assignment *g)
     for (size_t i = 0; i < g->cursor_count; i++) {
         stg_lane *l = stg_flow_lane(f, g->cursors[i].lane);
 
-        if (l != NULL && stg_lane_cursor_in(l, p)->stored == STG_CURSOR_NEW &&
-            !restore(f, l, p, &g->cursors[i]))
+        if (l != NULL && !restore(f, l, p, &g->cursors[i]))
             return false;
     }
     return true;

@@ -16,7 +16,19 @@
 #include "tests/harness.h"
 #include "tests/malloc_memory.h"
 
-static const stg_memory memory = STG_MALLOC_MEMORY;
+/* How many more allocations flow has; there is no end to them unless a test says so. */
+static size_t allocations_left = SIZE_MAX;
+
+static inline void *bare_allocate(void *ctx, size_t size)
+{
+    (void)ctx;
+    if (allocations_left == 0)
+        return NULL;
+    allocations_left -= allocations_left < SIZE_MAX;
+    return malloc(size);
+}
+
+static const stg_memory memory = {bare_allocate, stg_malloc_release, NULL};
 static const stg_ns now = STG_S;
 
 /* Each message has one attempt; or as many as it needs. */

@@ -476,3 +476,32 @@ TEST(answers, of_a_cut_attempt_say_whether_it_was_sent)
         stg_flow_free(b.flow);
     }
 }
+
+/* A stop waits for the last group where memory lacks for it; a store that is full is
+ * asked once more for the cursors. */
+TEST(answers, are_awaited_by_a_stop_that_lacks_memory)
+{
+    for (int is_full = 0; is_full < 2; is_full++) {
+        stg_end end = is_full ? failed_with(NULL, NULL) : done;
+        size_t groups;
+        bare b;
+
+        begin(&b, ONCE);
+        b.store_says = is_full ? STG_STORED_FULL : STG_STORED;
+        read_one(&b, 1, (stg_record){.size = 0});
+        end_one(&b, 0, &end);
+        groups = b.group_count;
+        stg_flow_stop(b.flow, now);
+        allocations_left = 0;
+        run(&b);
+        CHECK(!b.is_stopped);
+        CHECK_U64(b.group_count, groups);
+        allocations_left = SIZE_MAX;
+        b.later = STG_S;
+        run(&b);
+        CHECK(b.is_stopped);
+        CHECK_U64(b.group_count, groups + 1);
+        CHECK_INT(b.is_clean, !is_full);
+        stg_flow_free(b.flow);
+    }
+}

@@ -91,23 +91,51 @@ TEST(bare, keeps_the_words_and_the_answer_that_there_are)
     }
 }
 
+/* Where memory is full the failure has its numbers alone. */
+TEST(bare, keeps_no_words_that_there_is_no_room_for)
+{
+    static char bytes[(1 << 20) - 100];
+    stg_end end = failed_with(
+        "word word word word word word word word word word "
+        "word word word word word word word word word word",
+        "answer");
+    stg_flow_options fo = stg_flow_options_default();
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, OFTEN);
+    stg_flow_free(b.flow);
+    fo.memory_max = 1 << 20;
+    CHECK(stg_flow_new(&b.flow, &memory, &fo, now, NULL) == STG_OK);
+    begin_with(&b, &o);
+    read_one(&b, 1, (stg_record){.bytes = bytes, .size = sizeof bytes});
+    end_one(&b, 0, &end);
+    CHECK_INT(b.kind, STG_CHANGE_PARK);
+    CHECK_INT(b.outcome.code, 503);
+    CHECK_STR(b.detail, "");
+    CHECK_U64(b.answer_size, 0);
+    stg_flow_free(b.flow);
+}
+
 /* The bulk row has the last failure of the kind that opened the breaker. */
 TEST(bare, keeps_what_opened_the_breaker)
 {
     stg_end first = failed_with("first", NULL), same = failed_with("same", ""),
-            other = failed_with("other", NULL);
+            other = failed_with("other", NULL), alike = other;
     bare b;
 
     other.outcome = stg_answered(500);
+    alike.outcome.code_kind = STG_CODE_ERRNO;
     begin(&b, ONCE " breaker=1:1h-1h");
-    for (uint64_t position = 1; position <= 3; position++)
+    for (uint64_t position = 1; position <= 4; position++)
         read_one(&b, position, (stg_record){.size = 0});
-    CHECK_U64(b.start_count, 3);
+    CHECK_U64(b.start_count, 4);
     end_one(&b, 0, &first);
     end_one(&b, 1, &same);
-    end_one(&b, 2, &other);
+    end_one(&b, 2, &alike);
+    end_one(&b, 3, &other);
     CHECK_STR(b.detail, "other"); // the row of its own
-    read_one(&b, 4, (stg_record){.size = 0});
+    read_one(&b, 5, (stg_record){.size = 0});
     CHECK_INT(b.kind, STG_CHANGE_RANGE);
     CHECK_STR(b.detail, "same");
     CHECK_INT(b.outcome.code, 503);
@@ -176,6 +204,9 @@ TEST(bare, keeps_the_rows_of_a_partition_or_loses_them)
     run(&b);
     CHECK_INT(stg_flow_view_partition(b.flow, 1, &view), STG_OK);
     CHECK_INT(view.state, STG_PARTITION_ROWS);
+    CHECK_U64(stg_flow_assignment(b.flow, 0), 1);
+    CHECK_U64(stg_flow_assignment(b.flow, 1), 0);
+    CHECK(!stg_flow_retain_lane(b.flow, 0, now)); // nothing waits in it
     stg_flow_lose(b.flow, 1, false, now);
     run(&b);
     CHECK_INT(stg_flow_view_partition(b.flow, 1, &view), STG_NOT_FOUND);
@@ -223,7 +254,10 @@ TEST(bare, joins_the_window_where_there_is_nothing_before_it)
     catch_up(&b, 1, 0, NULL, 0, 50);  // another partition's
     catch_up(&b, 0, 99, NULL, 0, 50); // another assignment's
     CHECK_U64(look(&b, 1).next, 5);
-    catch_up(&b, 0, b.catch_up.read.assignment, NULL, 0, 5);
+    catch_up(&b, 0, 0, NULL, 0, 50); // nothing up to there
+    CHECK_U64(look(&b, 1).next, 50);
+    CHECK(look(&b, 1).is_catching_up);
+    catch_up(&b, 0, b.catch_up.read.assignment, NULL, 0, 50);
     CHECK(!look(&b, 1).is_catching_up);
     CHECK_U64(look(&b, 1).next, 100);
     stg_flow_free(b.flow);
@@ -260,6 +294,77 @@ TEST(bare, counts_once_what_is_lost_bit_by_bit)
     read_one(&b, 70, (stg_record){.size = 0});
     CHECK_U64(b.start_count, 1);
     CHECK_U64(look(&b, 0).base, 70);
+    stg_flow_free(b.flow);
+}
+
+/* What was settled before a restart is not lost. */
+TEST(bare, counts_as_lost_what_was_not_settled)
+{
+    static const uint64_t settled[] = {7, 9};
+    const stg_cursor c = {.base = 5,
+                          .routed = 2,
+                          .delivered = 2,
+                          .settled = settled,
+                          .settled_count = 2};
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, ONCE);
+    add_lane(&b, 0, &o);
+    stg_flow_start(b.flow, now);
+    assign(&b, 0, &c, 1);
+    run(&b);
+    for (uint64_t begin = 7; begin <= 10; begin++) {
+        static const uint64_t lost[] = {2, 2, 3, 3};
+
+        stg_flow_expired(b.flow, 0, begin, now);
+        run(&b);
+        CHECK_U64(b.lost, lost[begin - 7]);
+        CHECK_U64(look_at(&b, 0).dead, lost[begin - 7]);
+        CHECK_U64(look(&b, 0).base, begin);
+    }
+    stg_flow_free(b.flow);
+}
+
+/* Nobody has asked for it. */
+TEST(bare, takes_nothing_unasked)
+{
+    bare b;
+
+    for (int is_merged = 0; is_merged < 2; is_merged++) {
+        stg_assignment g = {.partition = 1, .begin = 1, .is_merged = is_merged};
+
+        begin(&b, ONCE);
+        CHECK_INT(stg_flow_assign(b.flow, &g, now, NULL), STG_OK);
+        read_of(&b, 1, 1, (stg_record){.size = 0});
+        run(&b);
+        CHECK_U64(b.start_count, 0);
+        read_of(&b, 1, 2, (stg_record){.size = 0});
+        if (is_merged)
+            stg_flow_read_end(b.flow, now);
+        read_of(&b, 1, 3, (stg_record){.size = 0});
+        run(&b);
+        CHECK_U64(b.start_count, 1);
+        CHECK_U64(b.positions[0], 2);
+        stg_flow_free(b.flow);
+    }
+}
+
+/* A lane that catches up has messages, though it has read none of them. */
+TEST(bare, may_probe_with_what_it_has_not_read)
+{
+    static const stg_record records[] = {{.position = 7}};
+    bare b;
+
+    begin_behind(&b);
+    CHECK(stg_policy_parse(&b.policy, ONCE " breaker=1:1h-1h", NULL) == STG_OK);
+    catch_up(&b, 0, 0, records, 1, 50);
+    CHECK_U64(b.start_count, 1);
+    end_one(&b, 0, &(stg_end){.outcome = stg_answered(503)});
+    CHECK(look(&b, 1).is_catching_up);
+    CHECK_U64(look(&b, 1).waiting, 0);
+    CHECK(stg_flow_probe(b.flow, 1, now));
+    CHECK(!stg_flow_probe(b.flow, 0, now));
     stg_flow_free(b.flow);
 }
 
@@ -338,6 +443,68 @@ TEST(bare, passes_what_a_lane_follows_no_more)
     CHECK_U64(pass_to(STG_ORDER_NONE, 1), 11);
     CHECK_U64(pass_to(STG_ORDER_KEY, 0), 11);
     CHECK_U64(pass_to(STG_ORDER_KEY, 1), 5);
+}
+
+/* Nor before rows that were parked in another order. */
+TEST(bare, passes_nothing_before_rows_of_another_order)
+{
+    const stg_cursor c = {
+        .base = 5, .routed = 1, .parked = 1, .is_ordered = true};
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, ONCE);
+    o.follows = follows_none;
+    add_lane(&b, 0, &o);
+    stg_flow_start(b.flow, now);
+    assign(&b, 0, &c, 1);
+    run(&b);
+    read_one(&b, 5, (stg_record){.size = 0});
+    CHECK_U64(look(&b, 0).base, 5);
+    CHECK_U64(look(&b, 0).next, 5);
+    stg_flow_free(b.flow);
+}
+
+/* What was settled before a restart is so still, though it passes it above what is
+ * under way; without memory to note it nothing is passed. */
+TEST(bare, notes_what_is_settled_in_what_it_passes)
+{
+    static const uint64_t settled[] = {7, 8, 9, 10, 11, 12, 13, 14};
+    const stg_cursor c = {.base = 5,
+                          .routed = 8,
+                          .delivered = 8,
+                          .settled = settled,
+                          .settled_count = 8};
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, ONCE);
+    add_lane(&b, 0, &o);
+    stg_flow_start(b.flow, now);
+    assign(&b, 0, &c, 1);
+    run(&b);
+    read_one(&b, 5, (stg_record){.size = 0});
+    CHECK_U64(b.start_count, 1);
+    stg_flow_pause(b.flow, 0, true, now);
+    for (uint64_t position = 6; position <= 15; position++)
+        read_one(&b, position, (stg_record){.size = 0});
+    o.is_paused = true;
+    o.follows = follows_none;
+    allocations_left = 0;
+    CHECK_INT(stg_flow_change_lane(b.flow, 0, &o, now, NULL), STG_OK);
+    CHECK_U64(look(&b, 0).next, 6);
+    allocations_left = SIZE_MAX;
+    CHECK_INT(stg_flow_change_lane(b.flow, 0, &o, now, NULL), STG_OK);
+    CHECK_U64(look(&b, 0).next, 16);
+    stg_flow_stop(b.flow, now);
+    run(&b);
+    CHECK_U64(b.cursors[0].base, 5);
+    CHECK_U64(b.cursors[0].settled_count, 8);
+    CHECK_U64(b.settled[0], 7);
+    CHECK_U64(b.settled[7], 14);
+    end_one(&b, 0, &(stg_end){.outcome = stg_ok()});
+    CHECK_U64(look(&b, 0).base, 16);
+    stg_flow_free(b.flow);
 }
 
 /* -- without memory -------------------------------------------------------- */

@@ -296,6 +296,16 @@ TEST(limit, does_not_grow_unused)
     CHECK_U64(l.value, 1);
 }
 
+/* Faults that take no time at all say nothing of the slots' use: the least. */
+TEST(limit, falls_to_half_by_faults_that_take_no_time)
+{
+    stg_ns now;
+    stg_limit l = grown(64, &now);
+
+    end(&l, STG_LOAD_TOO_MUCH, 64, 0, &now);
+    CHECK_U64(l.value, 32);
+}
+
 /* Other faults are in no way the number's. */
 TEST(limit, does_not_fall_by_other_faults)
 {
