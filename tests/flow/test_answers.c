@@ -413,6 +413,33 @@ TEST(answers, let_a_lane_end_that_has_rows_of_another_order)
     stg_flow_free(b.flow);
 }
 
+/* What is read for another lane is nothing for one that has such rows. */
+TEST(answers, to_a_read_are_taken_by_lanes_that_may)
+{
+    static const stg_record records[] = {{.position = 7}};
+    const stg_cursor cursors[] = {
+        {.lane = 0, .base = 100},
+        {.lane = 1, .base = 5},
+        {.lane = 2, .base = 5, .routed = 1, .parked = 1, .is_ordered = true}};
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, OFTEN);
+    for (uint32_t lane = 0; lane < 3; lane++)
+        add_lane(&b, lane, &o);
+    stg_flow_start(b.flow, now);
+    assign(&b, 0, cursors, 3);
+    run(&b);
+    CHECK_U64(b.catch_up.read.from, 5);
+    stg_flow_messages(b.flow, true, 0, 0, records, 1, 50, now);
+    run(&b);
+    CHECK_U64(b.start_count, 1);
+    CHECK_U64(b.starts[0].lane, 1);
+    CHECK_U64(look(&b, 1).next, 50);
+    CHECK_U64(look(&b, 2).next, 5);
+    stg_flow_free(b.flow);
+}
+
 /* Nor does such a row keep the lane from having no order. */
 TEST(answers, let_the_order_change_before_rows_of_another_have_ended)
 {
@@ -476,6 +503,56 @@ TEST(answers, of_a_cut_attempt_say_whether_it_was_sent)
         stg_flow_free(b.flow);
     }
 }
+
+/* -- a failure -------------------------------------------------------------- */
+
+/* The first attempt was long enough to be a success: its failure begins a series, with
+ * a deadline of its own. */
+TEST(answers, that_come_late_begin_a_series)
+{
+    stg_end end = failed_with(NULL, NULL);
+    bare b;
+
+    begin(&b,
+          "fixed base=1s jitter=none attempts=9 deadline=1m reset-after=2s");
+    read_one(&b, 1, (stg_record){.size = 0});
+    read_one(&b, 2, (stg_record){.size = 0});
+    b.later = STG_S;
+    end_one(&b, 0, &end);
+    CHECK_INT(b.changes[0].kind, STG_CHANGE_PARK);
+    CHECK_U64(b.changes[0].began_at, 0);
+    b.later = 2 * STG_S;
+    end_one(&b, 1, &end);
+    CHECK_U64(b.last_changes, 1);
+    CHECK_U64(b.changes[0].position, 2);
+    CHECK_U64(b.changes[0].began_at, 2 * STG_S);
+    CHECK_U64(look(&b, 0).parked, 2);
+    stg_flow_free(b.flow);
+}
+
+/* What is our own fault is tried again where the policy says so, and takes nothing from
+ * the budget. */
+TEST(answers, that_are_our_own_fault_cost_no_budget)
+{
+    stg_end end = {.outcome = stg_failed(STG_FAULT_LOOP)};
+    uint64_t left;
+    bare b;
+
+    begin(&b, OFTEN " retry=loop,5xx budget=grpc:10:0.1");
+    read_one(&b, 1, (stg_record){.size = 0});
+    read_one(&b, 2, (stg_record){.size = 0});
+    left = look_at(&b, 0).budget_left;
+    end_one(&b, 0, &end);
+    CHECK_U64(look(&b, 0).parked, 1);
+    CHECK_U64(look_at(&b, 0).budget_left, left);
+    end.outcome = stg_answered(503);
+    end_one(&b, 1, &end);
+    CHECK_U64(look(&b, 0).parked, 2);
+    CHECK(look_at(&b, 0).budget_left < left);
+    stg_flow_free(b.flow);
+}
+
+/* -- a stop that has to wait ------------------------------------------------ */
 
 /* A stop waits for the last group where memory lacks for it; a store that is full is
  * asked once more for the cursors. */

@@ -296,6 +296,43 @@ TEST(limit, does_not_grow_unused)
     CHECK_U64(l.value, 1);
 }
 
+/* Where fewer at once are served sooner, though still late, it falls on. */
+TEST(limit, falls_on_while_that_helps)
+{
+    stg_ns now;
+    stg_limit l = grown(64, &now);
+    uint32_t value;
+
+    while (l.value == 64)
+        end(&l, STG_LOAD_SERVED, 1, 4 * usual, &now);
+    value = l.value;
+    for (uint32_t i = 0; i < 5000 && l.value == value; i++)
+        end(&l, STG_LOAD_SERVED, 1, 2 * usual, &now);
+    CHECK(l.value < value);
+}
+
+/* As it grows again what takes longer is not usual: not before it has for long. */
+TEST(limit, takes_longer_times_for_usual_after_many_rounds)
+{
+    stg_ns now;
+    stg_limit l = grown(64, &now);
+    uint64_t usual_time;
+
+    end(&l, STG_LOAD_TOO_MUCH, 64, usual, &now);
+    CHECK_U64(l.value, 32);
+    now += STG_S;
+    while (l.value < 64)
+        serve(&l, 1, &now);
+    usual_time = l.usual_time;
+    CHECK(l.quiet < 100);
+    end(&l, STG_LOAD_SERVED, 64, usual + usual / 20, &now);
+    CHECK_U64(l.usual_time, usual_time);
+    while (l.quiet < 130)
+        serve(&l, 1, &now);
+    end(&l, STG_LOAD_SERVED, 128, usual + usual / 20, &now);
+    CHECK(l.usual_time > usual_time);
+}
+
 /* Faults that take no time at all say nothing of the slots' use: the least. */
 TEST(limit, falls_to_half_by_faults_that_take_no_time)
 {
