@@ -55,6 +55,42 @@ TEST(bulk, has_nothing_below_its_first_position)
     stg_flow_free(b.flow);
 }
 
+/* What outlived the retention while the breaker was open a second time was lost for
+ * another cause. */
+TEST(bulk, has_one_opening_of_the_breaker)
+{
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, OFTEN " breaker=1:1h-1h");
+    o.shed_after = STG_NEVER;
+    begin_with(&b, &o);
+    read_one(&b, 1, (stg_record){.size = 0});
+    read_one(&b, 2, (stg_record){.size = 0});
+    end_one(&b, 0, &fails);
+    end_one(&b, 1, &fails);
+    read_one(&b, 3, (stg_record){.size = 0});
+    stg_flow_retain(b.flow, 0, 4, now);
+    run(&b);
+    CHECK_INT(b.changes[0].kind, STG_CHANGE_RANGE);
+    CHECK_INT(b.changes[0].reason, STG_SHED_DOWN);
+    CHECK_U64(b.changes[0].position, 3);
+    b.later = 2 * STG_S;
+    CHECK(stg_flow_probe(b.flow, 0, now + b.later));
+    run(&b);
+    end_one(&b, 2, &(stg_end){.outcome = stg_ok()});
+    CHECK_U64(b.start_count, 4);
+    end_one(&b, 3, &fails);
+    CHECK_U64(look_at(&b, 0).openings, 2);
+    read_one(&b, 4, (stg_record){.size = 0});
+    stg_flow_retain(b.flow, 0, 5, now + b.later);
+    run(&b);
+    CHECK_INT(b.changes[0].kind, STG_CHANGE_RANGE);
+    CHECK_U64(b.changes[0].position, 4);
+    CHECK_U64(b.changes[0].count, 1);
+    stg_flow_free(b.flow);
+}
+
 /* -- what sheds, and what is read ------------------------------------------- */
 
 static bool follows_none(void *ctx, uint32_t partition)
