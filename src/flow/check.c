@@ -144,6 +144,7 @@ static bool is_in_time(const stg_flow *f, const stg_delivery *d)
 static const char *check_lane(const stg_flow *f, const stg_lane *l,
                               uint32_t *shared, uint32_t *all_retries)
 {
+    size_t flying = 0;
     uint32_t in_flight = 0, settling = 0, untried = 0, probes = 0;
     uint32_t replaying = 0, retries = 0;
     const char *flaw = NULL;
@@ -153,6 +154,8 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
         const stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
         in_flight += d->state == STG_DELIVERY_IN_FLIGHT;
+        if (d->state == STG_DELIVERY_IN_FLIGHT)
+            flying += d->message->size;
         retries +=
             d->state == STG_DELIVERY_IN_FLIGHT && d->paid != STG_CHARGE_NONE;
         settling += d->state == STG_DELIVERY_SETTLING;
@@ -168,7 +171,7 @@ static const char *check_lane(const stg_flow *f, const stg_lane *l,
     *shared += in_flight > 1 ? in_flight - 1 : 0;
     *all_retries += retries;
     HOLDS(in_flight == l->in_flight && settling == l->settling);
-    HOLDS(replaying == l->replaying);
+    HOLDS(replaying == l->replaying && flying == l->flying);
     HOLDS(l->peer != NULL || (in_flight == 0 && l->starts == 0));
     HOLDS(l->peer == NULL ||
           stg_budget_counts(&l->peer->budget, in_flight, retries));
@@ -201,6 +204,7 @@ static const char *check_followers(const stg_flow *f)
 const char *stg_flow_check(const stg_flow *f)
 {
     uint32_t shared = 0, in_flight = 0, lanes = 0, parked = 0, retries = 0;
+    size_t flying = 0;
 
     for (uint32_t i = 0; i < f->lane_capacity; i++) {
         const char *flaw;
@@ -211,12 +215,14 @@ const char *stg_flow_check(const stg_flow *f)
         if (flaw != NULL)
             return flaw;
         in_flight += f->lanes[i]->in_flight;
+        flying += f->lanes[i]->flying;
         parked += f->lanes[i]->caches[STG_PARKED_RETRIES].count;
         parked += f->lanes[i]->caches[STG_PARKED_REPLAYS].count;
         lanes++;
     }
     HOLDS(lanes == f->lane_count && parked == f->parked_count);
     HOLDS(in_flight == f->in_flight && shared == f->shared);
+    HOLDS(f->flying <= flying && (f->flying > 0) == (flying > 0));
     HOLDS(f->shared <= f->o.in_flight_max || f->is_lowered);
     // I6 Memory.
     HOLDS(f->held <= f->o.memory_max);

@@ -62,12 +62,25 @@ static bool is_off(const stg_flow *f, const stg_lane *l)
            l->caches[STG_PARKED_RETRIES].is_unread || stg_order_is_waiting(l);
 }
 
+/* What is in flight stays in memory until it ends, and a target that hangs puts that
+ * off. A lane may have as much of half the memory in flight as all lanes together
+ * leave free of it: one alone a quarter of the memory, and n at different places each
+ * an (n + 1)th of the half, so that as much is free for others. (The dynamic
+ * threshold of Choudhury and Hahne, "Dynamic queue length thresholds for
+ * shared-memory packet switches", 1998.) */
+static bool has_memory_share(const stg_flow *f, const stg_lane *l)
+{
+    size_t half = f->o.memory_max / 2;
+
+    return f->flying < half && l->flying < half - f->flying;
+}
+
 /* Its own slot, or a shared one. */
 static turn find_slot(stg_flow *f, const stg_lane *l, stg_ns now)
 {
     if (l->in_flight == 0)
         return STARTED;
-    if (l->in_flight >= l->peer->limit.value ||
+    if (l->in_flight >= l->peer->limit.value || !has_memory_share(f, l) ||
         stg_lane_is_unresponsive(l, now))
         return BLOCKED;
     return f->shared < f->o.in_flight_max ? STARTED : NO_SLOT;
@@ -388,6 +401,14 @@ static void begin_probe(stg_lane *l, const stg_delivery *d)
     l->has_probed_most = !l->has_probed_most && d->is_stored;
 }
 
+/* As many are under way as the limit allows. Of replays that is a share. It is so
+ * until the next start: the answers that come before that were all part of it. */
+static bool uses_limit(const stg_lane *l, const stg_delivery *d)
+{
+    return l->in_flight >= l->peer->limit.value ||
+           (d->replay > 0 && l->replaying >= stg_lane_replays_max(l));
+}
+
 static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
 {
     stg_lane_cursor *cursor = stg_delivery_cursor(d);
@@ -402,6 +423,9 @@ static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     f->shared += l->in_flight > 0; // its first is on its own slot
     l->in_flight++;
     l->replaying += d->replay > 0;
+    l->is_limit_used = uses_limit(l, d);
+    l->flying += d->message->size;
+    f->flying += d->message->in_flight++ == 0 ? d->message->size : 0;
     f->in_flight++;
     stg_budget_begin(&l->peer->budget);
     stg_budget_begin(&f->budget);

@@ -63,6 +63,7 @@ stg_message *stg_flow_message(stg_flow *f, const stg_partition *p,
     m->true_size =
         (uint32_t)(r->true_size < UINT32_MAX ? r->true_size : UINT32_MAX);
     m->refs = 1;
+    m->in_flight = 0;
     m->lost_from = m->lost_end = 0;
     m->created_at = r->created_at;
     m->not_before = r->not_before;

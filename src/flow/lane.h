@@ -299,6 +299,7 @@ typedef struct stg_lane {
     uint32_t in_flight;
     uint32_t starts;    /* every fourth is for what waits longer */
     uint32_t replaying; /* of in_flight, replays */
+    size_t flying;      /* bytes of the messages in flight */
     uint32_t settling;
     uint32_t parking; /* of settling, those that become new rows */
     uint32_t untried_count;
@@ -307,6 +308,7 @@ typedef struct stg_lane {
     bool is_failing;      /* its last outcome was the target's trouble */
     bool is_open;
     bool is_denied;       /* it is open, and no probe may start */
+    bool is_limit_used;   /* the last start left no room below the limit */
     bool has_probed_most; /* the last probe was a parked one */
     bool is_shedding;
     bool is_expiring;   /* somewhere below shed_below */

@@ -86,8 +86,9 @@ stg_load stg_load_of(const stg_outcome *o, bool counts_connects);
 /* The slow start of a lane that is new, or whose target has come back. */
 void stg_limit_start(stg_limit *l, uint32_t max, stg_ns now);
 
-/* An attempt that began at attempt_at has ended. is_used: as many were under
- * way as the limit allows; else a success is no reason to allow more. */
+/* An attempt that began at attempt_at has ended. is_used: as many were under way as
+ * the limit allows when the last one began; else a success is no reason to allow
+ * more. */
 void stg_limit_end(stg_limit *l, stg_load load, bool is_used, stg_ns attempt_at,
                    stg_ns now);
 

@@ -479,12 +479,16 @@ bool stg_revoke_next(stg_flow *f, stg_action *action, stg_ns now)
     return false;
 }
 
+/* What was cut, lacks memory and is in a group meanwhile waits for the group. */
 stg_ns stg_revoke_at(const stg_flow *f)
 {
     stg_ns at = STG_NEVER;
 
-    for (uint32_t i = 0; i < f->partition_count; i++)
-        if (is_awaited(f->partitions[i]))
-            at = stg_ns_min(at, f->partitions[i]->cut_at);
+    for (uint32_t i = 0; i < f->partition_count; i++) {
+        const stg_partition *p = f->partitions[i];
+
+        if (is_awaited(p) && !(p->is_cut && p->is_in_group))
+            at = stg_ns_min(at, p->cut_at);
+    }
     return at;
 }

@@ -112,6 +112,8 @@ static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
     stg_list_remove(&d->change); // a cancel that was not given out yet
     l->in_flight--;
     l->replaying -= d->replay > 0;
+    l->flying -= d->message->size;
+    f->flying -= --d->message->in_flight == 0 ? d->message->size : 0;
     f->in_flight--;
     stg_budget_end(&l->peer->budget, d->paid);
     stg_budget_end(&f->budget, d->paid);
@@ -160,7 +162,7 @@ void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now)
 /* A target that had failed for a timeout's length is back: it has its slow
  * start, as behind a breaker. */
 static void report_load(stg_lane *l, const stg_delivery *d,
-                        const stg_outcome *o, bool is_used, stg_ns now)
+                        const stg_outcome *o, stg_ns now)
 {
     stg_load load = stg_load_of(o, l->o.policy->breaker.connects > 0);
 
@@ -172,13 +174,14 @@ static void report_load(stg_lane *l, const stg_delivery *d,
         l->trying_at = now;
     }
     if (!l->o.is_limit_fixed)
-        stg_limit_end(&l->peer->limit, load, is_used, d->attempt_at, now);
+        stg_limit_end(&l->peer->limit, load, l->is_limit_used, d->attempt_at,
+                      now);
 }
 
 /* A fault of our own side says nothing of the target: a probe that ended so is taken
  * back, and the next one may start. */
 static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
-                   const stg_outcome *o, bool is_used, bool is_ours, stg_ns now)
+                   const stg_outcome *o, bool is_ours, stg_ns now)
 {
     stg_breaker *b = &l->peer->breaker;
 
@@ -193,7 +196,7 @@ static void report(stg_flow *f, stg_lane *l, stg_delivery *d,
     stg_settle_note_open(f, l, now);
     if (is_ours)
         return;
-    report_load(l, d, o, is_used, now);
+    report_load(l, d, o, now);
     l->is_failing = is_trouble(o);
 }
 
@@ -359,13 +362,6 @@ static bool is_as_before(const stg_delivery *d, const stg_outcome *o)
            stg_fault_about(o->fault)->category == STG_CATEGORY_CONNECT;
 }
 
-/* As many as it allows were under way. Of replays that is a share. */
-static bool is_limit_used(const stg_lane *l, const stg_delivery *d)
-{
-    return l->in_flight >= l->peer->limit.value ||
-           (d->replay > 0 && l->replaying >= stg_lane_replays_max(l));
-}
-
 static bool is_lost(const stg_flow *f, const stg_delivery *d)
 {
     return stg_flow_home(f, d->message)->phase == STG_PHASE_LOST;
@@ -389,7 +385,7 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
 {
     stg_lane *l = d->lane;
     stg_end end = *ended;
-    bool is_used = is_limit_used(l, d), is_again, is_ours;
+    bool is_again, is_ours;
     stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
     classify_cut(d, d->is_awaited, &end);
@@ -397,7 +393,7 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
     is_again = end.is_unauthorized && !d->was_unauthorized;
     d->was_unauthorized = is_again;
     is_ours = stg_uplink_ended(f, l, &end, now) || is_again;
-    report(f, l, d, &end.outcome, is_used, is_ours, now);
+    report(f, l, d, &end.outcome, is_ours, now);
     if (l->is_open && !is_ours && is_trouble(&end.outcome))
         stg_note_failure(f, l, &end, d->attempt_at);
     stg_lane_wake(f, l);

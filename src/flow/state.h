@@ -205,6 +205,7 @@ struct stg_flow {
     size_t message_max; /* bytes of the largest message */
     size_t average;     /* bytes of a message, of late */
     uint32_t in_flight;
+    size_t flying;           /* bytes of the messages in flight, each once */
     uint64_t budget_refused; /* retries, by the global budget */
     uint32_t shedding_count; /* lanes */
     uint32_t shared;         /* slots in use */

@@ -87,6 +87,48 @@ TEST(memory, is_not_used_up_by_a_quick_lane_that_hangs)
     world_free(w);
 }
 
+/* What is in flight counts, whether it was parked or not: here targets hang that may
+ * have any number of attempts, after they have answered `first`. */
+static void hang_after(const char *first, uint32_t hanging)
+{
+    stg_world *w = world_new(5);
+
+    stg_world_options(w)->memory_max = 1 << 20;
+    stg_world_set_size(w, 30000);
+    world_lane(w, STEADY);
+    for (uint32_t l = 1; l <= hanging; l++) {
+        stg_lane_options *o =
+            world_lane(w,
+                       "fixed base=1s jitter=none attempts=3 deadline=none "
+                       "attempt-timeout=1h retry=timeout,503");
+
+        o->in_flight_max = 1000;
+        o->is_limit_fixed = true;
+        world_script(w, l, first);
+    }
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 500 * STG_MS));
+    for (uint32_t l = 1; l <= hanging; l++)
+        stg_world_set_target(w, l, hang);
+    stg_world_publish(w, 0, 400);
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_look(w, 0).delivered, 500);
+    world_free(w);
+}
+
+TEST(memory, is_not_used_up_by_many_attempts_that_hang)
+{
+    hang_after("200", 1);
+    hang_after("200", 3);
+}
+
+TEST(memory, is_not_used_up_by_retries_that_hang)
+{
+    hang_after("503", 1);
+    hang_after("503", 3);
+}
+
 /* Rows of many lanes compete for it. */
 TEST(memory, is_shared_by_the_rows_of_many_lanes)
 {
