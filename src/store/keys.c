@@ -241,22 +241,28 @@ static bool hash_line(stg_keys *k, stg_span line,
            end_hash(k, half);
 }
 
+/* The sum of a hash for each line: a line that comes twice counts twice. */
+typedef struct header_sum {
+    uint64_t at[STG_KEY_SIZE / sizeof(uint64_t)];
+} header_sum;
+
 /* All headers that belong to the message, in whatever order they came: who
  * sends it again may have them in another one. */
-static bool hash_headers(stg_keys *k, stg_span headers,
-                         unsigned char sum[STG_KEY_SIZE])
+static bool hash_headers(stg_keys *k, stg_span headers, header_sum *sum)
 {
     unsigned char half[STG_KEY_SIZE];
+    header_sum of_line;
     stg_span line;
 
-    memset(sum, 0, STG_KEY_SIZE);
+    *sum = (header_sum){.at = {0}};
     while ((line = stg_header_next(&headers)).size > 0) {
         if (stg_header_is_passing(stg_header_name(line)))
             continue;
         if (!hash_line(k, line, half))
             return false;
-        for (size_t i = 0; i < STG_KEY_SIZE; i++)
-            sum[i] ^= half[i];
+        memcpy(&of_line, half, sizeof of_line);
+        for (size_t i = 0; i < sizeof sum->at / sizeof *sum->at; i++)
+            sum->at[i] += of_line.at[i];
     }
     return true;
 }
@@ -264,7 +270,7 @@ static bool hash_headers(stg_keys *k, stg_span headers,
 bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
                    const stg_parcel *p)
 {
-    unsigned char headers[STG_KEY_SIZE];
+    header_sum headers;
 
     if (!begin_hash(k) || EVP_DigestUpdate(k->context, key.at, key.size) != 1 ||
         !end_hash(k, hash->key))
@@ -272,9 +278,9 @@ bool stg_keys_hash(stg_keys *k, stg_key *hash, stg_span key,
     memset(hash->body, 0, STG_KEY_SIZE);
     if (p == NULL)
         return true;
-    return hash_headers(k, p->headers, headers) && begin_hash(k) &&
+    return hash_headers(k, p->headers, &headers) && begin_hash(k) &&
            add_sized(k, p->content_type) && add_sized(k, p->key) &&
-           EVP_DigestUpdate(k->context, headers, sizeof headers) == 1 &&
+           EVP_DigestUpdate(k->context, &headers, sizeof headers) == 1 &&
            EVP_DigestUpdate(k->context, p->body.at, p->body.size) == 1 &&
            end_hash(k, hash->body);
 }

@@ -182,6 +182,10 @@ TEST(keys, take_headers_in_any_order)
     CHECK(!has_same_headers(headers, "A: 2\r\nB: 1\r\nC: 3\r\n"));
     CHECK(!has_same_headers("A: x\r\n", "A: X\r\n"));
     CHECK(!has_same_headers(headers, ""));
+    CHECK(!has_same_headers("A: 1\r\nA: 1\r\n", "")); // each counts
+    CHECK(!has_same_headers("A: 1\r\nA: 1\r\nB: 2\r\n", "B: 2\r\n"));
+    CHECK(has_same_headers("A: 1\r\nB: 2\r\nA: 1\r\n",
+                           "A: 1\r\nA: 1\r\nB: 2\r\n"));
 }
 
 /* A trace is another one each time. */
