@@ -181,6 +181,10 @@ class Scenario(unittest.TestCase):
         self.assertEqual(said.count("breaker opened"), 20 + 1)  # the table's head
         self.assertRegex(said, r"\n    and \d+ more: t0 \d+, t1 \d+, .*, \.\.\.\n")
 
+    def test_says_one_of_a_thing(self):
+        said = self.run_it(self.write("one.yaml", 'targets: [{name: t, url: "http://t/"}]\n'), "--rate", "1", "--for", "1m")
+        self.assertIn("1 message a second of 1,024 bytes for 1 min, to 1 target, which answers in about 20 ms.", said)
+
     def test_is_the_same_again_and_writes_files(self):
         table, page = self.folder / "a.csv", self.folder / "a.html"
         words = self.settings, "--rate", "20", "--fault", "* 503 from=1m for=1m share=50%"

@@ -101,9 +101,9 @@ static void say_setting(const stg_world_scenario *s, stg_text_buffer *p)
     stg_text_buffer_put(p, " for ");
     stg_text_buffer_put_time(p, ms(s->load));
     stg_text_buffer_put(p, ", to ");
-    stg_text_buffer_put_counted(p, (double)s->target_count, " target",
-                                " targets");
-    stg_text_buffer_put(p, ", which answer in about ");
+    stg_text_buffer_put_counted(p, (double)s->target_count,
+                                " target, which answers in about ",
+                                " targets, which answer in about ");
     stg_text_buffer_put_time(p, ms(s->latency));
     stg_text_buffer_put(p, ".");
     for (size_t i = 0; i < s->fault_count; i++) {
