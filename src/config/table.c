@@ -260,7 +260,8 @@ static const stg_setting hub_rows[] = {
 /* -- how much -------------------------------------------------------------- */
 {HUB("memory", size, memory_max), RANGE(8 * MIB, TIB), .standard = "128MiB",
  .example = "1GiB", .is_fixed = true, .flag = "--memory SIZE",
- .says = "Memory for messages. A message may have at most 1/32 of this size."},
+ .says = "Memory for messages. A message may have at most 1/32 of this size; what "
+         "is in flight to one target, 3/16 of it."},
 {HUB("in-flight", count, in_flight_max), RANGE(1, 1000000), .standard = "10000",
  .example = "2000",
  .says = "Maximum of requests in flight, to all targets together. One request to "
