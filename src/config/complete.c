@@ -86,53 +86,59 @@ static stg_status compile(stg_settings *s, const char *text,
     return STG_OK;
 }
 
-static bool keep_policy(struct stg_settings_inside *in, size_t number,
-                        const stg_policy *policy)
+/* NULL: no settings had that key so far. */
+static const stg_policy *find_policy(const struct stg_settings_inside *in,
+                                     const char *key)
 {
-    if (number == in->policy_room) {
-        size_t room = number > 0 ? 2 * number : 8;
-        const stg_policy **grown =
-            realloc(in->policies, room * sizeof(stg_policy *));
+    size_t address;
 
-        if (grown == NULL)
-            return false;
-        in->policies = grown;
-        in->policy_room = room;
-    }
-    in->policies[number] = policy;
-    return true;
+    return in != NULL && stg_text_table_find(&in->compiled, key, &address)
+               ? (const stg_policy *)(uintptr_t)address
+               : NULL;
 }
 
-/* Targets that say the same share one policy, because it is large. The key is
- * all that stg_lane_policy_read() depends on, but for the number of targets,
- * which is the same for all of them. */
+/* Targets that say the same share one policy, because it is large; so does one that
+ * a call has added, with those of the settings. The key is all that
+ * stg_lane_policy_read() depends on, but for the number of targets, which is the same
+ * for all of them. */
 static stg_status give_policy(stg_settings *s, stg_target_settings *t,
                               stg_error *err)
 {
     struct stg_settings_inside *in = s->inside;
     const char *text = text_of(s, t->policy_text);
-    size_t size = (text != NULL ? strlen(text) : 0) + 48, number;
+    size_t size = (text != NULL ? strlen(text) : 0) + 48;
     char *key = malloc(size), *kept;
-    stg_status status;
+    stg_status status = STG_OK;
 
     if (key == NULL)
         return refuse_memory(err);
     snprintf(key, size, "%llu %lu %s", (unsigned long long)t->attempt_timeout,
              (unsigned long)t->rate, text != NULL ? text : "");
-    if (stg_text_table_find(&in->compiled, key, &number)) {
-        free(key);
-        t->policy = in->policies[number];
-        return STG_OK;
+    t->policy = find_policy(in, key);
+    if (t->policy == NULL)
+        t->policy = find_policy(in->base, key);
+    if (t->policy == NULL) {
+        kept = stg_settings_keep_text(s, key, strlen(key));
+        status = compile(s, text, t, err);
+        if (status == STG_OK &&
+            (kept == NULL ||
+             !stg_text_table_add(&in->compiled, kept,
+                                 (size_t)(uintptr_t)t->policy, NULL)))
+            status = refuse_memory(err);
     }
-    kept = stg_settings_keep_text(s, key, strlen(key));
     free(key);
-    status = compile(s, text, t, err);
-    number = in->compiled.count;
-    if (status == STG_OK &&
-        (kept == NULL || !keep_policy(in, number, t->policy) ||
-         !stg_text_table_add(&in->compiled, kept, number, NULL)))
-        return refuse_memory(err);
     return status;
+}
+
+/* That of a target which a call adds, and which says nothing of it: compiled here, so
+ * that they share it. */
+static stg_status make_call_policy(stg_settings *s, stg_error *err)
+{
+    stg_target_settings t = s->defaults;
+
+    if (t.policy_text == NULL)
+        t.policy_text = stg_lane_policy_preset(SIZE_MAX);
+    return s->inside->base != NULL ? STG_OK : give_policy(s, &t, err);
 }
 
 /* -- signatures ------------------------------------------------------------ */
@@ -413,6 +419,8 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
             number_error(err, i, t, status, &why);
     }
     stg_text_table_free(&names);
+    if (status == STG_OK)
+        status = make_call_policy(s, err);
     if (status == STG_OK)
         status = stg_settings_make_webhooks(s, err);
     if (status == STG_OK)

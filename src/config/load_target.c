@@ -112,13 +112,11 @@ static bool begin(stg_loading *l, const stg_settings *base)
     l->path = base->file != NULL ? base->file : "";
     l->target_total = base->target_count + 1;
     l->defaults = stg_load_add_places(l);
-    l->s->inside->places = stg_load_add_places(l);
     l->targets = calloc(1, sizeof(stg_file_place *));
     for (size_t i = 0; i < base->policy_count; i++)
         if (!stg_text_table_add(&l->policies, base->policies[i].name, i, NULL))
             return false;
-    return l->defaults != NULL && l->s->inside->places != NULL &&
-           l->targets != NULL;
+    return l->defaults != NULL && l->targets != NULL;
 }
 
 /* Without a policy of its own the target gets the preset for many targets by

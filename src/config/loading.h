@@ -38,9 +38,10 @@ struct stg_settings_override_note {
 struct stg_settings_inside {
     stg_settings_chunk *chunks; /* the newest first */
     size_t target_room;
-    stg_text_table compiled; /* policies by text and timeout, to `policies` */
-    const stg_policy **policies;
-    size_t policy_room;
+    const struct stg_settings_inside
+        *base; /* stg_settings_beside(): whose policies are taken; or NULL */
+    stg_text_table compiled; /* policies by text and timeout: the number is a
+                                policy's address */
     stg_file_place
         *places; /* of the hub's settings, by number; NULL: no file */
     stg_settings_override_note *overrides; /* in their order */

@@ -15,7 +15,9 @@
 
 /* -- memory ---------------------------------------------------------------- */
 
-enum { CHUNK = 8192 };
+/* The first chunk is small, since a target that a call has added has settings of
+ * its own; each further one is twice as large. */
+enum { CHUNK_LEAST = 256, CHUNK_MOST = 8192 };
 
 struct stg_settings_chunk {
     stg_settings_chunk *next;
@@ -23,10 +25,16 @@ struct stg_settings_chunk {
     max_align_t bytes[];
 };
 
-static stg_settings_chunk *add_chunk(stg_settings *s, size_t size)
+static stg_settings_chunk *add_chunk(stg_settings *s, size_t least)
 {
-    stg_settings_chunk *c = malloc(sizeof *c + size);
+    stg_settings_chunk *last = s->inside->chunks, *c;
+    size_t size = last == NULL ? CHUNK_LEAST : 2 * last->size;
 
+    if (size > CHUNK_MOST)
+        size = CHUNK_MOST;
+    if (size < least)
+        size = least;
+    c = malloc(sizeof *c + size);
     if (c == NULL)
         return NULL;
     *c = (stg_settings_chunk){.next = s->inside->chunks, .size = size};
@@ -43,7 +51,7 @@ void *stg_settings_keep(stg_settings *s, size_t size)
     void *bytes;
 
     if (c == NULL || c->size - c->used < rounded)
-        c = add_chunk(s, rounded < CHUNK ? CHUNK : rounded);
+        c = add_chunk(s, rounded);
     if (c == NULL)
         return NULL;
     bytes = (char *)c->bytes + c->used;
@@ -81,7 +89,6 @@ void stg_settings_free(stg_settings *s)
         stg_verifier_free(s->inside->verifiers[i]);
     free(s->inside->verifiers);
     stg_text_table_free(&s->inside->compiled);
-    free(s->inside->policies);
     free(s->inside->places);
     free(s->inside);
     free(s->targets);
@@ -177,6 +184,7 @@ stg_settings *stg_settings_beside(const stg_settings *base)
     inside = s->inside;
     *s = *base;
     s->inside = inside;
+    inside->base = base->inside;
     s->targets = NULL;
     s->target_count = s->inbound_count = 0; // base's take what comes in
     return s;
@@ -190,7 +198,7 @@ stg_target_settings *stg_settings_add_target(stg_settings *s)
     if (s->target_count == room) {
         stg_target_settings *grown;
 
-        room = room > 0 ? 2 * room : 8;
+        room = room > 0 ? 2 * room : 1;
         grown = realloc(s->targets, room * sizeof *grown);
         if (grown == NULL)
             return NULL;

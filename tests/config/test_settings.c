@@ -361,6 +361,38 @@ TEST(settings, are_read_from_a_text)
     stg_settings_free(s);
 }
 
+static stg_settings *load_call(const char *json, const stg_settings *base_of_it)
+{
+    stg_diagnostics c = {.all = NULL};
+    stg_settings *s = NULL;
+
+    CHECK_INT(stg_settings_load_target(json, strlen(json), base_of_it, &s, &c),
+              STG_OK);
+    stg_diagnostics_free(&c);
+    return s;
+}
+
+#define CALL(rest) "{\"name\": \"c\", \"url\": \"http://127.0.0.1:3/\"" rest "}"
+
+/* Calls may add thousands of targets, each with settings of its own. */
+TEST(settings, share_policies_with_targets_that_calls_add)
+{
+    stg_settings *s = load(base), *plain = load_call(CALL(""), s),
+                 *other = load_call(CALL(""), s),
+                 *named = load_call(CALL(", \"policy\": \"p\""), s),
+                 *own = load_call(CALL(", \"policy\": \"broadcast\""), s);
+
+    CHECK(plain->targets[0].policy == other->targets[0].policy);
+    CHECK(named->targets[0].policy == s->targets[0].policy);
+    CHECK(plain->targets[0].policy != s->targets[1].policy);
+    CHECK(own->targets[0].policy != plain->targets[0].policy);
+    stg_settings_free(own);
+    stg_settings_free(named);
+    stg_settings_free(other);
+    stg_settings_free(plain);
+    stg_settings_free(s);
+}
+
 /* The one target of a line that is changed in some way. */
 static bool is_same(const char *a, const char *b)
 {
