@@ -345,7 +345,7 @@ static json_t *print_policy(const stg_target *t)
     char text[STG_POLICY_TEXT_MAX];
 
     if (t->settings == NULL ||
-        stg_policy_print(t->settings->policy, text) != STG_OK)
+        stg_policy_print(t->settings->common->policy, text) != STG_OK)
         return json_null();
     return json_string(text);
 }

@@ -26,7 +26,7 @@ static stg_plan *work_out(const stg_admin *a, stg_ask *ask)
         return NULL;
     plan->name = t->name;
     plan->is_of_target = true;
-    plan->policy = *t->settings->policy;
+    plan->policy = *t->settings->common->policy;
     stg_plan_work_out(plan, 0);
     return plan;
 }

@@ -95,7 +95,7 @@ static const stg_grid_column columns[COLUMNS] = {
 static void print_policy(cell text, const stg_settings *s,
                          const stg_target_settings *t)
 {
-    const char *policy = t->policy_text;
+    const char *policy = t->common->policy_text;
 
     if (policy == NULL)
         policy = stg_lane_policy_preset(s->target_count);
@@ -107,6 +107,7 @@ static void print_policy(cell text, const stg_settings *s,
 static void fill(cell row[URL], const stg_settings *s,
                  const stg_target_settings *t)
 {
+    const stg_target_common *c = t->common;
     static const char *const orders[] = {"none", "key", "strict"};
     stg_writer w = stg_writer_on(row[3], CELL);
 
@@ -114,16 +115,16 @@ static void fill(cell row[URL], const stg_settings *s,
     if (strlen(t->name) >= CELL)
         memcpy(row[0] + CELL - 4, "...", 4);
     print_policy(row[1], s, t);
-    snprintf(row[2], CELL, "%" PRIu32, t->in_flight_max);
-    if (t->policy->rate > 0) {
-        stg_write_thousandths(&w, t->policy->rate);
+    snprintf(row[2], CELL, "%" PRIu32, c->in_flight_max);
+    if (c->policy->rate > 0) {
+        stg_write_thousandths(&w, c->policy->rate);
         stg_write_text(&w, "/s");
     } else {
         stg_write_text(&w, "-");
     }
-    snprintf(row[4], CELL, "%s", orders[t->order]);
-    if (t->policy->breaker.rule != STG_BREAKER_NONE)
-        stg_duration_text(t->shed_after, row[5]);
+    snprintf(row[4], CELL, "%s", orders[c->order]);
+    if (c->policy->breaker.rule != STG_BREAKER_NONE)
+        stg_duration_text(c->shed_after, row[5]);
     else // only an open circuit breaker sheds
         snprintf(row[5], CELL, "-");
 }
@@ -137,7 +138,8 @@ static void print_url(char *text, size_t size, const stg_target_settings *t)
     snprintf(text, size, "%.*s%s%s%s%s", (int)shown, url,
              url[shown] != '\0' ? "?..." : "", t->is_paused ? "  paused" : "",
              t->match_count > 0 ? "  filtered" : "",
-             t->start == STG_TARGET_START_EARLIEST ? "  start earliest" : "");
+             t->common->start == STG_TARGET_START_EARLIEST ? "  start earliest"
+                                                           : "");
 }
 
 /* Two passes, as the widths are those of all rows. The URL is the last column
@@ -216,7 +218,7 @@ static bool has_same_policy(const void *settings, size_t a, size_t b)
 {
     const stg_settings *s = settings;
 
-    return s->targets[a].policy == s->targets[b].policy;
+    return s->targets[a].common->policy == s->targets[b].common->policy;
 }
 
 /* What `stagger plan -c FILE` warns of. The default policy is ours and is not
@@ -224,12 +226,13 @@ static bool has_same_policy(const void *settings, size_t a, size_t b)
 static size_t print_warnings(const stg_target_settings *t)
 {
     const stg_terminal terminal = stg_terminal_look();
-    stg_plan *plan = t->policy_text != NULL ? calloc(1, sizeof *plan) : NULL;
+    stg_plan *plan =
+        t->common->policy_text != NULL ? calloc(1, sizeof *plan) : NULL;
     size_t count;
 
     if (plan == NULL)
         return 0;
-    plan->policy = *t->policy;
+    plan->policy = *t->common->policy;
     plan->is_of_target = true;
     stg_plan_work_out(plan, 0);
     count = plan->lint.count;
@@ -246,7 +249,7 @@ static size_t print_policies(const stg_settings *s, FILE *to)
     char text[STG_POLICY_TEXT_MAX], words[STG_JITTER_WORDS_MAX];
 
     for (size_t i = 0; i < s->target_count; i++) {
-        const stg_policy *p = s->targets[i].policy;
+        const stg_policy *p = s->targets[i].common->policy;
         size_t count = stg_count_same(i, s->target_count, has_same_policy, s);
 
         if (count == 0 || stg_policy_print(p, text) != STG_OK)
@@ -299,7 +302,7 @@ static void hide_texts(stg_settings *s, const stg_diagnostics *c)
         stg_target_settings *t = &s->targets[i];
 
         t->name = show(s, c, t->name);
-        t->policy_text = show(s, c, t->policy_text);
+        t->common->policy_text = show(s, c, t->common->policy_text);
     }
 }
 

@@ -71,18 +71,18 @@ static const char *text_of(const stg_settings *s, const char *text)
 }
 
 static stg_status compile(stg_settings *s, const char *text,
-                          stg_target_settings *t, stg_error *err)
+                          stg_target_common *c, stg_error *err)
 {
     stg_policy *made, read;
 
-    if (stg_lane_policy_read(&read, text, s->target_count, t->attempt_timeout,
-                             t->rate, err) != STG_OK)
+    if (stg_lane_policy_read(&read, text, s->target_count, c->attempt_timeout,
+                             c->rate, err) != STG_OK)
         return STG_INVALID;
     made = stg_settings_keep(s, sizeof *made);
     if (made == NULL)
         return refuse_memory(err);
     *made = read;
-    t->policy = made;
+    c->policy = made;
     return STG_OK;
 }
 
@@ -101,44 +101,33 @@ static const stg_policy *find_policy(const struct stg_settings_inside *in,
  * a call has added, with those of the settings. The key is all that
  * stg_lane_policy_read() depends on, but for the number of targets, which is the same
  * for all of them. */
-static stg_status give_policy(stg_settings *s, stg_target_settings *t,
+static stg_status give_policy(stg_settings *s, stg_target_common *c,
                               stg_error *err)
 {
     struct stg_settings_inside *in = s->inside;
-    const char *text = text_of(s, t->policy_text);
+    const char *text = text_of(s, c->policy_text);
     size_t size = (text != NULL ? strlen(text) : 0) + 48;
     char *key = malloc(size), *kept;
     stg_status status = STG_OK;
 
     if (key == NULL)
         return refuse_memory(err);
-    snprintf(key, size, "%llu %lu %s", (unsigned long long)t->attempt_timeout,
-             (unsigned long)t->rate, text != NULL ? text : "");
-    t->policy = find_policy(in, key);
-    if (t->policy == NULL)
-        t->policy = find_policy(in->base, key);
-    if (t->policy == NULL) {
+    snprintf(key, size, "%llu %lu %s", (unsigned long long)c->attempt_timeout,
+             (unsigned long)c->rate, text != NULL ? text : "");
+    c->policy = find_policy(in, key);
+    if (c->policy == NULL)
+        c->policy = find_policy(in->base, key);
+    if (c->policy == NULL) {
         kept = stg_settings_keep_text(s, key, strlen(key));
-        status = compile(s, text, t, err);
+        status = compile(s, text, c, err);
         if (status == STG_OK &&
             (kept == NULL ||
              !stg_text_table_add(&in->compiled, kept,
-                                 (size_t)(uintptr_t)t->policy, NULL)))
+                                 (size_t)(uintptr_t)c->policy, NULL)))
             status = refuse_memory(err);
     }
     free(key);
     return status;
-}
-
-/* That of a target which a call adds, and which says nothing of it: compiled here, so
- * that they share it. */
-static stg_status make_call_policy(stg_settings *s, stg_error *err)
-{
-    stg_target_settings t = s->defaults;
-
-    if (t.policy_text == NULL)
-        t.policy_text = stg_lane_policy_preset(SIZE_MAX);
-    return s->inside->base != NULL ? STG_OK : give_policy(s, &t, err);
 }
 
 /* -- signatures ------------------------------------------------------------ */
@@ -148,20 +137,21 @@ static bool has_sign_of(const stg_target_settings *t,
 {
     return t->secrets == other->secrets &&
            t->secret_count == other->secret_count &&
-           stg_sign_same(&t->sign, &other->sign);
+           stg_sign_same(&t->common->sign, &other->common->sign);
 }
 
 /* It goes with the settings. */
 static stg_status make_signer(stg_settings *s, stg_target_settings *t,
                               stg_error *err)
 {
+    const stg_sign_options *sign = &t->common->sign;
     struct stg_settings_inside *in = s->inside;
-    size_t count = t->secret_count, most = stg_sign_secrets_max(t->sign.scheme);
+    size_t count = t->secret_count, most = stg_sign_secrets_max(sign->scheme);
     const char **secrets = stg_sign_secret_texts(t->secrets, count);
     stg_signer *signer = NULL,
                **grown = realloc(in->signers,
                                  (in->signer_count + 1) * sizeof(stg_signer *));
-    stg_status status = stg_sign_check(&t->sign, err);
+    stg_status status = stg_sign_check(sign, err);
 
     if (grown != NULL)
         in->signers = grown;
@@ -172,7 +162,7 @@ static stg_status make_signer(stg_settings *s, stg_target_settings *t,
                                 "%zu secrets to sign with; expected 1 to %zu",
                                 count, most);
     if (status == STG_OK)
-        status = stg_signer_new(&signer, &t->sign, secrets, count, err);
+        status = stg_signer_new(&signer, sign, secrets, count, err);
     free(secrets);
     if (status == STG_OK)
         in->signers[in->signer_count++] = signer;
@@ -188,7 +178,7 @@ static stg_status give_signer(stg_settings *s, stg_target_settings *t,
     stg_status status = STG_OK;
 
     t->signer = is_default ? s->defaults.signer : NULL;
-    if (t->sign.scheme == STG_SIGN_NONE || t->signer != NULL)
+    if (t->common->sign.scheme == STG_SIGN_NONE || t->signer != NULL)
         return STG_OK;
     status = make_signer(s, t, err);
     if (is_default)
@@ -214,13 +204,13 @@ static const char *join_scope(stg_settings *s, const stg_texts *scope)
 }
 
 /* The texts stay the settings'; only the scopes are joined. */
-stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
+stg_status stg_settings_make_token(stg_settings *s, stg_target_common *c,
                                    stg_error *err)
 {
-    const stg_oauth_settings *from = &t->oauth;
+    const stg_oauth_settings *from = &c->oauth;
     stg_oauth_options *o;
 
-    t->token = NULL;
+    c->token = NULL;
     if (from->token_url == NULL || from->grant == STG_GRANT_NONE)
         return STG_OK;
     o = stg_settings_keep(s, sizeof *o);
@@ -240,7 +230,7 @@ stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
     if (from->scope.count > 0 &&
         (o->scope = join_scope(s, &from->scope)) == NULL)
         return refuse_memory(err);
-    t->token = o;
+    c->token = o;
     return stg_oauth_check(o, err);
 }
 
@@ -335,11 +325,11 @@ const char *stg_settings_check_templates(const stg_target_settings *t,
             !stg_template_check(t->headers[i].value, flaw))
             return flaw;
     *key = "sign.scheme";
-    if (t->sign.scheme == STG_SIGN_MESSAGE && stg_template_is(t->url))
+    if (t->common->sign.scheme == STG_SIGN_MESSAGE && stg_template_is(t->url))
         return "rfc9421 signs where a request goes, and each has a `url` of its "
                "own; expected another scheme, or no {...} in `url`";
     *key = "batch.max";
-    return t->batch.max > 1 && are_templates(t)
+    return t->common->batch.max > 1 && are_templates(t)
                ? "a batch is one request; expected 1, or no {...} in `url` and "
                  "`headers`"
                : NULL;
@@ -372,6 +362,24 @@ static stg_status number_error(stg_error *err, size_t i,
              has_name ? " (" : "", has_name ? t->name : "", has_name ? ")" : "",
              why->text);
     return status;
+}
+
+/* Without a policy of its own it gets the preset for many targets by name, so that
+ * its policy does not depend on how many there are. */
+static stg_status make_call(stg_settings *s, stg_error *err)
+{
+    stg_target_common c = *s->defaults.common, *call;
+    stg_status status;
+
+    if (s->inside->base != NULL) // a call has added this one
+        return STG_OK;
+    if (c.policy_text == NULL)
+        c.policy_text = stg_lane_policy_preset(SIZE_MAX);
+    s->inside->call = call = stg_settings_share(s, &c);
+    if (call == NULL)
+        return refuse_memory(err);
+    status = give_policy(s, call, err);
+    return status == STG_OK ? stg_settings_make_token(s, call, err) : status;
 }
 
 /* Only those of this hub's shard stay, in their order. */
@@ -410,17 +418,17 @@ stg_status stg_settings_complete(stg_settings *s, stg_error *err)
         if (status == STG_OK)
             status = set_templates(t, &why);
         if (status == STG_OK)
-            status = give_policy(s, t, &why);
+            status = give_policy(s, t->common, &why);
         if (status == STG_OK)
             status = give_signer(s, t, &why);
         if (status == STG_OK)
-            status = stg_settings_make_token(s, t, &why);
+            status = stg_settings_make_token(s, t->common, &why);
         if (status != STG_OK)
             number_error(err, i, t, status, &why);
     }
     stg_text_table_free(&names);
     if (status == STG_OK)
-        status = make_call_policy(s, err);
+        status = make_call(s, err);
     if (status == STG_OK)
         status = stg_settings_make_webhooks(s, err);
     if (status == STG_OK)

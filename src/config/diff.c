@@ -15,19 +15,33 @@
 
 /* -- targets --------------------------------------------------------------- */
 
+/* Those rows of a target that are common, or the others: in structs of that kind. */
+static bool has_same_rows(bool is_common, const void *a, const void *b)
+{
+    const stg_setting *s;
+
+    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
+        if (s->in == STG_IN_TARGET && s->is_common == is_common &&
+            !stg_setting_equal(s, a, b))
+            return false;
+    return true;
+}
+
+bool stg_settings_same_common(const stg_target_common *a,
+                              const stg_target_common *b)
+{
+    return has_same_rows(true, a, b);
+}
+
 /* The policy is compared as it is compiled: its text may be the same, and mean
  * another policy when `policies` or the number of targets has changed. */
 bool stg_settings_same_target(const stg_target_settings *a,
                               const stg_target_settings *b)
 {
-    const stg_setting *s;
-
-    if (a->files_stamp != b->files_stamp)
-        return false;
-    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++)
-        if (s->in == STG_IN_TARGET && !stg_setting_equal(s, a, b))
-            return false;
-    return stg_policy_equal(a->policy, b->policy);
+    return a->common->files_stamp == b->common->files_stamp &&
+           has_same_rows(false, a, b) &&
+           stg_settings_same_common(a->common, b->common) &&
+           stg_policy_equal(a->common->policy, b->common->policy);
 }
 
 const stg_target_settings *stg_settings_target(const stg_settings *s,
@@ -43,7 +57,8 @@ const stg_target_settings *stg_settings_target(const stg_settings *s,
 
 static void *base_of(stg_settings *s, const stg_setting *setting)
 {
-    return setting->in == STG_IN_HUB ? (void *)s : (void *)&s->defaults;
+    return setting->in == STG_IN_HUB ? (void *)s
+                                     : stg_setting_base(setting, &s->defaults);
 }
 
 static bool refuse(stg_error *err, const char *words)

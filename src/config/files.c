@@ -313,10 +313,10 @@ static void check_pair(stg_loading *l, const named *c, const named *k)
 
 /* Of time, size and inode, not of the bytes: files are not read for it. 0: the
  * target has no files. */
-static uint64_t stamp_of(const stg_target_settings *t)
+static uint64_t stamp_of(const stg_target_common *c)
 {
-    const char *const paths[] = {t->ca_file, t->certificate_file, t->key_file,
-                                 t->oauth.ca_file};
+    const char *const paths[] = {c->ca_file, c->certificate_file, c->key_file,
+                                 c->oauth.ca_file};
     uint64_t stamps[4][4] = {{0}};
     struct stat status;
     bool has_any = false;
@@ -336,19 +336,19 @@ static uint64_t stamp_of(const stg_target_settings *t)
 
 void stg_load_check_tls(stg_loading *l, size_t target)
 {
-    stg_target_settings *t = &l->s->targets[target];
+    stg_target_common *c = l->s->targets[target].common;
 
-    t->files_stamp = stamp_of(t);
-    if (t->ca_file != NULL && is_new(l, t->ca_file))
+    c->files_stamp = stamp_of(c);
+    if (c->ca_file != NULL && is_new(l, c->ca_file))
         check_ca(l, stg_load_target_place(l, target, "tls.ca"), "tls.ca",
-                 t->ca_file);
-    if (t->oauth.ca_file != NULL && is_new(l, t->oauth.ca_file))
+                 c->ca_file);
+    if (c->oauth.ca_file != NULL && is_new(l, c->oauth.ca_file))
         check_ca(l, stg_load_target_place(l, target, "oauth2.ca"), "oauth2.ca",
-                 t->oauth.ca_file);
+                 c->oauth.ca_file);
     check_pair(l,
-               &(named){"tls.certificate", t->certificate_file,
+               &(named){"tls.certificate", c->certificate_file,
                         stg_load_target_place(l, target, "tls.certificate")},
-               &(named){"tls.key", t->key_file,
+               &(named){"tls.key", c->key_file,
                         stg_load_target_place(l, target, "tls.key")});
 }
 

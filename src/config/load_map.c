@@ -183,10 +183,11 @@ static void load_scalar(stg_loading *l, const stg_setting *s,
         stg_load_check_secret(l, n->place, s->path, text);
 }
 
-/* Reads the value of any setting into base, the struct that it is a part of. */
+/* Reads the value of any setting into its place in base. */
 static void load_value(stg_loading *l, const stg_setting *s,
                        const stg_yaml_node *n, void *base)
 {
+    base = stg_setting_base(s, base);
     l->places[stg_setting_number(s)] = n->place;
     if (s->kind->load != NULL)
         s->kind->load(l, s, n, base);

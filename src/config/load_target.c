@@ -119,9 +119,9 @@ static bool begin(stg_loading *l, const stg_settings *base)
     return l->defaults != NULL && l->targets != NULL;
 }
 
-/* Without a policy of its own the target gets the preset for many targets by
- * name, so that its policy does not depend on how many there are. */
-static void read_map(stg_loading *l, const stg_yaml_node *top)
+/* What it has in common is its own, until all of it is known. */
+static void read_map(stg_loading *l, const stg_settings *base,
+                     const stg_yaml_node *top)
 {
     stg_target_settings *t = stg_settings_add_target(l->s);
     size_t url = stg_load_number(STG_IN_TARGET, "url");
@@ -133,9 +133,9 @@ static void read_map(stg_loading *l, const stg_yaml_node *top)
         return;
     }
     t->place = top->place;
+    l->own = *base->inside->call;
+    t->common = &l->own;
     stg_load_map(l, STG_IN_TARGET, "", top, t, l->targets[0]);
-    if (t->policy_text == NULL)
-        t->policy_text = stg_lane_policy_preset(SIZE_MAX);
     if (l->targets[0][url].line == 0)
         stg_complain(l->c, t->place,
                      "a target without `url`; expected `url: "
@@ -153,9 +153,25 @@ static void read_target(stg_loading *l, const stg_settings *base,
                      "%s; expected a map of a target's settings, with `url`",
                      stg_load_kind(top));
     else
-        read_map(l, top);
+        read_map(l, base, top);
     if (l->s != NULL)
         end(l);
+}
+
+/* Most say no more than their name and their URL, and share what base has made for
+ * those. False: no memory. */
+static bool share(stg_loading *l, const stg_settings *base)
+{
+    stg_target_common *call = base->inside->call, *own = &l->own;
+    stg_target_settings *t = l->s->targets;
+
+    if (l->s->target_count == 0) // another shard's
+        return true;
+    t->common = stg_settings_same_common(own, call) &&
+                        own->files_stamp == call->files_stamp
+                    ? call
+                    : stg_settings_keep_common(l->s, own);
+    return t->common != NULL;
 }
 
 /* Pointers are found before the tree is freed, as places are compared with
@@ -173,6 +189,8 @@ stg_status stg_settings_load_target(const char *text, size_t size,
         read_target(&l, base, top);
     if (c->mistakes == 0 && stg_settings_complete(l.s, &err) != STG_OK)
         stg_complain(c, nowhere, "%s", err.text);
+    if (c->mistakes == 0 && !share(&l, base))
+        stg_complain(c, nowhere, "out of memory");
     stg_diagnostics_sort(c);
     point(c, top);
     stg_yaml_free(yaml);

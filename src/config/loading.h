@@ -51,8 +51,21 @@ struct stg_settings_inside {
     size_t pattern_count;
     stg_verifier **verifiers;
     size_t verifier_count;
+    stg_target_common *call; /* of a target that a call adds with no more than
+                                its name and its URL; complete */
+    stg_target_common *shared[8]; /* the newest of them, by turns */
+    size_t shared_count;
     bool is_complete;
 };
+
+/* What is equal to c: that of the defaults or of another target, else a copy. NULL:
+ * there is no memory. */
+stg_target_common *stg_settings_share(stg_settings *s,
+                                      const stg_target_common *c);
+
+/* diff.c: whether all rows of the table that are common are the same. */
+bool stg_settings_same_common(const stg_target_common *a,
+                              const stg_target_common *b);
 
 /* inbound.c: s->webhooks of s->inbound. */
 stg_status stg_settings_make_webhooks(stg_settings *s, stg_error *err);
@@ -73,6 +86,7 @@ struct stg_loading {
     stg_file_place **inbounds;
     size_t receiver_count, inbound_count; /* that were read so far */
     size_t target_total;                  /* that the file has */
+    stg_target_common own;                /* of the target that is read now */
     stg_text_table policies;              /* names, to s->policies */
     stg_text_table files; /* certificates that were looked at, by path */
     bool has_checked_sign, has_checked_proxy,
@@ -194,9 +208,9 @@ void stg_validate_sign(stg_loading *l, size_t target);
 
 void stg_validate_oauth(stg_loading *l, size_t target);
 
-/* Makes t->token, of settings that may be wrong. Returns what stg_oauth_check()
+/* Makes c->token, of settings that may be wrong. Returns what stg_oauth_check()
  * does. */
-stg_status stg_settings_make_token(stg_settings *s, stg_target_settings *t,
+stg_status stg_settings_make_token(stg_settings *s, stg_target_common *c,
                                    stg_error *err);
 
 /* -- validate_route.c ------------------------------------------------------ */

@@ -98,12 +98,12 @@ void stg_settings_free(stg_settings *s)
 /* -- defaults -------------------------------------------------------------- */
 
 /* What client and flow have as their own. */
-static stg_target_settings default_target(void)
+static stg_target_common default_common(void)
 {
     stg_endpoint_options e = stg_endpoint_options_default(NULL);
     stg_lane_options l = stg_lane_options_default(NULL);
 
-    return (stg_target_settings){
+    return (stg_target_common){
         .method = e.method,
         .order = l.order,
         .in_flight_max = l.in_flight_max,
@@ -156,27 +156,40 @@ static void set_defaults(stg_settings *s)
     s->trace = STG_TRACE_BEGIN;
     s->traces.share = 1;
     s->alerts = stg_alert_options_default();
-    s->defaults = default_target();
+}
+
+/* All zeros; NULL: there is no memory. */
+static stg_settings *make(void)
+{
+    stg_settings *s = calloc(1, sizeof *s);
+
+    if (s != NULL)
+        s->inside = calloc(1, sizeof *s->inside);
+    if (s != NULL && s->inside != NULL)
+        return s;
+    free(s);
+    return NULL;
 }
 
 stg_settings *stg_settings_new(void)
 {
-    stg_settings *s = calloc(1, sizeof *s);
+    stg_settings *s = make();
 
     if (s == NULL)
         return NULL;
-    s->inside = calloc(1, sizeof *s->inside);
-    if (s->inside == NULL) {
-        free(s);
+    s->defaults.common = stg_settings_keep(s, sizeof *s->defaults.common);
+    if (s->defaults.common == NULL) {
+        stg_settings_free(s);
         return NULL;
     }
     set_defaults(s);
+    *s->defaults.common = default_common();
     return s;
 }
 
 stg_settings *stg_settings_beside(const stg_settings *base)
 {
-    stg_settings *s = stg_settings_new();
+    stg_settings *s = make();
     struct stg_settings_inside *inside;
 
     if (s == NULL)
@@ -188,6 +201,38 @@ stg_settings *stg_settings_beside(const stg_settings *base)
     s->targets = NULL;
     s->target_count = s->inbound_count = 0; // base's take what comes in
     return s;
+}
+
+/* -- targets --------------------------------------------------------------- */
+
+stg_target_common *stg_settings_keep_common(stg_settings *s,
+                                            const stg_target_common *c)
+{
+    stg_target_common *kept = stg_settings_keep(s, sizeof *kept);
+
+    if (kept != NULL)
+        *kept = *c;
+    return kept;
+}
+
+/* Of many that differ only the newest are looked at, so that thousands of them are
+ * not compared with each other. */
+stg_target_common *stg_settings_share(stg_settings *s,
+                                      const stg_target_common *c)
+{
+    struct stg_settings_inside *in = s->inside;
+    size_t room = sizeof in->shared / sizeof *in->shared;
+    stg_target_common *kept;
+
+    if (stg_settings_same_common(s->defaults.common, c))
+        return s->defaults.common;
+    for (size_t i = 0; i < room && in->shared[i] != NULL; i++)
+        if (stg_settings_same_common(in->shared[i], c))
+            return in->shared[i];
+    kept = stg_settings_keep_common(s, c);
+    if (kept != NULL)
+        in->shared[in->shared_count++ % room] = kept;
+    return kept;
 }
 
 /* Moves the targets: a pointer to one is good until the next call. */
@@ -214,9 +259,10 @@ stg_target_settings *stg_settings_add_target(stg_settings *s)
 
 uint64_t stg_settings_proxy(const stg_target_settings *t)
 {
-    if (t->proxy == NULL)
+    if (t->common->proxy == NULL)
         return 0;
-    return stg_parcel_hash((stg_span){t->proxy, strlen(t->proxy)});
+    return stg_parcel_hash(
+        (stg_span){t->common->proxy, strlen(t->common->proxy)});
 }
 
 /* The filter's ctx is t itself, which must outlive the lane. */
@@ -234,17 +280,18 @@ stg_flow_options stg_settings_flow(const stg_settings *o)
 
 stg_lane_options stg_settings_lane(const stg_target_settings *t)
 {
-    stg_lane_options l = stg_lane_options_default(t->policy);
+    const stg_target_common *c = t->common;
+    stg_lane_options l = stg_lane_options_default(c->policy);
 
-    l.order = t->order;
+    l.order = c->order;
     l.in_flight_max = stg_target_in_flight_max(t);
-    l.is_limit_fixed = t->batch.max > 1;
-    l.burst = t->burst;
-    l.parked_max = t->parked_max;
-    l.shed_after = t->shed_after;
+    l.is_limit_fixed = c->batch.max > 1;
+    l.burst = c->burst;
+    l.parked_max = c->parked_max;
+    l.shed_after = c->shed_after;
     l.proxy = stg_settings_proxy(t);
     l.is_paused = t->is_paused;
-    l.is_from_earliest = t->start == STG_TARGET_START_EARLIEST;
+    l.is_from_earliest = c->start == STG_TARGET_START_EARLIEST;
     if (t->match_count > 0) {
         l.accepts = stg_match_accepts;
         l.ctx = (void *)(uintptr_t)t; // it is only read

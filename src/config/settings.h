@@ -124,26 +124,13 @@ typedef struct stg_batch_settings {
     bool has_results; /* an answer may have one for each */
 } stg_batch_settings;
 
-/* A target: its endpoint and its lane. */
-typedef struct stg_target_settings {
-    const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -; NULL: made from the URL,
-                         see stg_target_name() */
-    const char *url;
-    const char *url_written; /* with its ${NAME}; NULL: as url */
-
+/* What a target has in common with others: those that have the same of all of it
+ * share one, since it is large, and of thousands of targets few differ in it. */
+typedef struct stg_target_common {
     /* -- requests */
     const char *method;
-    const stg_header_setting *headers;
-    size_t header_count;
     stg_sign_options sign;
-    const stg_sign_secret *secrets; /* of `sign` */
-    size_t secret_count;
     stg_cloud_events cloud_events;
-    bool
-        is_templated; /* URL or headers are made of each message: template.h; by
-                          stg_settings_complete() */
-    stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
-                                 requests are not signed */
     stg_oauth_settings oauth;
     const stg_oauth_options *token; /* made of it by stg_settings_complete();
                                        NULL: requests carry no token */
@@ -160,13 +147,8 @@ typedef struct stg_target_settings {
     uint32_t parked_max; /* 1 to 1000000 */
     stg_ns shed_after;   /* up to 365 d; STG_NEVER: it never sheds */
     stg_target_replay replay;
-    stg_ns disable_after; /* 1 m to 365 d; STG_NEVER: it is not */
-    const char *owner;    /* who is told then: a mail address or a URL; NULL */
-    bool is_paused;
     stg_target_start start;
-    const stg_match_setting *match; /* all of them; none: every message */
-    size_t match_count;
-    stg_texts topics; /* of Kafka: only messages of these; none: of all */
+    stg_ns disable_after; /* 1 m to 365 d; STG_NEVER: it is not */
 
     /* -- time for an attempt: 1 ms to 1 d, or STG_NEVER */
     stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,
@@ -187,10 +169,32 @@ typedef struct stg_target_settings {
     uint64_t
         files_stamp; /* of when these files and oauth.ca_file were changed, and how large
                              they were; 0: there are none */
+} stg_target_common;
 
+/* A target: its endpoint and its lane. */
+typedef struct stg_target_settings {
+    const char *name; /* 1 to 64 of A-Z a-z 0-9 . _ -; NULL: made from the URL,
+                         see stg_target_name() */
+    const char *url;
+    const char *url_written; /* with its ${NAME}; NULL: as url */
+    stg_target_common *common;
+    const stg_header_setting *headers;
+    size_t header_count;
+    const stg_sign_secret *secrets; /* of `sign` */
+    size_t secret_count;
+    stg_signer *signer; /* made of these by stg_settings_complete(); NULL:
+                                 requests are not signed */
+    bool
+        is_templated; /* URL or headers are made of each message: template.h; by
+                          stg_settings_complete() */
+    bool is_paused;
+    const char *owner; /* who is told of `disable_after`: a mail address or a
+                          URL; NULL */
+    const stg_match_setting *match; /* all of them; none: every message */
+    size_t match_count;
+    stg_texts topics; /* of Kafka: only messages of these; none: of all */
     const stg_tag_setting *tags;
     size_t tag_count;
-
     stg_file_place place; /* of it in the file */
 } stg_target_settings;
 
@@ -387,9 +391,12 @@ stg_settings *stg_settings_beside(const stg_settings *base);
 void *stg_settings_keep(stg_settings *s, size_t size);
 char *stg_settings_keep_text(stg_settings *s, const char *text, size_t size);
 
-/* One more, as s->defaults says now; valid until the next is added. NULL: there
- * is no memory. */
+/* One more, as s->defaults says now; valid until the next is added. Its `common` is
+ * that of the defaults: who changes it gives the target a copy. NULL: there is no
+ * memory. */
 stg_target_settings *stg_settings_add_target(stg_settings *s);
+stg_target_common *stg_settings_keep_common(stg_settings *s,
+                                            const stg_target_common *c);
 
 /* Gives the targets that have none their names and their policies, leaves out
  * those that other shards have (see targets.h), and checks what stg_hub_open()

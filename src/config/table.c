@@ -530,6 +530,11 @@ static bool is_in(const stg_setting *s, const table *t, size_t *number)
     return *number < t->count;
 }
 
+void *stg_setting_base(const stg_setting *s, void *base)
+{
+    return s->is_common ? ((stg_target_settings *)base)->common : base;
+}
+
 size_t stg_setting_number(const stg_setting *s)
 {
     size_t before = 0, number;

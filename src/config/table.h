@@ -10,7 +10,8 @@
 
 #include "config/settings.h"
 
-/* What a path begins in, and the struct that `at` is an offset of. */
+/* What a path begins in, and the struct that `at` is an offset of, unless it is
+ * common. */
 typedef enum stg_setting_in {
     STG_IN_HUB,      /* the file: stg_settings */
     STG_IN_TARGET,   /* one of `targets`, or `defaults`: stg_target_settings */
@@ -38,6 +39,7 @@ typedef struct stg_setting {
     uint16_t at, size; /* where its value is, and how large */
     uint16_t count_at; /* of a list: where its count is */
     bool is_fixed;     /* only a restart changes it */
+    bool is_common;    /* of a target: `at` is in its stg_target_common */
     bool is_own;       /* of a target: not for `defaults` */
     bool is_needed;    /* there is no default */
     bool is_secret;    /* a file that nobody else may read */
@@ -46,6 +48,9 @@ typedef struct stg_setting {
 /* The setting number i from 0, in the order of the documentation; NULL after the
  * last. */
 const stg_setting *stg_setting_at(size_t i);
+
+/* The struct that its value is in: base, or what that target has in common. */
+void *stg_setting_base(const stg_setting *s, void *base);
 
 /* Its number. */
 size_t stg_setting_number(const stg_setting *s);

@@ -24,6 +24,8 @@
 #define HUB(name, what, field) ROW(HUB, stg_settings, name, what, field)
 #define TARGET(name, what, field) \
     ROW(TARGET, stg_target_settings, name, what, field)
+#define COMMON(name, what, field) \
+    ROW(TARGET, stg_target_common, name, what, field), .is_common = true
 #define RECEIVER(name, what, field) \
     ROW(RECEIVER, stg_alert_receiver_options, name, what, field)
 #define INBOUND(name, what, field) \
@@ -34,6 +36,8 @@
     LIST(HUB, stg_settings, name, what, field, count)
 #define TARGET_LIST(name, what, field, count) \
     LIST(TARGET, stg_target_settings, name, what, field, count)
+#define COMMON_LIST(name, what, field, count) \
+    LIST(TARGET, stg_target_common, name, what, field, count), .is_common = true
 #define RECEIVER_LIST(name, what, field, count) \
     LIST(RECEIVER, stg_alert_receiver_options, name, what, field, count)
 #define SECTION(where, name) \

@@ -42,7 +42,7 @@ bool stg_target_is_name(const char *name)
 uint32_t stg_target_in_flight_max(const stg_target_settings *t)
 {
     enum { DELIVERIES_MAX = 10000 };
-    uint64_t all = (uint64_t)t->in_flight_max * t->batch.max;
+    uint64_t all = (uint64_t)t->common->in_flight_max * t->common->batch.max;
 
     return all < DELIVERIES_MAX ? (uint32_t)all : DELIVERIES_MAX;
 }

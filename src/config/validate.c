@@ -115,7 +115,7 @@ static uint64_t count_ordered(const stg_settings *s)
     uint64_t count = 0;
 
     for (size_t i = 0; i < s->target_count; i++)
-        count += s->targets[i].order != STG_ORDER_NONE;
+        count += s->targets[i].common->order != STG_ORDER_NONE;
     return count;
 }
 
@@ -208,8 +208,8 @@ static void check_outputs(stg_loading *l)
 static bool is_used(const stg_settings *s, const char *policy)
 {
     for (size_t i = 0; i < s->target_count; i++)
-        if (s->targets[i].policy_text != NULL &&
-            strcmp(s->targets[i].policy_text, policy) == 0)
+        if (s->targets[i].common->policy_text != NULL &&
+            strcmp(s->targets[i].common->policy_text, policy) == 0)
             return true;
     return false;
 }

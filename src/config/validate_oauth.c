@@ -53,8 +53,8 @@ static void check_headers(stg_loading *l, size_t target)
             stg_complain(l->c, stg_load_target_place(l, target, "headers"),
                          "`headers`: `Authorization` is that of the token; "
                          "expected another, or no `oauth2`");
-    if (t->sign.header != NULL &&
-        strcasecmp(t->sign.header, "Authorization") == 0)
+    if (t->common->sign.header != NULL &&
+        strcasecmp(t->common->sign.header, "Authorization") == 0)
         stg_complain(l->c, stg_load_target_place(l, target, "sign.header"),
                      "`sign.header`: `Authorization` is that of the token; "
                      "expected another, or no `oauth2`");
@@ -67,10 +67,11 @@ static void check_urls(stg_loading *l, size_t target)
     stg_url url;
     stg_error err;
 
-    if (stg_url_parse(&url, t->oauth.token_url, NULL) != STG_OK)
+    if (stg_url_parse(&url, t->common->oauth.token_url, NULL) != STG_OK)
         return;
     stg_validate_egress(l, place, "oauth2.token-url", &url);
-    if (stg_settings_check_loop(l->s, t->oauth.token_url, &err) != STG_OK)
+    if (stg_settings_check_loop(l->s, t->common->oauth.token_url, &err) !=
+        STG_OK)
         stg_complain(
             l->c, place,
             "`oauth2.token-url`: the hub itself listens there; expected "
@@ -106,22 +107,21 @@ static bool was_refused(const stg_loading *l, size_t target, const char *path,
 void stg_validate_oauth(stg_loading *l, size_t target)
 {
     stg_target_settings *t = &l->s->targets[target];
+    const stg_oauth_settings *o = &t->common->oauth;
     stg_error err;
 
     if (!stg_load_is_written(l, target, "oauth2.token-url") &&
-        t->oauth.token_url == NULL)
+        o->token_url == NULL)
         check_unused(l, target);
-    if (t->oauth.token_url == NULL || t->oauth.grant == STG_GRANT_NONE)
+    if (o->token_url == NULL || o->grant == STG_GRANT_NONE)
         return;
-    check_one(l, target, "oauth2.client-secret", t->oauth.secrets,
-              t->oauth.secret_count);
-    check_one(l, target, "oauth2.private-key", t->oauth.keys,
-              t->oauth.key_count);
+    check_one(l, target, "oauth2.client-secret", o->secrets, o->secret_count);
+    check_one(l, target, "oauth2.private-key", o->keys, o->key_count);
     check_headers(l, target);
     check_urls(l, target);
-    if (was_refused(l, target, "oauth2.client-secret", t->oauth.secret_count) ||
-        was_refused(l, target, "oauth2.private-key", t->oauth.key_count))
+    if (was_refused(l, target, "oauth2.client-secret", o->secret_count) ||
+        was_refused(l, target, "oauth2.private-key", o->key_count))
         return;
-    if (stg_settings_make_token(l->s, t, &err) != STG_OK)
+    if (stg_settings_make_token(l->s, t->common, &err) != STG_OK)
         complain(l, target, &err);
 }

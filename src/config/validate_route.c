@@ -59,10 +59,11 @@ stg_status stg_settings_check_route(const stg_settings *s,
     stg_url proxy;
     stg_error why;
 
-    if (read_proxy(t->proxy, &proxy) &&
+    if (read_proxy(t->common->proxy, &proxy) &&
         stg_settings_check_egress(s, &proxy, &why) != STG_OK)
         return stg_hub_refuse(err, STG_INVALID, "its proxy: %.300s", why.text);
-    return t->source == NULL ? STG_OK : check_source(t->source, err);
+    return t->common->source == NULL ? STG_OK
+                                     : check_source(t->common->source, err);
 }
 
 /* Those of the defaults are checked with the first target that has them. */
@@ -82,12 +83,12 @@ void stg_validate_route(stg_loading *l, size_t target)
     stg_url proxy;
     stg_error err;
 
-    if (is_new(t->proxy, d->proxy, &l->has_checked_proxy) &&
-        read_proxy(t->proxy, &proxy))
+    if (is_new(t->common->proxy, d->common->proxy, &l->has_checked_proxy) &&
+        read_proxy(t->common->proxy, &proxy))
         stg_validate_egress(l, stg_load_target_place(l, target, "proxy"),
                             "proxy", &proxy);
-    if (is_new(t->source, d->source, &l->has_checked_source) &&
-        check_source(t->source, &err) != STG_OK)
+    if (is_new(t->common->source, d->common->source, &l->has_checked_source) &&
+        check_source(t->common->source, &err) != STG_OK)
         stg_complain(l->c, stg_load_target_place(l, target, "source-address"),
                      "`source-address`: %s", err.text);
 }

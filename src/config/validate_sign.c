@@ -27,7 +27,7 @@ static void check_secret(stg_loading *l, size_t target, size_t i)
                  "secret %zu of `sign.secrets` is in a file that others may "
                  "read; expected it in one of its own: {file: PATH}",
                  i + 1);
-    if (stg_sign_check_secret(&t->sign, secret->value, &err) == STG_OK)
+    if (stg_sign_check_secret(&t->common->sign, secret->value, &err) == STG_OK)
         return;
     if (secret->file != NULL)
         snprintf(which, sizeof which, ", the file %.120s", secret->file);
@@ -40,11 +40,13 @@ static void check_secret(stg_loading *l, size_t target, size_t i)
 static void check_secrets(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
+    const stg_sign_options *sign = &t->common->sign,
+                           *d = &l->s->defaults.common->sign;
     static const char path[] = "sign.secrets";
-    size_t most = stg_sign_secrets_max(t->sign.scheme);
+    size_t most = stg_sign_secrets_max(sign->scheme);
     bool is_default = t->secrets == l->s->defaults.secrets &&
-                      t->sign.scheme == l->s->defaults.sign.scheme &&
-                      t->sign.algorithm == l->s->defaults.sign.algorithm;
+                      sign->scheme == d->scheme &&
+                      sign->algorithm == d->algorithm;
 
     if (t->secret_count == 0 && !stg_load_is_written(l, target, path))
         stg_complain(l->c, stg_load_target_place(l, target, "sign.scheme"),
@@ -88,15 +90,16 @@ static stg_sign_scheme scheme_of(const stg_sign_options *o, size_t i)
 static void check_custom(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
+    const stg_sign_options *sign = &t->common->sign;
     char path[64] = "sign.scheme";
     size_t size;
     stg_error err;
 
-    if (stg_sign_check(&t->sign, &err) == STG_OK)
+    if (stg_sign_check(sign, &err) == STG_OK)
         return;
     size = strcspn(err.text, ":");
     for (size_t i = 0;
-         (t->sign.header != NULL || t->sign.scheme == STG_SIGN_MESSAGE) &&
+         (sign->header != NULL || sign->scheme == STG_SIGN_MESSAGE) &&
          i < CUSTOM;
          i++)
         if (strncmp(custom[i] + strlen("sign."), err.text, size) == 0 &&
@@ -111,15 +114,16 @@ static void check_custom(stg_loading *l, size_t target)
 static void check_unused(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
+    const stg_sign_options *sign = &t->common->sign;
 
     for (size_t i = 0; i < CUSTOM; i++)
-        if (t->sign.scheme != scheme_of(&t->sign, i) &&
+        if (sign->scheme != scheme_of(sign, i) &&
             stg_load_is_own(l, target, custom[i]))
             stg_complain(l->c, stg_load_target_place(l, target, custom[i]),
                          "`%s` is for another scheme; expected it with "
                          "`sign.scheme: %s`",
-                         custom[i], stg_sign_schemes[scheme_of(&t->sign, i)]);
-    if (t->sign.scheme == STG_SIGN_NONE &&
+                         custom[i], stg_sign_schemes[scheme_of(sign, i)]);
+    if (sign->scheme == STG_SIGN_NONE &&
         stg_load_is_own(l, target, "sign.secrets") &&
         !stg_load_is_own(l, target, "sign.scheme"))
         stg_complain(
@@ -136,7 +140,7 @@ static void check_headers(stg_loading *l, size_t target)
     for (size_t i = 0; i < t->header_count; i++) {
         const char *name = t->headers[i].name;
 
-        if (stg_sign_sets(&t->sign, (stg_span){name, strlen(name)}))
+        if (stg_sign_sets(&t->common->sign, (stg_span){name, strlen(name)}))
             stg_complain(
                 l->c, stg_load_target_place(l, target, "headers"),
                 "`headers`: `%.60s` is that of the signature; expected "
@@ -148,12 +152,13 @@ static void check_headers(stg_loading *l, size_t target)
 void stg_validate_sign(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
+    const stg_sign_options *sign = &t->common->sign;
 
     check_unused(l, target);
-    if (t->sign.scheme == STG_SIGN_NONE)
+    if (sign->scheme == STG_SIGN_NONE)
         return;
     check_secrets(l, target);
     check_custom(l, target);
-    if (t->sign.scheme != STG_SIGN_CUSTOM || t->sign.header != NULL)
+    if (sign->scheme != STG_SIGN_CUSTOM || sign->header != NULL)
         check_headers(l, target);
 }

@@ -57,7 +57,7 @@ static stg_ns retry_total(const stg_policy *p, stg_ns most)
 /* Where a target's policy is written: its name's own place, or the text. */
 static stg_file_place policy_place(const stg_loading *l, size_t target)
 {
-    const char *text = l->s->targets[target].policy_text;
+    const char *text = l->s->targets[target].common->policy_text;
     size_t number;
 
     if (text != NULL && stg_text_table_find(&l->policies, text, &number) &&
@@ -71,7 +71,7 @@ static stg_file_place policy_place(const stg_loading *l, size_t target)
 static bool read_policy(const stg_loading *l, const stg_target_settings *t,
                         stg_policy *p)
 {
-    const char *text = t->policy_text;
+    const char *text = t->common->policy_text;
     size_t number;
 
     if (text != NULL && stg_text_table_find(&l->policies, text, &number)) {
@@ -79,8 +79,9 @@ static bool read_policy(const stg_loading *l, const stg_target_settings *t,
             return false;
         text = l->s->policies[number].text;
     }
-    return stg_lane_policy_read(p, text, l->target_total, t->attempt_timeout,
-                                t->rate, NULL) == STG_OK;
+    return stg_lane_policy_read(p, text, l->target_total,
+                                t->common->attempt_timeout, t->common->rate,
+                                NULL) == STG_OK;
 }
 
 /* A parked delivery outlives the retention of the log: its policy has to end it
@@ -99,7 +100,7 @@ static void check_total(stg_loading *l, size_t target, const stg_policy *p)
     }
     // What is parked outlives the retention; what waits for it in order does
     // not.
-    if (l->s->targets[target].order != STG_ORDER_NONE &&
+    if (l->s->targets[target].common->order != STG_ORDER_NONE &&
         retry_total(p, retention) > retention)
         stg_warn(l->c, place,
                  "a message may be retried for longer than `store.retention` "
@@ -118,7 +119,7 @@ static stg_ns mean_wait(const stg_backoff *b, uint32_t n)
 /* Who names a number of attempts wants them made. */
 static void check_deadline(stg_loading *l, size_t target, const stg_policy *p)
 {
-    const char *text = l->s->targets[target].policy_text;
+    const char *text = l->s->targets[target].common->policy_text;
     char deadline[STG_DURATION_TEXT_MAX];
     stg_ns total = 0;
     size_t number;
@@ -157,7 +158,7 @@ static void check_policy(stg_loading *l, size_t target)
     if (!read_policy(l, t, &p))
         return;
     check_total(l, target, &p);
-    if (t->policy_text == NULL)
+    if (t->common->policy_text == NULL)
         return; // the default is ours
     if (p.backoff.jitter == STG_JITTER_NONE && p.attempts_max > 1 &&
         l->target_total >= MANY_TARGETS)
@@ -272,7 +273,7 @@ static void check_url(stg_loading *l, size_t target)
         stg_warn(l->c, place_of(l, target, "tls.certificate"),
                  "a certificate, and the target's `url` is http://: it is of "
                  "no use");
-    if (url.is_tls && t->is_unverified)
+    if (url.is_tls && t->common->is_unverified)
         stg_warn(
             l->c, place_of(l, target, "tls.verify"),
             "the target's certificate is not checked: somebody in the network "
@@ -285,22 +286,23 @@ static void check_url(stg_loading *l, size_t target)
 static void check_rate(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
+    const stg_target_common *c = t->common;
     stg_policy p;
 
     if (!read_policy(l, t, &p))
         return;
-    if (p.rate == 0 && t->burst > 0)
+    if (p.rate == 0 && c->burst > 0)
         stg_complain(l->c, place_of(l, target, "burst"),
                      "`burst` without `rate`; expected both");
     // As many at once would be ten seconds' worth.
     if (p.rate > 0 && stg_load_is_written(l, target, "in-flight") &&
-        t->in_flight_max > 1 &&
-        (uint64_t)t->in_flight_max * 1000 > (uint64_t)p.rate * 10)
+        c->in_flight_max > 1 &&
+        (uint64_t)c->in_flight_max * 1000 > (uint64_t)p.rate * 10)
         stg_warn(l->c, place_of(l, target, "in-flight"),
                  "`in-flight` is %" PRIu32
                  ", far more than `rate` lets "
                  "through: it will not be reached",
-                 t->in_flight_max);
+                 c->in_flight_max);
 }
 
 /* A `shed-after` of the defaults is meant for the defaults' policy: a target with
@@ -336,12 +338,12 @@ static void check_shed(stg_loading *l, size_t target)
                      "`shed-after` has no effect: the target's policy has no "
                      "breaker; expected breaker= in the policy, such as "
                      "breaker=5");
-    } else if (t->shed_after == STG_NEVER)
+    } else if (t->common->shed_after == STG_NEVER)
         stg_warn(
             l->c, place_of(l, target, "shed-after"),
             "`shed-after` is none: a target that is down keeps its messages "
             "until `store.retention`, and the store may fill up");
-    else if (t->shed_after > l->s->store.retention)
+    else if (t->common->shed_after > l->s->store.retention)
         stg_warn(
             l->c, place_of(l, target, "shed-after"),
             "`shed-after` is longer than `store.retention` (%s), which ends "
@@ -360,7 +362,7 @@ static void check_owner(stg_loading *l, size_t target)
     if (stg_alert_owner_options(&l->s->alerts, t->owner, &made, &err) != STG_OK)
         stg_complain(l->c, place_of(l, target, "owner"), "`owner`: %s",
                      err.text);
-    else if (t->disable_after == STG_NEVER)
+    else if (t->common->disable_after == STG_NEVER)
         stg_warn(l->c, place_of(l, target, "owner"),
                  "`owner` has no effect without `disable-after`, which is what "
                  "the owner is told of");
@@ -385,16 +387,17 @@ static const char *const batch_settings[] = {"batch.bytes", "batch.linger",
 static void check_batch(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
+    const stg_target_common *c = t->common;
 
-    if (t->batch.max > 1 && t->order == STG_ORDER_STRICT)
+    if (c->batch.max > 1 && c->order == STG_ORDER_STRICT)
         stg_complain(l->c, place_of(l, target, "batch.max"),
                      "`batch.max` with `order: strict`, where one message is "
                      "under way at a time; expected `order: key` or none");
-    if (t->batch.max > 1 && t->cloud_events == STG_CLOUD_EVENTS_BINARY)
+    if (c->batch.max > 1 && c->cloud_events == STG_CLOUD_EVENTS_BINARY)
         stg_complain(l->c, place_of(l, target, "cloudevents"),
                      "`cloudevents: binary` with `batch.max`, where no headers "
                      "of single messages are sent; expected `structured`");
-    for (size_t i = 0; t->batch.max == 1 &&
+    for (size_t i = 0; c->batch.max == 1 &&
                        i < sizeof batch_settings / sizeof *batch_settings;
          i++)
         if (stg_load_is_written(l, target, batch_settings[i]))
@@ -407,7 +410,7 @@ static void check_batch(stg_loading *l, size_t target)
 /* Valid in HTTP, so it is only a warning. */
 static void check_method(stg_loading *l, size_t target)
 {
-    const char *method = l->s->targets[target].method;
+    const char *method = l->s->targets[target].common->method;
 
     if (strcmp(method, "GET") == 0 || strcmp(method, "DELETE") == 0)
         stg_warn(
@@ -421,15 +424,16 @@ static void check_method(stg_loading *l, size_t target)
 static void check_timeouts(stg_loading *l, size_t target)
 {
     const stg_target_settings *t = &l->s->targets[target];
+    const stg_target_common *c = t->common;
     const struct {
         const char *path;
         stg_ns time;
     } parts[] = {
-        {"timeouts.resolve", t->resolve_timeout},
-        {"timeouts.connect", t->connect_timeout},
-        {"timeouts.tls", t->tls_timeout},
-        {"timeouts.write", t->write_timeout},
-        {"timeouts.first-byte", t->first_byte_timeout},
+        {"timeouts.resolve", c->resolve_timeout},
+        {"timeouts.connect", c->connect_timeout},
+        {"timeouts.tls", c->tls_timeout},
+        {"timeouts.write", c->write_timeout},
+        {"timeouts.first-byte", c->first_byte_timeout},
     };
     char whole[STG_DURATION_TEXT_MAX];
     stg_policy p;

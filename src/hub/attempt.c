@@ -213,7 +213,7 @@ void stg_attempt_tell_waiting(stg_hub *h)
 
 bool stg_attempt_convert(stg_attempt *a, stg_parcel *p)
 {
-    stg_cloud_events mode = a->target->settings->cloud_events;
+    stg_cloud_events mode = a->target->settings->common->cloud_events;
 
     return mode == STG_CLOUD_EVENTS_AS_IS ||
            stg_cloud_event_convert(mode, p, &a->converted);
@@ -416,7 +416,7 @@ void stg_attempt_start(stg_attempts *all, const stg_action *action)
 {
     const stg_target *t = stg_targets_at(&all->hub->targets, action->lane);
 
-    if (t->settings->batch.max > 1)
+    if (t->settings->common->batch.max > 1)
         stg_batch_start(all, action);
     else
         start_alone(all, action);

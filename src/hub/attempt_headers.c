@@ -105,7 +105,7 @@ stg_sign_request stg_attempt_sign_request(const stg_target_settings *s,
                               .seconds = stg_wall_now() / STG_S,
                               .body = body,
                               .content_type = content_type,
-                              .method = s->method,
+                              .method = s->common->method,
                               .url = s->url};
 }
 

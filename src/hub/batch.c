@@ -122,7 +122,7 @@ static stg_outcome *read_results(const stg_bundle *g, const stg_reply *reply)
     const stg_target_settings *s = g->of->target->settings;
     stg_outcome *results;
 
-    if (s == NULL || !s->batch.has_results ||
+    if (s == NULL || !s->common->batch.has_results ||
         reply->outcome.fault != STG_FAULT_NONE)
         return NULL;
     results = calloc(g->sent_count, sizeof *results);
@@ -140,7 +140,7 @@ static void end_each(stg_bundle *g, const stg_reply *reply, bool is_again)
     stg_hub *h = g->all->hub;
     const stg_target_settings *s = g->of->target->settings;
     stg_outcome *results = read_results(g, reply);
-    size_t shown = s == NULL ? 0 : s->excerpt_max;
+    size_t shown = s == NULL ? 0 : s->common->excerpt_max;
     stg_end how = {.outcome = reply->outcome,
                    .detail = reply->detail,
                    .answer = reply->answer.at,
@@ -220,9 +220,9 @@ static uint32_t requests_max(stg_batcher *b)
 {
     const stg_target_settings *s = b->target->settings;
 
-    if (s == NULL || s->order != STG_ORDER_NONE)
+    if (s == NULL || s->common->order != STG_ORDER_NONE)
         return 1;
-    b->limit.max = s->in_flight_max;
+    b->limit.max = s->common->in_flight_max;
     if (b->limit.value > b->limit.max)
         b->limit.value = b->limit.max;
     return b->limit.value;
@@ -367,7 +367,8 @@ static stg_batcher *find_batcher(stg_hub *h, stg_target *t)
     b->target = t;
     b->due.passed = linger_over;
     stg_list_init(&b->ready);
-    stg_limit_start(&b->limit, t->settings->in_flight_max, stg_deadlines_now());
+    stg_limit_start(&b->limit, t->settings->common->in_flight_max,
+                    stg_deadlines_now());
     return b;
 }
 
@@ -382,7 +383,7 @@ void stg_batcher_free(stg_batcher *b)
 /* A batch with room for it. NULL: no memory. */
 static stg_bundle *find_open(stg_batcher *b, size_t size)
 {
-    const stg_batch_settings *s = &b->target->settings->batch;
+    const stg_batch_settings *s = &b->target->settings->common->batch;
 
     if (b->open != NULL &&
         (b->open->count >= s->max || b->open->size + size > s->bytes_max))
@@ -404,7 +405,7 @@ static bool add(stg_batcher *b, stg_member *m, bool is_probe)
     if (g == NULL)
         return false;
     put_in(g, m);
-    if (g->count >= b->target->settings->batch.max || is_probe)
+    if (g->count >= b->target->settings->common->batch.max || is_probe)
         close_open(b);
     pump(b);
     return true;

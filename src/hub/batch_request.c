@@ -34,7 +34,7 @@ static void free_ids(stg_bundle *g)
  * has come through as many hubs as the message that came through most. */
 bool stg_batch_make(stg_bundle *g)
 {
-    stg_batch_format format = g->of->target->settings->batch.format;
+    stg_batch_format format = g->of->target->settings->common->batch.format;
     char *to = g->body = malloc(g->size + STG_BATCH_ENDS);
 
     g->ids = join_ids(g);

@@ -48,7 +48,8 @@ static void disable(stg_hub *h, stg_target *t, stg_ns since)
 
 static bool may_be_disabled(const stg_target *t)
 {
-    return t->settings != NULL && t->settings->disable_after != STG_NEVER &&
+    return t->settings != NULL &&
+           t->settings->common->disable_after != STG_NEVER &&
            t->pause == STG_PAUSE_NONE;
 }
 
@@ -61,7 +62,8 @@ static void noted(void *ctx, const stg_lane_note *notes, size_t count)
 
         if (t != NULL && may_be_disabled(t) && n->failing_since > 0 &&
             t->failing.in_row >= FAILURES_MIN &&
-            stg_ns_sub(n->now, n->failing_since) >= t->settings->disable_after)
+            stg_ns_sub(n->now, n->failing_since) >=
+                t->settings->common->disable_after)
             disable(h, t, n->failing_since);
     }
 }

@@ -247,7 +247,8 @@ void stg_oauth_use(stg_target *t, stg_oauth_token *k)
 stg_status stg_oauth_give(stg_hub *h, stg_target *t, stg_error *err)
 {
     stg_oauth_token *token;
-    stg_status status = stg_oauth_take(h, t->settings->token, &token, err);
+    stg_status status =
+        stg_oauth_take(h, t->settings->common->token, &token, err);
 
     if (status == STG_OK)
         stg_oauth_use(t, token);

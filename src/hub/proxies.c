@@ -40,7 +40,7 @@ static stg_hub_proxy *add(stg_hub *h, const stg_target_settings *s)
     if (p == NULL)
         return NULL;
     p->number = stg_settings_proxy(s);
-    print_name(s->proxy, p->name, sizeof p->name);
+    print_name(s->common->proxy, p->name, sizeof p->name);
     stg_list_push(&h->proxies, &p->link);
     return p;
 }
@@ -56,7 +56,7 @@ void stg_proxies_note(stg_hub *h, const stg_target *t,
 {
     stg_hub_proxy *p;
 
-    if (t->settings == NULL || t->settings->proxy == NULL ||
+    if (t->settings == NULL || t->settings->common->proxy == NULL ||
         (outcome->fault != STG_FAULT_PROXY &&
          outcome->fault != STG_FAULT_CONNECT_TIMEOUT))
         return;

@@ -88,7 +88,8 @@ static void start(stg_hub *h, stg_target *t)
 
 bool stg_recovery_is_wanted(const stg_target *t)
 {
-    return t->settings != NULL && t->settings->replay == STG_REPLAY_ON_RECOVERY;
+    return t->settings != NULL &&
+           t->settings->common->replay == STG_REPLAY_ON_RECOVERY;
 }
 
 /* -- a probe ---------------------------------------------------------------- */

@@ -127,7 +127,7 @@ static bool plan_target(plan *p, renewal *r)
                      err.text);
         return false;
     }
-    if (stg_oauth_take(h, r->next->token, &r->token, &err) != STG_OK) {
+    if (stg_oauth_take(h, r->next->common->token, &r->token, &err) != STG_OK) {
         stg_complain(&p->diagnostics, r->next->place, "target %s: %s", name,
                      err.text);
         return false;

@@ -168,7 +168,7 @@ static void put_status(stg_text *to, const stg_attempt_end *e,
 static void put_span(stg_text *to, const stg_hub *h, const stg_attempt_end *e,
                      const stg_outcome *outcome)
 {
-    const char *method = e->target->settings->method;
+    const char *method = e->target->settings->common->method;
     char name[STG_TARGET_NAME_MAX + 24];
 
     snprintf(name, sizeof name, "%s %s", method, e->target->name);

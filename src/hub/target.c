@@ -201,29 +201,30 @@ static char *join_headers(const stg_target_settings *s)
 static stg_endpoint_options endpoint_options(const stg_target_settings *s,
                                              const char *headers)
 {
+    const stg_target_common *c = s->common;
     stg_endpoint_options e = stg_endpoint_options_default(s->url);
 
-    e.method = s->method;
+    e.method = c->method;
     e.headers = headers;
     e.is_open_path = s->is_templated;
-    e.ca_file = s->ca_file;
-    e.certificate_file = s->certificate_file;
-    e.key_file = s->key_file;
-    e.server_name = s->server_name;
-    e.proxy = s->proxy;
-    e.source = s->source;
-    e.is_unverified = s->is_unverified;
-    e.resolve_timeout = s->resolve_timeout;
-    e.connect_timeout = s->connect_timeout;
-    e.tls_timeout = s->tls_timeout;
-    e.write_timeout = s->write_timeout;
-    e.first_byte_timeout = s->first_byte_timeout;
-    e.idle_max = s->idle_max;
-    e.age_max = s->age_max;
-    e.idle_count_max = s->idle_count_max;
-    e.answer_max = s->answer_max;
+    e.ca_file = c->ca_file;
+    e.certificate_file = c->certificate_file;
+    e.key_file = c->key_file;
+    e.server_name = c->server_name;
+    e.proxy = c->proxy;
+    e.source = c->source;
+    e.is_unverified = c->is_unverified;
+    e.resolve_timeout = c->resolve_timeout;
+    e.connect_timeout = c->connect_timeout;
+    e.tls_timeout = c->tls_timeout;
+    e.write_timeout = c->write_timeout;
+    e.first_byte_timeout = c->first_byte_timeout;
+    e.idle_max = c->idle_max;
+    e.age_max = c->age_max;
+    e.idle_count_max = c->idle_count_max;
+    e.answer_max = c->answer_max;
     // Results are read whole; see stg_batch_results().
-    e.excerpt_max = s->batch.has_results ? s->answer_max : s->excerpt_max;
+    e.excerpt_max = c->batch.has_results ? c->answer_max : c->excerpt_max;
     return e;
 }
 

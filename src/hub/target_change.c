@@ -168,7 +168,7 @@ static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
     if (status == STG_OK && !stg_target_keeps_endpoint(t, s))
         status = stg_target_endpoint(&endpoint, h->client, s, err);
     if (status == STG_OK)
-        status = stg_oauth_take(h, s->token, &token, err);
+        status = stg_oauth_take(h, s->common->token, &token, err);
     if (status != STG_OK) {
         if (endpoint != NULL)
             stg_endpoint_retire(endpoint);
@@ -259,7 +259,7 @@ static void check_made(stg_hub *h, const stg_settings *s,
         stg_endpoint_retire(endpoint);
     else
         stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
-    if (stg_oauth_take(h, s->targets[0].token, &token, &err) == STG_OK)
+    if (stg_oauth_take(h, s->targets[0].common->token, &token, &err) == STG_OK)
         stg_oauth_drop(token);
     else
         stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);

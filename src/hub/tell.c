@@ -29,15 +29,15 @@ static void tell_policies(const stg_hub *h)
     char text[STG_POLICY_TEXT_MAX];
 
     for (size_t i = 0; i < s->target_count; i++) {
-        const stg_policy *policy = s->targets[i].policy;
+        const stg_policy *policy = s->targets[i].common->policy;
         size_t first = 0, count = 1;
 
-        while (s->targets[first].policy != policy)
+        while (s->targets[first].common->policy != policy)
             first++;
         if (first < i || stg_policy_print(policy, text) != STG_OK)
             continue;
         for (size_t k = i + 1; k < s->target_count; k++)
-            count += s->targets[k].policy == policy;
+            count += s->targets[k].common->policy == policy;
         STG_LOG(h->log, STG_LOG_INFO, "policy",
                 stg_field_text("first", s->targets[i].name),
                 stg_field_number("targets", count),

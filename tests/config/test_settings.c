@@ -30,7 +30,7 @@ static parts new_parts(void)
 static void *base_of(stg_settings *s, const stg_setting *row, parts *p)
 {
     return row->in == STG_IN_HUB       ? (void *)s
-           : row->in == STG_IN_TARGET  ? (void *)&s->defaults
+           : row->in == STG_IN_TARGET  ? stg_setting_base(row, &s->defaults)
            : row->in == STG_IN_INBOUND ? (void *)&p->inbound
                                        : (void *)&p->receiver;
 }
@@ -236,13 +236,14 @@ TEST(settings, are_complete_with_names_and_policies)
 
     t->name = "b";
     t->url = "http://b.example/";
-    t->policy_text = "broadcast attempts=7";
-    t->attempt_timeout = 3 * STG_S;
+    t->common = stg_settings_keep_common(s, t->common);
+    t->common->policy_text = "broadcast attempts=7";
+    t->common->attempt_timeout = 3 * STG_S;
     CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
     CHECK_STR(s->targets[0].name, "a.example-80");
-    CHECK_INT(s->targets[0].policy->attempts_max, 3);
-    CHECK_INT(s->targets[1].policy->attempts_max, 7);
-    CHECK_INT(s->targets[1].policy->attempt_timeout, 3 * STG_S);
+    CHECK_INT(s->targets[0].common->policy->attempts_max, 3);
+    CHECK_INT(s->targets[1].common->policy->attempts_max, 7);
+    CHECK_INT(s->targets[1].common->policy->attempt_timeout, 3 * STG_S);
     stg_settings_free(s);
 }
 
@@ -254,14 +255,16 @@ TEST(settings, share_policies_that_say_the_same)
 
     t->name = "b";
     t->url = "http://b.example/";
-    t->policy_text = "broadcast";
+    t->common = stg_settings_keep_common(s, t->common);
+    t->common->policy_text = "broadcast";
     t = stg_settings_add_target(s);
     t->name = "c";
     t->url = "http://c.example/";
-    t->policy_text = "broadcast";
+    t->common = stg_settings_keep_common(s, t->common);
+    t->common->policy_text = "broadcast";
     CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
-    CHECK(s->targets[1].policy == s->targets[2].policy);
-    CHECK(s->targets[0].policy != s->targets[1].policy);
+    CHECK(s->targets[1].common->policy == s->targets[2].common->policy);
+    CHECK(s->targets[0].common->policy != s->targets[1].common->policy);
     stg_settings_free(s);
 }
 
@@ -280,18 +283,19 @@ TEST(settings, have_a_policy_each_where_timeouts_or_rates_differ)
 
         t->name = names[i];
         t->url = "http://b.example/";
-        t->policy_text = "broadcast rate=50/s";
-        t->attempt_timeout = rows[i].timeout;
-        t->rate = rows[i].rate;
+        t->common = stg_settings_keep_common(s, t->common);
+        t->common->policy_text = "broadcast rate=50/s";
+        t->common->attempt_timeout = rows[i].timeout;
+        t->common->rate = rows[i].rate;
     }
     CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
     for (size_t i = 1; i < 5; i++)
-        CHECK_FROM(i, (s->targets[i].policy == s->targets[i + 1].policy) ==
-                          (i == 4));
-    CHECK_U64(s->targets[1].policy->rate, 50000);
-    CHECK_U64(s->targets[2].policy->rate, 50000);
-    CHECK_U64(s->targets[3].policy->rate, 7000);
-    CHECK_U64(s->targets[5].policy->rate, 7000);
+        CHECK_FROM(i, (s->targets[i].common->policy ==
+                       s->targets[i + 1].common->policy) == (i == 4));
+    CHECK_U64(s->targets[1].common->policy->rate, 50000);
+    CHECK_U64(s->targets[2].common->policy->rate, 50000);
+    CHECK_U64(s->targets[3].common->policy->rate, 7000);
+    CHECK_U64(s->targets[5].common->policy->rate, 7000);
     stg_settings_free(s);
 }
 
@@ -349,7 +353,7 @@ TEST(settings, are_read_from_a_text)
     const stg_target_settings *b = stg_settings_target(s, "b");
 
     CHECK_INT(s->target_count, 2);
-    CHECK_INT(s->targets[0].policy->attempts_max, 5);
+    CHECK_INT(s->targets[0].common->policy->attempts_max, 5);
     CHECK_INT(s->targets[0].place.line, 4);
     CHECK_INT(s->targets[0].place.column, 12);
     CHECK_STR(s->listen.address, "127.0.0.1:8080");
@@ -375,21 +379,50 @@ static stg_settings *load_call(const char *json, const stg_settings *base_of_it)
 #define CALL(rest) "{\"name\": \"c\", \"url\": \"http://127.0.0.1:3/\"" rest "}"
 
 /* Calls may add thousands of targets, each with settings of its own. */
-TEST(settings, share_policies_with_targets_that_calls_add)
+TEST(settings, share_much_with_targets_that_calls_add)
 {
     stg_settings *s = load(base), *plain = load_call(CALL(""), s),
-                 *other = load_call(CALL(""), s),
+                 *tagged = load_call(CALL(", \"tags\": {\"t\": \"v\"}"), s),
                  *named = load_call(CALL(", \"policy\": \"p\""), s),
                  *own = load_call(CALL(", \"policy\": \"broadcast\""), s);
 
-    CHECK(plain->targets[0].policy == other->targets[0].policy);
-    CHECK(named->targets[0].policy == s->targets[0].policy);
-    CHECK(plain->targets[0].policy != s->targets[1].policy);
-    CHECK(own->targets[0].policy != plain->targets[0].policy);
+    CHECK(plain->targets[0].common == tagged->targets[0].common);
+    CHECK_STR(tagged->targets[0].tags[0].value, "v");
+    CHECK(plain->targets[0].common != own->targets[0].common);
+    CHECK(named->targets[0].common->policy == s->targets[0].common->policy);
+    CHECK(plain->targets[0].common->policy != s->targets[1].common->policy);
+    CHECK(own->targets[0].common->policy != plain->targets[0].common->policy);
     stg_settings_free(own);
     stg_settings_free(named);
-    stg_settings_free(other);
+    stg_settings_free(tagged);
     stg_settings_free(plain);
+    stg_settings_free(s);
+}
+
+/* Of thousands of targets most differ by name, URL and secret alone. */
+TEST(settings, share_what_targets_have_in_common)
+{
+    stg_settings *s = load(
+        "defaults: {in-flight: 3}\n"
+        "targets:\n"
+        "  - {name: a, url: 'http://127.0.0.1:1/'}\n"
+        "  - {name: b, url: 'http://127.0.0.1:2/',"
+        " headers: {X-A: b}, tags: {t: u}, paused: true}\n"
+        "  - {name: c, url: 'http://127.0.0.1:3/',"
+        " tls: {server-name: one}}\n"
+        "  - {name: d, url: 'http://127.0.0.1:4/'}\n"
+        "  - {name: e, url: 'http://127.0.0.1:5/',"
+        " tls: {server-name: one}}\n"
+        "  - {name: f, url: 'http://127.0.0.1:6/',"
+        " tls: {server-name: two}}\n");
+    const stg_target_settings *t = s->targets;
+
+    CHECK(t[1].common == t[0].common && t[3].common == t[0].common);
+    CHECK(t[4].common == t[2].common && t[2].common != t[0].common);
+    CHECK(t[5].common != t[2].common && t[5].common != t[0].common);
+    CHECK_INT(t[5].common->in_flight_max, 3);
+    CHECK_STR(t[5].common->server_name, "two");
+    CHECK(t[1].is_paused && !t[0].is_paused);
     stg_settings_free(s);
 }
 
@@ -480,12 +513,15 @@ TEST(settings, have_kinds_that_read_compare_and_describe_each_of_them)
         if (s->in == STG_IN_RECEIVER || s->in == STG_IN_INBOUND)
             continue;
         CHECK_FROM(
-            i, stg_setting_equal(s, is_target ? (void *)one->targets : one,
-                                 is_target ? (void *)other->targets : other));
+            i, stg_setting_equal(
+                   s, is_target ? stg_setting_base(s, one->targets) : one,
+                   is_target ? stg_setting_base(s, other->targets) : other));
         if (stg_setting_is_scalar(s) && s->standard != NULL)
-            CHECK_FROM(i, stg_value_read(
-                              s, s->standard,
-                              is_target ? (void *)&one->defaults : one, &flaw));
+            CHECK_FROM(
+                i, stg_value_read(
+                       s, s->standard,
+                       is_target ? stg_setting_base(s, &one->defaults) : one,
+                       &flaw));
     }
     stg_settings_free(one);
     stg_settings_free(other);
@@ -555,14 +591,17 @@ TEST(settings, share_the_signer_of_the_defaults)
     stg_settings *s = stg_settings_new();
     const stg_target_settings *t;
 
-    s->defaults.sign.scheme = STG_SIGN_GITHUB;
+    s->defaults.common->sign.scheme = STG_SIGN_GITHUB;
     s->defaults.secrets = &secret;
     s->defaults.secret_count = 1;
     stg_settings_add_target(s)->url = "http://a.example/";
     stg_settings_add_target(s)->url = "http://b.example/";
     stg_settings_add_target(s)->url = "http://c.example/";
-    s->targets[1].sign.scheme = STG_SIGN_STRIPE;
-    s->targets[2].sign.scheme = STG_SIGN_NONE;
+    for (size_t i = 1; i < 3; i++)
+        s->targets[i].common =
+            stg_settings_keep_common(s, s->targets[i].common);
+    s->targets[1].common->sign.scheme = STG_SIGN_STRIPE;
+    s->targets[2].common->sign.scheme = STG_SIGN_NONE;
     CHECK_INT(stg_settings_complete(s, NULL), STG_OK);
     t = s->targets;
     CHECK(t[0].signer != NULL && t[0].signer == s->defaults.signer);
@@ -579,14 +618,14 @@ TEST(settings, refuse_signatures_without_a_secret)
     stg_error err;
 
     t->url = "http://a.example/";
-    t->sign.scheme = STG_SIGN_GITHUB;
+    t->common->sign.scheme = STG_SIGN_GITHUB;
     CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
     CHECK(strstr(err.text, "0 secrets to sign with; expected 1 to 1") != NULL);
     t->secrets = &secret;
     t->secret_count = 1;
     CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
     CHECK(strstr(err.text, "the secret has 5 bytes") != NULL);
-    t->sign.scheme = STG_SIGN_CUSTOM;
+    t->common->sign.scheme = STG_SIGN_CUSTOM;
     CHECK_INT(stg_settings_complete(s, &err), STG_INVALID);
     CHECK(strstr(err.text, "the custom scheme needs one") != NULL);
     stg_settings_free(s);

@@ -42,7 +42,7 @@ int stg_plan_targets_walk(const char *config, const char *const *names,
         const stg_target_settings *t = stg_settings_target(s, names[i]);
 
         code = t == NULL ? refuse(s, config, names[i])
-                         : take(ctx, names[i], t->policy);
+                         : take(ctx, names[i], t->common->policy);
     }
     stg_diagnostics_free(&c);
     stg_settings_free(s);

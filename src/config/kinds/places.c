@@ -61,16 +61,11 @@ static bool read_url(const stg_setting *s, const char *text, void *base,
 static void check_url(stg_loading *l, const stg_setting *s,
                       const stg_yaml_node *n, void *base)
 {
-    stg_target_settings *t = base;
-    const char **written;
+    const char **written =
+        s->is_common ? &((stg_target_common *)base)->oauth.token_url_written
+                     : &((stg_target_settings *)base)->url_written;
 
     if (s->in != STG_IN_TARGET)
-        return;
-    if (s->at == offsetof(stg_target_settings, url))
-        written = &t->url_written;
-    else if (s->at == offsetof(stg_target_settings, oauth.token_url))
-        written = &t->oauth.token_url_written;
-    else
         return;
     // Of the defaults there may be one, of another URL.
     *written = n->written == NULL ? NULL : stg_load_keep_text(l, n->written);

@@ -61,6 +61,21 @@ const stg_kind stg_kind_defaults = {
 
 /* -- targets, receivers and inbound webhooks ------------------------------- */
 
+/* Reads into what is this target's own, which is then looked for among those of
+ * others. */
+static void load_target_map(stg_loading *l, const stg_yaml_node *n,
+                            stg_target_settings *t, stg_file_place *places)
+{
+    l->own = *t->common;
+    t->common = &l->own;
+    stg_load_map(l, STG_IN_TARGET, "", n, t, places);
+    t->common = stg_settings_share(l->s, &l->own);
+    if (t->common != NULL)
+        return;
+    t->common = l->s->defaults.common;
+    stg_complain(l->c, nowhere, "out of memory");
+}
+
 /* The place of a target is its name, if it has one: that is what is searched
  * for. */
 static void load_target(stg_loading *l, const stg_yaml_node *n)
@@ -76,7 +91,7 @@ static void load_target(stg_loading *l, const stg_yaml_node *n)
     }
     l->targets[number] = places;
     t->place = n->place;
-    stg_load_map(l, STG_IN_TARGET, "", n, t, places);
+    load_target_map(l, n, t, places);
     if (places[name].line > 0)
         t->place = places[name];
 }
