@@ -3,6 +3,9 @@
 #include "host/process.h"
 
 #include <dirent.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -109,6 +112,13 @@ void stg_process_look(stg_process_view *view)
             stg_ns_add(time_of(&usage.ru_utime), time_of(&usage.ru_stime));
     if (uv_resident_set_memory(&resident) == 0)
         view->resident = resident;
+}
+
+void stg_process_trim(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 uint32_t stg_process_pool(void)

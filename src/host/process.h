@@ -49,6 +49,11 @@ typedef struct stg_process_view {
 /* Any thread; opens files of /proc, so it is not for the loop. */
 void stg_process_look(stg_process_view *view);
 
+/* Gives back to the system what the C library holds and nobody uses; where that
+ * cannot be told to, nothing. It looks at all free memory, for a millisecond or so of a
+ * large process: not for the loop, nor often. Any thread. */
+void stg_process_trim(void);
+
 /* Threads of libuv's pool: UV_THREADPOOL_SIZE of the environment, else 4. */
 uint32_t stg_process_pool(void);
 

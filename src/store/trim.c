@@ -1,8 +1,9 @@
 /* The writer's work between its commits, a small piece at a time: it finds
  * what is too old or too much, trims, drops old keys, notes how far the letters
- * are, and moves the WAL into the file. */
+ * are, moves the WAL into the file, and rests. */
 #include <stdlib.h>
 
+#include "host/process.h"
 #include "host/wall.h"
 #include "store/internal.h"
 #include "store/sqlite.h"
@@ -12,6 +13,7 @@ enum {
     WAITING_ROWS = 4096, /* are worth one before trim_pause is over */
     FEW_ROWS = 256,      /* cost nothing, once in trim_pause */
     PIECE_BYTES = 8 << 20,
+    MUCH_BYTES = 512 << 10, /* of the connection's pages */
 };
 
 static const uint64_t trim_pause = STG_S, room_pause = 100 * STG_MS;
@@ -294,6 +296,21 @@ static int checkpoint(stg_store_writer *w, uint64_t now)
                : rc;
 }
 
+/* Nothing was stored for a while: the pages that the connection holds, up to 8 MiB,
+ * are read from the file again when they are wanted. Where there were many, something
+ * large has ended, such as the start with thousands of targets. */
+static void rest(stg_store_writer *w)
+{
+    sqlite3 *file = stg_sqlite_of(w->db);
+    int bytes = 0, most = 0;
+
+    (void)sqlite3_db_status(file, SQLITE_DBSTATUS_CACHE_USED, &bytes, &most, 0);
+    sqlite3_db_release_memory(file);
+    if (bytes > MUCH_BYTES)
+        stg_process_trim();
+    w->rest_at = UINT64_MAX;
+}
+
 /* -- all of it ------------------------------------------------------------- */
 
 static bool has_lanes(const stg_store_writer *w)
@@ -405,7 +422,11 @@ static int tend(stg_store_writer *w, uint64_t now)
             w->letters_version = w->letters_noted;
         rc = SQLITE_OK;
     }
-    return rc == SQLITE_OK ? checkpoint(w, now) : rc;
+    if (rc == SQLITE_OK)
+        rc = checkpoint(w, now);
+    if (w->rest_at <= now)
+        rest(w);
+    return rc;
 }
 
 bool stg_writer_tend(stg_store_writer *w)
@@ -451,5 +472,6 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
     at = stg_ns_min(at, stg_ns_min(w->age_at, w->room_at));
     at = stg_ns_min(at, w->kept_at);
     at = stg_ns_min(at, stg_writer_evict_at(w));
+    at = stg_ns_min(at, w->rest_at);
     return stg_ns_min(at, w->trim_at);
 }

@@ -26,6 +26,9 @@ enum {
     TOLD_TRIES = 5,          /* and after so many people are told */
 };
 
+/* After a commit, before its pages are given back. */
+static const uint64_t rest_pause = STG_S;
+
 /* -- transactions ---------------------------------------------------------- */
 
 bool stg_writer_is_stuck(const stg_store_writer *w)
@@ -186,6 +189,7 @@ static int note_pages(void *ctx, sqlite3 *db, const char *name, int pages)
     (void)db;
     (void)name;
     w->wal_pages = pages;
+    w->rest_at = uv_hrtime() + rest_pause;
     return SQLITE_OK;
 }
 
@@ -457,7 +461,7 @@ int stg_store_writer_load(stg_store_writer *w)
     w->cursors.shard = w->o->shard;
     w->rows.ids.partitions = &w->partitions;
     // What may be too old or too much is looked at first of all.
-    w->trim_at = w->trim_since = UINT64_MAX;
+    w->trim_at = w->trim_since = w->rest_at = UINT64_MAX;
     if (w->url != NULL)
         return load_shared(w);
     if (w->o->keep == 0)

@@ -55,7 +55,7 @@ struct stg_store_writer {
     uint64_t kept;           /* from here on: younger than o->keep */
     uint64_t trim_since;     /* something has been below the limit */
     uint64_t trim_at, age_at, kept_at, room_at, keys_at, lanes_at, letters_at,
-        checkpoint_at, request_at, renew_at, trial_at;
+        checkpoint_at, request_at, renew_at, trial_at, rest_at;
     uint64_t letters_version, letters_noted;
     uint64_t letters_old_at, letters_look_at, evict_at;
     uint64_t letters_seen; /* rows.version, when the totals were read */
