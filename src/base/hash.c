@@ -85,7 +85,7 @@ static stg_text_place *place_of(const stg_text_table *t, const char *text)
     return &t->at[at];
 }
 
-/* Half of the places at least are free. So a search ends at a free place after
+/* A quarter of the places at least is free. So a search ends at a free place after
  * few steps. */
 static bool make_room(stg_text_table *t)
 {
@@ -93,7 +93,7 @@ static bool make_room(stg_text_table *t)
                             .count = t->count,
                             .seed = t->seed};
 
-    if (2 * t->count < t->room)
+    if (4 * t->count < 3 * t->room)
         return true;
     if (t->seed.at[0] == 0)
         grown.seed = stg_hash_seed_draw(stg_env_system());
