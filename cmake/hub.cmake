@@ -168,6 +168,7 @@ add_library(stagger_hub STATIC
     http/dial.c
     http/egress.c
     http/endpoint.c
+    http/endpoint_common.c
     http/framing.c
     http/header.c
     http/inbound.c

@@ -104,6 +104,7 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     stg_deadlines_init(&c->deadlines, loop);
     open_names(c);
     stg_list_init(&c->contexts);
+    stg_list_init(&c->commons);
     stg_list_init(&c->dials);
     c->dialed = 0;
     stg_list_init(&c->idle);

@@ -256,7 +256,8 @@ static void fail_errno(stg_connection *c, stg_exchange_phase phase, int error)
  * fault. */
 static void refuse_address(stg_connection *c, int error)
 {
-    bool is_proxy = c->endpoint->via != NULL && !stg_dial_is_target_refused(c);
+    bool is_proxy =
+        c->endpoint->proxy != NULL && !stg_dial_is_target_refused(c);
     stg_fault fault =
         error == STG_ERROR_EGRESS ? STG_FAULT_EGRESS : STG_FAULT_UNREACHABLE;
     stg_outcome outcome = stg_failed(is_proxy ? STG_FAULT_PROXY : fault);
@@ -288,7 +289,7 @@ static void time_out(stg_connection *c)
         stg_dial_next(c);
         return;
     }
-    if (c->endpoint->via != NULL && phase <= STG_PHASE_CONNECT)
+    if (c->endpoint->proxy != NULL && phase <= STG_PHASE_CONNECT)
         fault = STG_FAULT_PROXY;
     stg_connection_fail(c, stg_failed(fault),
                         stg_connection_print_timeout(c, phase));
@@ -405,8 +406,8 @@ stg_answer *stg_connection_answer(stg_connection *c)
         if (c->phase == STG_PHASE_TUNNEL)
             stg_answer_begin(c->answer, 0, 0, true);
         else
-            stg_answer_begin(c->answer, e->answer_max, e->excerpt_max,
-                             e->is_to_head);
+            stg_answer_begin(c->answer, e->common->answer_max,
+                             e->common->excerpt_max, e->is_to_head);
     }
     return c->answer;
 }
@@ -493,7 +494,8 @@ static void begin_request(stg_connection *c)
 {
     const stg_endpoint *e = c->endpoint;
 
-    stg_connection_enter(c, STG_PHASE_WRITE, stg_from_now(e->write_timeout));
+    stg_connection_enter(c, STG_PHASE_WRITE,
+                         stg_from_now(e->common->write_timeout));
     stg_wire_write(c);
 }
 
@@ -554,7 +556,7 @@ void stg_connection_connected(stg_connection *c)
         stg_connection_fail_later(c, error);
         return;
     }
-    if (e->via != NULL)
+    if (e->proxy != NULL)
         stg_tunnel_open(c);
     else
         stg_connection_reached(c);
@@ -569,7 +571,8 @@ void stg_connection_reached(stg_connection *c)
         begin_request(c);
         return;
     }
-    stg_connection_enter(c, STG_PHASE_TLS, stg_from_now(e->tls_timeout));
+    stg_connection_enter(c, STG_PHASE_TLS,
+                         stg_from_now(e->common->tls_timeout));
     c->tls = stg_tls_new(e->tls, e->server_name, e->is_name_address);
     if (c->tls == NULL)
         stg_connection_fail_later(c, UV_ENOMEM);
@@ -595,5 +598,5 @@ void stg_connection_written(stg_connection *c)
         stg_connection_enter(c, STG_PHASE_READ, STG_NEVER);
     else
         stg_connection_enter(c, STG_PHASE_WAIT,
-                             stg_from_now(e->first_byte_timeout));
+                             stg_from_now(e->common->first_byte_timeout));
 }

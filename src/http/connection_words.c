@@ -17,7 +17,7 @@ static void print_place(const stg_connection *c, stg_exchange_phase phase,
         [STG_PHASE_READ] = "answer of",
     };
     const stg_endpoint *e = c->endpoint;
-    bool is_proxy = e->via != NULL && phase < STG_PHASE_TUNNEL;
+    bool is_proxy = e->proxy != NULL && phase < STG_PHASE_TUNNEL;
     bool is_by = phase == STG_PHASE_TUNNEL;
     char peer[300];
 
@@ -28,7 +28,7 @@ static void print_place(const stg_connection *c, stg_exchange_phase phase,
                        phase == STG_PHASE_RESOLVE ? e->host : e->peer);
     (void)snprintf(text, size, "%s %s%s%s%s", verbs[phase],
                    is_proxy ? "proxy " : "", peer, is_by ? " by proxy " : "",
-                   is_by ? e->via : "");
+                   is_by ? e->proxy->peer : "");
 }
 
 /* How long the phase was allowed to last, or the exchange if that was less. */
@@ -37,12 +37,12 @@ static stg_ns allowed(const stg_connection *c, stg_exchange_phase phase)
     const stg_endpoint *e = c->endpoint;
     const stg_exchange *x = &c->exchange;
     const stg_ns timeouts[] = {
-        [STG_PHASE_RESOLVE] = e->resolve_timeout,
-        [STG_PHASE_CONNECT] = e->connect_timeout,
-        [STG_PHASE_TUNNEL] = e->connect_timeout,
-        [STG_PHASE_TLS] = e->tls_timeout,
-        [STG_PHASE_WRITE] = e->write_timeout,
-        [STG_PHASE_WAIT] = e->first_byte_timeout,
+        [STG_PHASE_RESOLVE] = e->common->resolve_timeout,
+        [STG_PHASE_CONNECT] = e->common->connect_timeout,
+        [STG_PHASE_TUNNEL] = e->common->connect_timeout,
+        [STG_PHASE_TLS] = e->common->tls_timeout,
+        [STG_PHASE_WRITE] = e->common->write_timeout,
+        [STG_PHASE_WAIT] = e->common->first_byte_timeout,
         [STG_PHASE_READ] = STG_NEVER,
     };
 
@@ -101,8 +101,8 @@ const char *stg_connection_print_refusal(stg_connection *c, bool is_proxy,
 
     (void)snprintf(c->client->detail, sizeof c->client->detail,
                    "connect %s%s: %s (see %s in the settings)",
-                   is_proxy ? "proxy " : "", is_proxy ? e->via : e->peer,
-                   stg_dial_why(c),
+                   is_proxy ? "proxy " : "",
+                   is_proxy ? e->proxy->peer : e->peer, stg_dial_why(c),
                    error == STG_ERROR_EGRESS ? "egress" : "source-address");
     return c->client->detail;
 }

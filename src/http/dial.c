@@ -64,7 +64,7 @@ static bool is_allowed(stg_addresses *a, const stg_client *c,
 static bool is_of_family(stg_addresses *a, const stg_endpoint *e,
                          const stg_address *at)
 {
-    int family = e->source.any.sa_family;
+    int family = e->common->source.any.sa_family;
 
     if (family == AF_UNSPEC || family == at->any.sa_family)
         return true;
@@ -135,8 +135,8 @@ void stg_dial_print(const stg_connection *c, char *text, size_t size)
 
     if (a == NULL || c->address == 0) {
         (void)snprintf(text, size, "%s",
-                       c->endpoint->via != NULL ? c->endpoint->via
-                                                : c->endpoint->peer);
+                       c->endpoint->proxy != NULL ? c->endpoint->proxy->peer
+                                                  : c->endpoint->peer);
         return;
     }
     at = &a->at[c->address - 1];
@@ -279,7 +279,7 @@ static int open_socket(stg_connection *c, const stg_address *to)
     if (s != NULL && request != NULL)
         // Of no family it has no file yet.
         error = uv_tcp_init_ex(c->client->loop, &s->tcp,
-                               c->endpoint->source.any.sa_family);
+                               c->endpoint->common->source.any.sa_family);
     if (error != 0) {
         free(s);
         free(request);
@@ -289,8 +289,8 @@ static int open_socket(stg_connection *c, const stg_address *to)
     s->family = to->any.sa_family;
     c->handles++;
     stg_list_push(&c->dials, &s->link);
-    if (c->endpoint->source.any.sa_family != AF_UNSPEC)
-        error = bind_source(s, &c->endpoint->source);
+    if (c->endpoint->common->source.any.sa_family != AF_UNSPEC)
+        error = bind_source(s, &c->endpoint->common->source);
     if (error == 0)
         error = uv_tcp_connect(request, &s->tcp, &to->any, connected);
     if (error != 0) {
@@ -340,8 +340,9 @@ static void dial(stg_connection *c)
 
     stg_connection_go_on(c);
     if (c->dial_at == 0)
-        c->dial_at = stg_ns_min(stg_from_now(c->endpoint->connect_timeout),
-                                c->exchange.whole_at);
+        c->dial_at =
+            stg_ns_min(stg_from_now(c->endpoint->common->connect_timeout),
+                       c->exchange.whole_at);
     c->client->dialed++;
     error = open_socket(c, &a->at[c->address]);
     // Not the address's fault: the same one is tried again, before all others
@@ -443,6 +444,14 @@ static void connect_to(stg_connection *c, stg_addresses *a)
         stg_dial_next(c);
 }
 
+/* Of a target that is an address behind a proxy; of another one the proxy has to
+ * find it, and to judge it. */
+static bool is_target_allowed(const stg_endpoint *e)
+{
+    return e->proxy == NULL || !e->proxy->has_target ||
+           stg_egress_allows(&e->client->egress, &e->proxy->target.any, NULL);
+}
+
 /* Asks about the peer's own address, for the list of addresses is gone by the
  * time that a connection comes out of the pool. */
 bool stg_dial_is_allowed(stg_connection *c)
@@ -456,9 +465,7 @@ bool stg_dial_is_allowed(stg_connection *c)
             0 ||
         !stg_egress_allows(&c->client->egress, (struct sockaddr *)&peer,
                            NULL) ||
-        (c->endpoint->is_target_address &&
-         !stg_egress_allows(&c->client->egress, &c->endpoint->target.any,
-                            NULL)))
+        !is_target_allowed(c->endpoint))
         return false;
     c->rule = c->client->rule;
     return true;
@@ -483,7 +490,7 @@ static stg_addresses *refuse_target(const stg_endpoint *e)
     stg_addresses *a = new_addresses(0);
 
     if (a != NULL)
-        a->is_target_refused = !is_allowed(a, e->client, &e->target);
+        a->is_target_refused = !is_allowed(a, e->client, &e->proxy->target);
     return a;
 }
 
@@ -527,13 +534,13 @@ void stg_dial_asked(stg_link *waiting, bool is_under_way)
     }
     stg_connection_go_on(c);
     stg_connection_enter(c, STG_PHASE_RESOLVE,
-                         stg_from_now(c->endpoint->resolve_timeout));
+                         stg_from_now(c->endpoint->common->resolve_timeout));
 }
 
 void stg_dial_told(stg_link *waiting, stg_name *n)
 {
     stg_connection *c = STG_HOLDER(waiting, stg_connection, link);
-    bool is_proxy = c->endpoint->via != NULL;
+    bool is_proxy = c->endpoint->proxy != NULL;
 
     if (n->error == 0) {
         stg_connection_go_on(c);
@@ -553,8 +560,7 @@ void stg_dial_begin(stg_connection *c)
     stg_endpoint *e = c->endpoint;
 
     e->connects++;
-    if (e->is_target_address &&
-        !stg_egress_allows(&e->client->egress, &e->target.any, NULL)) {
+    if (!is_target_allowed(e)) {
         connect_to(c, refuse_target(e));
     } else if (e->is_address) {
         connect_to(c, of_literal(e));

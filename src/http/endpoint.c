@@ -142,17 +142,6 @@ static stg_status check_headers(const char *at, stg_error *err)
     return STG_OK;
 }
 
-/* NULL is of no family. */
-static stg_status read_source(const char *text, stg_address *source,
-                              stg_error *err)
-{
-    *source = (stg_address){.any.sa_family = AF_UNSPEC};
-    if (text == NULL || uv_ip4_addr(text, 0, &source->v4) == 0 ||
-        uv_ip6_addr(text, 0, &source->v6) == 0)
-        return STG_OK;
-    return stg_refuse(err, "source: expected an IP address");
-}
-
 /* What its URL and its proxy's say. */
 typedef struct whereabouts {
     stg_url url;
@@ -181,7 +170,7 @@ static stg_status check(const stg_endpoint_options *o, whereabouts *w,
     stg_address source;
 
     if (stg_url_parse(&w->url, o->url, err) != STG_OK ||
-        read_source(o->source, &source, err) != STG_OK ||
+        stg_endpoint_source_read(o->source, &source, err) != STG_OK ||
         check_method(o->method, err) != STG_OK ||
         check_headers(o->headers, err) != STG_OK ||
         check_times(o, err) != STG_OK || check_sizes(o, err) != STG_OK)
@@ -249,32 +238,14 @@ static stg_span name_of(const stg_endpoint_options *o, const stg_url *url)
     return name;
 }
 
-/* With a proxy that is dialed in the target's place, the target's own address is
- * kept, so that egress can be asked about it as well. */
 static void set_options(stg_endpoint *e, const stg_endpoint_options *o,
                         const whereabouts *w)
 {
     const stg_url *dialed = o->proxy != NULL ? &w->proxy.url : &w->url;
-    struct sockaddr_storage to;
 
-    e->resolve_timeout = o->resolve_timeout;
-    e->connect_timeout = o->connect_timeout;
-    e->tls_timeout = o->tls_timeout;
-    e->write_timeout = o->write_timeout;
-    e->first_byte_timeout = o->first_byte_timeout;
-    e->idle_max = o->idle_max;
-    e->age_max = o->age_max;
-    e->answer_max = o->answer_max;
-    e->excerpt_max = o->excerpt_max;
-    e->idle_count_max = o->idle_count_max;
     e->port = dialed->port;
     e->is_to_head = strcmp(o->method, "HEAD") == 0;
     e->is_address = dialed->is_address;
-    (void)read_source(o->source, &e->source, NULL);
-    if (o->proxy == NULL || !stg_url_read_address(&w->url, &to))
-        return;
-    e->is_target_address = true;
-    memcpy(&e->target, &to, sizeof e->target);
 }
 
 /* Of the request for a tunnel, and of the proxy's "host:port". */
@@ -298,52 +269,67 @@ static void measure_tunnel(tunnel_texts *t, const stg_endpoint_options *o,
     t->size = (size_t)stg_proxy_print(&w->proxy, t->peer, none, sizeof none);
 }
 
+/* The target's own address is kept, so that egress can be asked about it as well. */
 static void put_tunnel(stg_endpoint *e, const tunnel_texts *t,
-                       const stg_proxy *proxy, char **at)
+                       const whereabouts *w, char **at)
 {
-    e->via = put(at, t->via, t->via_size);
-    e->tunnel = *at;
-    e->tunnel_size = t->size;
-    (void)stg_proxy_print(proxy, t->peer, *at, t->size + 1);
+    stg_endpoint_proxy *p = e->proxy;
+    struct sockaddr_storage to;
+
+    p->peer = put(at, t->via, t->via_size);
+    p->tunnel = *at;
+    p->tunnel_size = t->size;
+    (void)stg_proxy_print(&w->proxy, t->peer, *at, t->size + 1);
     *at += t->size + 1;
+    p->has_target = stg_url_read_address(&w->url, &to);
+    if (p->has_target)
+        memcpy(&p->target, &to, sizeof p->target);
 }
 
-/* One block of memory: the struct, and behind it all texts, each with a
- * terminator. */
+/* One block of memory: the struct, that of its proxy, and behind them all texts, each
+ * with a terminator. What is common is not there yet. */
 static stg_endpoint *make(const stg_endpoint_options *o, const whereabouts *w)
 {
     const stg_url *url = &w->url;
     stg_span host = o->proxy != NULL ? w->proxy.url.host : url->host;
     char none[1];
     size_t head_size = (size_t)print_head(none, sizeof none, o, url);
+    size_t proxy_size = o->proxy != NULL ? sizeof(stg_endpoint_proxy) : 0;
     stg_span name = name_of(o, url);
+    bool is_named = name.size != host.size || // other than it is dialed
+                    memcmp(name.at, host.at, host.size) != 0;
     tunnel_texts t;
     stg_endpoint *e;
     char *at;
 
     measure_tunnel(&t, o, w);
-    e = calloc(1, sizeof *e + host.size + t.peer_size + name.size + head_size +
-                      t.via_size + t.size + 6);
+    e = calloc(1, sizeof *e + proxy_size + host.size + t.peer_size +
+                      (is_named ? name.size : 0) + head_size + t.via_size +
+                      t.size + 6);
     if (e == NULL)
         return NULL;
     set_options(e, o, w);
     stg_list_init(&e->idle);
-    at = e->text;
+    at = (char *)(e + 1) + proxy_size;
     e->host = put(&at, host.at, host.size);
     e->peer = put(&at, t.peer, t.peer_size);
-    if (o->proxy != NULL)
-        put_tunnel(e, &t, &w->proxy, &at);
-    e->server_name = put(&at, name.at, name.size);
+    if (o->proxy != NULL) {
+        e->proxy = (stg_endpoint_proxy *)(e + 1);
+        put_tunnel(e, &t, w, &at);
+    }
+    e->server_name = is_named ? put(&at, name.at, name.size) : e->host;
     e->is_name_address = stg_url_is_address(name);
     e->head = at;
     e->head_size = head_size;
     (void)print_head(at, head_size + 1, o, url);
-    e->path_at = strlen(o->method) + 1;
-    e->path_size = strcspn(e->head + e->path_at, " ");
+    e->path_at = (uint32_t)strlen(o->method) + 1;
+    e->path_size = (uint32_t)strcspn(e->head + e->path_at, " ");
     if (o->is_open_path)
         e->head_size = 0;
     return e;
 }
+
+/* -- new ------------------------------------------------------------------- */
 
 static stg_tls_options tls_of(const stg_endpoint_options *o)
 {
@@ -361,6 +347,7 @@ stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
 {
     stg_tls_options tls = tls_of(o);
     stg_tls_context *context = NULL;
+    stg_endpoint_common *common;
     whereabouts w;
     stg_endpoint *e;
 
@@ -371,15 +358,19 @@ stg_status stg_endpoint_new(stg_endpoint **endpoint, stg_client *c,
         stg_proxy_free(&w.proxy);
         return STG_INVALID;
     }
-    e = make(o, &w);
+    common = stg_endpoint_common_take(&c->commons, o);
+    e = common == NULL ? NULL : make(o, &w);
     stg_proxy_free(&w.proxy);
     if (e == NULL) {
+        if (common != NULL)
+            stg_endpoint_common_give_back(common);
         if (context != NULL)
             stg_tls_context_release(context);
         (void)stg_refuse(err, "no memory for a target");
         return STG_IO;
     }
     e->client = c;
+    e->common = common;
     e->tls = context;
     if (!e->is_address)
         e->name = stg_name_take(&c->names, e->host);
@@ -398,29 +389,9 @@ static bool has_same_texts(const stg_endpoint *a, const stg_endpoint *b)
 {
     return strcmp(a->host, b->host) == 0 && strcmp(a->head, b->head) == 0 &&
            strcmp(a->server_name, b->server_name) == 0 &&
-           (a->via != NULL) == (b->via != NULL) &&
-           (a->via == NULL || strcmp(a->tunnel, b->tunnel) == 0);
-}
-
-/* All of a union that began as zeros. */
-static bool has_same_source(const stg_endpoint *a, const stg_endpoint *b)
-{
-    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c)
-    return memcmp(&a->source, &b->source, sizeof a->source) == 0;
-}
-
-static bool has_same_numbers(const stg_endpoint *a, const stg_endpoint *b)
-{
-    return a->resolve_timeout == b->resolve_timeout &&
-           a->connect_timeout == b->connect_timeout &&
-           a->tls_timeout == b->tls_timeout &&
-           a->write_timeout == b->write_timeout &&
-           a->first_byte_timeout == b->first_byte_timeout &&
-           a->idle_max == b->idle_max && a->age_max == b->age_max &&
-           a->head_size == b->head_size && a->answer_max == b->answer_max &&
-           a->excerpt_max == b->excerpt_max &&
-           a->idle_count_max == b->idle_count_max && a->port == b->port &&
-           has_same_source(a, b);
+           (a->proxy != NULL) == (b->proxy != NULL) &&
+           (a->proxy == NULL ||
+            strcmp(a->proxy->tunnel, b->proxy->tunnel) == 0);
 }
 
 /* Makes another endpoint to compare with, so that what options come to is
@@ -429,6 +400,7 @@ static bool has_same_numbers(const stg_endpoint *a, const stg_endpoint *b)
 bool stg_endpoint_matches(const stg_endpoint *e, const stg_endpoint_options *o)
 {
     stg_tls_options tls = tls_of(o);
+    stg_endpoint_common common = stg_endpoint_common_of(o);
     stg_endpoint *other;
     whereabouts w;
     bool is_same;
@@ -438,7 +410,9 @@ bool stg_endpoint_matches(const stg_endpoint *e, const stg_endpoint_options *o)
     other = make(o, &w);
     is_same = other != NULL && w.url.is_tls == (e->tls != NULL) &&
               (e->tls == NULL || stg_tls_context_matches(e->tls, &tls)) &&
-              has_same_texts(e, other) && has_same_numbers(e, other);
+              e->port == other->port && e->head_size == other->head_size &&
+              has_same_texts(e, other) &&
+              stg_endpoint_common_matches(e->common, &common);
     free(other);
     stg_proxy_free(&w.proxy);
     return is_same;
@@ -460,10 +434,11 @@ static stg_connection *take_idle(stg_endpoint *e)
 
 void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now)
 {
-    stg_ns old_at = stg_ns_add(c->made_at, e->age_max);
+    const stg_endpoint_common *o = e->common;
+    stg_ns old_at = stg_ns_add(c->made_at, o->age_max);
 
     // One that is too old already is closed in the next turn.
-    if (e->idle_count >= e->idle_count_max) {
+    if (e->idle_count >= o->idle_count_max) {
         stg_connection_close(c);
         return;
     }
@@ -473,7 +448,7 @@ void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now)
     stg_list_unshift(&e->idle, &c->link);
     stg_list_push(&e->client->idle, &c->waiting);
     stg_connection_enter(c, STG_PHASE_IDLE,
-                         stg_ns_min(stg_ns_add(now, e->idle_max), old_at));
+                         stg_ns_min(stg_ns_add(now, o->idle_max), old_at));
     stg_dial_wake(e->client);
 }
 
@@ -542,6 +517,7 @@ void stg_endpoint_free(stg_endpoint *e)
         stg_name_give_back(e->name);
     if (e->tls != NULL)
         stg_tls_context_release(e->tls);
+    stg_endpoint_common_give_back(e->common);
     free(e);
 }
 

@@ -2,6 +2,7 @@
  *
  *     client.c      one a loop: deadlines, buffers, what is open
  *     endpoint.c    a target: its request's head, its pool
+ *     endpoint_common.c  what many of them have in common
  *     connection.c  the phases of an exchange, and how it ends
  *     connection_words.c  what people read of one that failed
  *     names.c       names, who waits for them, and answers that are kept
@@ -39,6 +40,7 @@ struct stg_client {
     stg_deadlines deadlines;
     stg_names names;
     stg_list contexts; /* of stg_tls_context, shared by equal options */
+    stg_list commons;  /* of stg_endpoint_common, likewise */
     size_t open;       /* handles, questions and the timer */
     bool is_closing;
     stg_egress egress;
@@ -60,41 +62,70 @@ struct stg_client {
     char read[STG_READ_MAX];
 };
 
-/* Its flags are facts about the settings that it was made of, but for is_retired. */
+/* What endpoints of the same options have in common: one for all of them, since hubs
+ * have thousands. */
+typedef struct stg_endpoint_common {
+    stg_link link; /* client.commons */
+    uint32_t users;
+    uint32_t idle_count_max;
+    stg_ns resolve_timeout, connect_timeout, tls_timeout, write_timeout,
+        first_byte_timeout;
+    stg_ns idle_max, age_max;
+    size_t answer_max, excerpt_max;
+    stg_address source; /* to connect from; family 0: any */
+} stg_endpoint_common;
+
+/* The proxy that is dialed in a target's place. */
+typedef struct stg_endpoint_proxy {
+    stg_address target; /* of a target's host that is an address */
+    bool has_target;    /* it is one */
+    char *peer;         /* the proxy's "host:port" */
+    char *tunnel;       /* the request for a connection to the target */
+    size_t tunnel_size;
+} stg_endpoint_proxy;
+
+/* In one block of memory with its texts and its proxy, which are behind it. Its flags
+ * are facts about the settings that it was made of, but for is_retired. */
 struct stg_endpoint {
     stg_client *client;
+    stg_endpoint_common *common;
     stg_tls_context *tls; /* NULL: http */
     stg_list idle;        /* of connections, the last used first */
     uint32_t idle_count, busy;
-    char *head;       /* from the method to the endpoint's headers; in text */
+    char *head;       /* from the method to the endpoint's headers */
     size_t head_size; /* 0: each request has a head of its own, made of it */
-    size_t path_at, path_size; /* of its path, in head */
-    stg_ns write_timeout, first_byte_timeout, idle_max, age_max;
-    uint32_t idle_count_max;
+    uint32_t path_at, path_size; /* of its path, in head */
     uint16_t port;
     bool is_retired; /* it goes with its last exchange */
     bool is_to_head;
-    bool is_address;        /* host is one */
-    bool is_target_address; /* and the target's host, see target */
-    bool is_name_address;   /* server_name is one */
+    bool is_address;      /* host is one */
+    bool is_name_address; /* server_name is one */
 
     /* -- of its connections */
     stg_name *name; /* of the host; NULL: it is an address */
     uint64_t connects;
-    stg_ns resolve_timeout, connect_timeout, tls_timeout;
-    size_t answer_max, excerpt_max;
     int64_t certificate_until;
-    char *host;   /* that is dialed: the target's, or the proxy's; as the
-                          resolver takes it; in text */
-    char *peer;   /* the target's "host:port"; in text */
-    char *via;    /* the proxy's; NULL: none; in text */
-    char *tunnel; /* via: the request for a connection to peer; in text */
-    size_t tunnel_size;
-    stg_address target; /* via: of a host that is an address */
-    stg_address source; /* to connect from; family 0: any */
-    char *server_name;  /* for TLS; in text */
-    char text[];
+    char *host;        /* that is dialed: the target's, or the proxy's; as the
+                        resolver takes it */
+    char *peer;        /* the target's "host:port" */
+    char *server_name; /* for TLS; perhaps host */
+    stg_endpoint_proxy *proxy; /* NULL: none */
 };
+
+/* -- endpoint_common.c ----------------------------------------------------- */
+
+/* NULL is of no family. */
+stg_status stg_endpoint_source_read(const char *text, stg_address *source,
+                                    stg_error *err);
+
+stg_endpoint_common stg_endpoint_common_of(const stg_endpoint_options *o);
+bool stg_endpoint_common_matches(const stg_endpoint_common *a,
+                                 const stg_endpoint_common *b);
+
+/* One of those there are, or a new one. NULL: no memory. */
+stg_endpoint_common *stg_endpoint_common_take(stg_list *commons,
+                                              const stg_endpoint_options *o);
+void stg_endpoint_common_give_back(stg_endpoint_common *c);
 
 /* Beside the errors of libuv: the address is not one that egress allows; or none
  * of the addresses is of the source's family. */
@@ -249,7 +280,7 @@ static inline uint64_t stg_connection_heard(const stg_connection *c)
 static inline bool stg_connection_is_at_proxy(const stg_connection *c,
                                               stg_exchange_phase phase)
 {
-    return c->endpoint->via != NULL && phase <= STG_PHASE_TUNNEL;
+    return c->endpoint->proxy != NULL && phase <= STG_PHASE_TUNNEL;
 }
 
 /* -- connection_words.c ---------------------------------------------------- */

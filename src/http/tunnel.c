@@ -14,8 +14,9 @@ void stg_tunnel_open(stg_connection *c)
     stg_endpoint *e = c->endpoint;
     int error;
 
-    stg_connection_enter(c, STG_PHASE_TUNNEL, stg_from_now(e->connect_timeout));
-    error = stg_wire_send(c, e->tunnel, e->tunnel_size);
+    stg_connection_enter(c, STG_PHASE_TUNNEL,
+                         stg_from_now(e->common->connect_timeout));
+    error = stg_wire_send(c, e->proxy->tunnel, e->proxy->tunnel_size);
     if (error != 0)
         stg_connection_fail_later(c, error);
 }
@@ -26,7 +27,7 @@ static void refuse(stg_connection *c, stg_outcome outcome, int status)
 
     stg_connection_forget_answer(c);
     (void)snprintf(c->client->detail, sizeof c->client->detail,
-                   "proxy %s %s%s%s (%d)", c->endpoint->via,
+                   "proxy %s %s%s%s (%d)", c->endpoint->proxy->peer,
                    stg_proxy_words(status), is_of_target ? " to " : "",
                    is_of_target ? c->endpoint->peer : "", status);
     stg_connection_fail(c, outcome, c->client->detail);
@@ -36,8 +37,8 @@ static void refuse(stg_connection *c, stg_outcome outcome, int status)
 static void refuse_answer(stg_connection *c, const char *why)
 {
     (void)snprintf(c->client->detail, sizeof c->client->detail,
-                   "proxy %s: its answer to CONNECT: %s", c->endpoint->via,
-                   why);
+                   "proxy %s: its answer to CONNECT: %s",
+                   c->endpoint->proxy->peer, why);
     stg_connection_forget_answer(c);
     stg_connection_fail(c, stg_failed(STG_FAULT_PROXY), c->client->detail);
 }
