@@ -193,6 +193,7 @@ static void put_target(stg_live *l, const stg_target *t, told *before,
                        const uint64_t numbers[FIELDS], bool is_whole)
 {
     stg_text *text = &l->text;
+    char cause[STG_CAUSE_MAX];
 
     stg_text_put(text,
                  text->size == 0 ? "{\"targets\":[{\"name\":" : ",{\"name\":");
@@ -208,7 +209,7 @@ static void put_target(stg_live *l, const stg_target *t, told *before,
     if (numbers[FAILED_AT] > 0 &&
         (is_whole || numbers[FAILED_AT] != before->numbers[FAILED_AT])) {
         stg_text_put(text, ",\"last_cause\":");
-        put_quoted(text, t->cause);
+        put_quoted(text, stg_outcome_cause(&t->last, cause));
     }
     stg_text_put(text, "}");
 }

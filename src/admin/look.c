@@ -320,9 +320,10 @@ static json_t *print_token(const stg_target *t)
 static void add_failure(json_t *json, const stg_target_view *v)
 {
     stg_ns ago = stg_ns_sub(stg_deadlines_now(), v->failed_at);
+    char cause[STG_CAUSE_MAX];
 
     json_object_set_new(json, "last_cause",
-                        stg_json_text(*v->fault == '\0' ? NULL : v->fault));
+                        stg_json_text(stg_target_cause(&v->last, cause)));
     json_object_set_new(json, "last_failure_at",
                         stg_json_time(stg_admin_wall_of(v->failed_at)));
     json_object_set_new(

@@ -79,7 +79,6 @@ static void note(stg_target *t, const stg_outcome *outcome, stg_ns took,
         return;
     }
     t->failures++;
-    stg_outcome_cause(outcome, t->cause);
     t->last = *outcome;
     t->failed_at = now;
     if (t->failing_since == 0)

@@ -32,12 +32,12 @@ static void ignore(void *ctx, bool is_full)
 /* As a pause of its own kind, which `stagger resume` ends, and nothing else. */
 static void disable(stg_hub *h, stg_target *t, stg_ns since)
 {
-    char text[STG_UTC_TEXT_MAX];
+    char text[STG_UTC_TEXT_MAX], cause[STG_CAUSE_MAX];
 
     stg_utc_text(since, text);
     STG_LOG(h->log, STG_LOG_ERROR, "target-disabled",
             stg_field_text("target", t->name), stg_field_text("since", text),
-            stg_field_text("cause", t->cause),
+            stg_field_text("cause", stg_outcome_cause(&t->last, cause)),
             stg_field_text("next", "mend it, then: stagger resume"));
     stg_target_control_pause(h, t, STG_PAUSE_DISABLED, ignore, NULL);
     stg_watch_tell_owner(&h->watch, t, stg_deadlines_now());

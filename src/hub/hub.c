@@ -543,7 +543,7 @@ stg_status stg_hub_look_target(const stg_hub *h, size_t i,
                               .failures = t->failures,
                               .p50 = stg_latency_quantile(t->latency, 500),
                               .p99 = stg_latency_quantile(t->latency, 990),
-                              .fault = t->cause,
+                              .last = t->last,
                               .failed_at = t->failed_at};
     return stg_hub_look_lane(h, t->lane, &view->lane, stg_deadlines_now());
 }

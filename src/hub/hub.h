@@ -95,9 +95,9 @@ typedef struct stg_target_view {
     stg_lane_view lane;
     uint64_t attempts; /* that have ended, since the start */
     stg_ns p50, p99;   /* of attempts that succeeded; 0: none has */
-    const char *fault; /* cause of the last failure, "HTTP_503"; "": none */
     uint64_t failures; /* attempts */
-    stg_ns failed_at;  /* the last of them, by the loop's clock; 0: none */
+    stg_outcome last;  /* of the last of them; no fault: there was none */
+    stg_ns failed_at;  /* when that was, by the loop's clock; 0: never */
 } stg_target_view;
 
 /* The target number i from 0: first those of the settings, in their order.

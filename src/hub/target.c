@@ -103,6 +103,14 @@ unsigned stg_target_note_state(stg_target *t, stg_lane_state lane, stg_ns now)
     return state;
 }
 
+/* last: NULL, where there is no target. */
+const char *stg_target_cause(const stg_outcome *last, char text[STG_CAUSE_MAX])
+{
+    return last == NULL || last->fault == STG_FAULT_NONE
+               ? NULL
+               : stg_outcome_cause(last, text);
+}
+
 /* -- targets --------------------------------------------------------------- */
 
 void stg_added_free(stg_added *a)

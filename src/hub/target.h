@@ -68,46 +68,47 @@ typedef struct stg_failing {
     uint64_t in_row;             /* failures without a success between them */
 } stg_failing;
 
+/* In this order it has no gaps: there may be thousands. */
 typedef struct stg_target {
     char *name, *url;
     const stg_hub *hub;                  /* NULL: not in one yet */
     const stg_target_settings *settings; /* the hub's; NULL: only the store
                                             knows it */
     uint64_t version; /* of settings and endpoint: raised with each change */
-    stg_added added;
-    stg_target_change *change; /* it is told when the lane's beginning is
-                                  durable; NULL: none waits */
+    stg_endpoint *endpoint;      /* NULL: only the store knows it */
+    struct stg_batcher *batcher; /* NULL: no attempt was in a batch so far */
     uint32_t lane;
-    stg_pause pause;       /* and perhaps the settings pause it, too */
-    bool is_known;         /* the store had its lane before: it is not new */
-    bool is_beginning;     /* a reload waits until its beginning is durable */
-    uint8_t *topics_known; /* by partition: whether its topic is the target's */
-    uint32_t known_count;
+    stg_pause pause;   /* and perhaps the settings pause it, too */
+    bool is_known;     /* the store had its lane before: it is not new */
+    bool is_beginning; /* a reload waits until its beginning is durable */
+    bool is_gone;      /* it answered 410, and took nothing since */
+    bool has_verdicts; /* all of its patterns have a number there */
     uint32_t filter, event_filter; /* its patterns of bodies, and of events, in
                                       the hub's verdicts; 0: none */
-    bool has_verdicts;             /* all of its patterns have a number there */
-    stg_endpoint *endpoint;        /* NULL: only the store knows it */
-    struct stg_batcher *batcher;   /* NULL: no attempt was in a batch so far */
-    stg_oauth_token *token;        /* NULL: requests carry none */
-    stg_link token_link;           /* of the token's targets */
-    uint64_t attempts;             /* that have ended */
+    uint32_t known_count;
+    uint8_t *topics_known; /* by partition: whether its topic is the target's */
+    stg_oauth_token *token; /* NULL: requests carry none */
+    stg_link token_link;    /* of the token's targets */
+    uint64_t attempts;      /* that have ended */
     uint64_t failures;
     uint64_t ours; /* of both, by a network or a proxy of ours: not counted */
     stg_latency
-        *latency; /* of those that succeeded; NULL: none did, or there was
+        *latency;     /* of those that succeeded; NULL: none did, or there was
                              no memory */
+    stg_outcome last; /* failure; no fault: there was none */
+    stg_ns failed_at; /* when that was; 0: never */
+    stg_ns failing_since; /* the first failure after the last success; 0: the
+                             last attempt succeeded, or there was none */
+    stg_failing failing;
+    stg_ns
+        state_since; /* when its state was first seen so; 0: since the start */
+    unsigned state;  /* when it was looked at last */
     stg_target_recovery recovery;
     uint64_t recovery_groups; /* stored at its first look, or at the last one
                                  that has found something */
-    stg_failing failing;
-    bool is_gone;              /* it answered 410, and took nothing since */
-    char cause[STG_CAUSE_MAX]; /* of the last failure; "": none */
-    stg_outcome last;          /* failure */
-    stg_ns failed_at;          /* when that was; 0: never */
-    stg_ns failing_since; /* the first failure after the last success; 0: the
-                             last attempt succeeded, or there was none */
-    unsigned state;       /* when it was looked at last, and */
-    stg_ns state_since;   /* when it was first seen so; 0: since the start */
+    stg_added added;
+    stg_target_change *change;   /* it is told when the lane's beginning is
+                                    durable; NULL: none waits */
     struct stg_history *history; /* NULL: nothing to remember, or no memory */
     struct stg_recent *recent;   /* attempts; likewise. history.h has both */
     stg_meter meter;
@@ -118,6 +119,9 @@ static inline bool stg_target_is_added(const stg_target *t)
 {
     return t != NULL && t->added.settings != NULL;
 }
+
+/* The cause of its last failure, of target.last. NULL: there was none. */
+const char *stg_target_cause(const stg_outcome *last, char text[STG_CAUSE_MAX]);
 
 /* "Name: value\r\n" each, of malloc(); NULL when there is no memory. */
 char *stg_target_join_headers(const stg_header_setting *headers, size_t count);

@@ -122,16 +122,16 @@ static void tell_failure(const stg_hub *h, const stg_attempt_end *e,
 {
     const stg_verdict *v = e->verdict;
     bool has_max = e->number_max != STG_UNLIMITED;
-    char cause[STG_CAUSE_MAX] = "";
+    char cause[STG_CAUSE_MAX];
     char trace[STG_TRACE_TEXT_MAX];
     stg_field fields[11];
     size_t count = 0;
 
-    if (v->failure != NULL)
-        stg_outcome_cause(&v->failure->outcome, cause);
     fields[count++] = stg_field_text("target", e->target->name);
-    fields[count++] =
-        stg_field_text("cause", cause[0] ? cause : e->target->cause);
+    fields[count++] = stg_field_text(
+        "cause", stg_outcome_cause(v->failure != NULL ? &v->failure->outcome
+                                                      : &e->target->last,
+                                   cause));
     fields[count++] = stg_field_text("decision", decision_of(v));
     fields[count++] = stg_field_text("why", stg_why_name(v->decision.why));
     fields[count++] = stg_field_text("message", message);
@@ -177,10 +177,12 @@ static void tell(const stg_hub *h, const stg_action *a, stg_log_level level,
 static void tell_opened(const stg_hub *h, const stg_action *a, stg_ns now)
 {
     const stg_target *t = stg_targets_at(&h->targets, a->lane);
+    char cause[STG_CAUSE_MAX];
 
     STG_LOG(h->log, STG_LOG_WARN, "breaker-opened",
             stg_field_text("target", name_of(h, a->lane)),
-            stg_field_text("cause", t != NULL && t->cause[0] ? t->cause : NULL),
+            stg_field_text(
+                "cause", stg_target_cause(t != NULL ? &t->last : NULL, cause)),
             stg_field_time("probe_in", stg_ns_sub(a->tell.until_at, now)),
             stg_field_text("detail",
                            "circuit open: its messages wait in the log until a "
@@ -209,10 +211,12 @@ static void tell_lost(const stg_hub *h, const stg_action *a)
 static void tell_uplink_down(const stg_hub *h, const stg_action *a)
 {
     const stg_target *t = stg_targets_at(&h->targets, a->lane);
+    char cause[STG_CAUSE_MAX];
 
     STG_LOG(h->log, STG_LOG_ERROR, "uplink-down",
             stg_field_number("targets", a->tell.count),
-            stg_field_text("cause", t != NULL && t->cause[0] ? t->cause : NULL),
+            stg_field_text(
+                "cause", stg_target_cause(t != NULL ? &t->last : NULL, cause)),
             stg_field_text("detail",
                            "no connection can be made, to any target: it is "
                            "the network or the name server of this machine"),

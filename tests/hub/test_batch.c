@@ -126,6 +126,7 @@ static const stg_target *end_request(scene *p)
 
 TEST(batch, has_a_result_for_each_that_was_sent)
 {
+    char cause[STG_CAUSE_MAX];
     scene p;
 
     open_scene(&p);
@@ -133,7 +134,7 @@ TEST(batch, has_a_result_for_each_that_was_sent)
     answer(&p, "Stagger-Batch: 2\r\n",
            "HTTP/1.1 207 Multi\r\nContent-Length: 47\r\n\r\n"
            "{\"results\": [{\"status\": 200}, {\"status\": 404}]}");
-    CHECK_STR(end_request(&p)->cause, "HTTP_404");
+    CHECK_STR(stg_target_cause(&end_request(&p)->last, cause), "HTTP_404");
     close_scene(&p);
 }
 
