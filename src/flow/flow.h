@@ -81,9 +81,6 @@ typedef struct stg_lane_options {
     stg_order order;
     uint32_t in_flight_max; /* 1 to 10000: the most that its adaptive limit
                                grows to */
-    bool is_limit_fixed;    /* it does not adapt, and is in_flight_max from the
-                               first: the shell limits the requests that several
-                               attempts share */
     uint32_t burst;         /* with a rate in the policy: 1 to 1000000; 0: a
                                tenth of a second's */
     uint32_t parked_max;    /* 1 to 1000000 rows; at it the lane is
@@ -92,6 +89,9 @@ typedef struct stg_lane_options {
                                the lane sheds, 0 to 365 d; STG_NEVER: for ever */
     uint64_t proxy; /* its requests go through this one: a number that lanes of
                        one proxy share; 0: through none. See lane.h */
+    bool is_limit_fixed; /* it does not adapt, and is in_flight_max from the
+                            first: the shell limits the requests that several
+                            attempts share */
     bool is_paused;
     bool is_gated; /* see stg_flow_gate() */
     bool

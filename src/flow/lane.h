@@ -176,15 +176,15 @@ void stg_ring_free(stg_ring *r, const stg_memory *memory);
  * get from first to last nothing is missing in it (unless it is cancelled, for
  * that is not replayed). */
 typedef struct stg_bulk_row {
-    uint64_t first, last;   /* positions */
-    uint64_t count;         /* 0: there is none open */
+    uint64_t first, last; /* positions */
+    uint64_t count;       /* 0: there is none open */
+    uint64_t opening;     /* of OPEN and DOWN: which of the breaker's it was */
+    uint64_t stored;      /* of count, as far as the store knows */
+    stg_shed_reason reason; /* unless it is cancelled */
     bool is_cancelled;      /* the lane is removed; else it sheds */
-    stg_shed_reason reason; /* then */
-    uint64_t opening; /* of OPEN and DOWN: which of the breaker's it was */
-    uint64_t stored;  /* of count, as far as the store knows */
-    bool is_dirty;    /* the store does not know this state of it */
-    bool is_in_group; /* a state of it is on its way to the store */
-    bool is_closed;   /* what comes next goes into another one */
+    bool is_dirty;          /* the store does not know this state of it */
+    bool is_in_group;       /* a state of it is on its way to the store */
+    bool is_closed;         /* what comes next goes into another one */
 } stg_bulk_row;
 
 /* Changes of the books by a group, to be counted when it is durable. */
@@ -201,14 +201,18 @@ typedef enum stg_cursor_stored {
     STG_CURSOR_FORGOTTEN, /* nothing any more: the lane is removed */
 } stg_cursor_stored;
 
-/* A lane's cursor in one partition. */
+/* A lane's cursor in one partition. There may be a million, so it has no gaps. */
 typedef struct stg_lane_cursor {
     uint64_t
         next; /* the position where the lane reads on, if it is catching up */
     uint64_t number; /* in the window, if not */
+    stg_cursor_stored stored;
     bool is_catching_up;
     bool is_following; /* the lane may want messages of it */
-    stg_cursor_stored stored;
+    /* Its rows were parked when the lane had another order, by another hub:
+     * they have no slot in the ring, and nothing is taken before they end. */
+    bool is_draining;
+    bool has_hole; /* it has passed over some, and taken none since */
     stg_ring ring;
 
     /* Positions above the base that the store knew to be settled: skipped. */
@@ -216,9 +220,6 @@ typedef struct stg_lane_cursor {
     size_t restored_count, restored_at, restored_capacity;
     /* Rows below it have no slot in the ring: the base has passed them. */
     uint64_t loose_below;
-    /* Its rows were parked when the lane had another order, by another hub:
-     * they have no slot in the ring, and nothing is taken before they end. */
-    bool is_draining;
 
     /* The books. rows: parked rows that are durable; waiting: taken, without a
      * row, and not in flight; in_flight: without a row, too. */
@@ -230,7 +231,6 @@ typedef struct stg_lane_cursor {
     stg_bulk_row expired; /* what the log had lost */
     uint64_t taken;       /* the highest position that is not in a range */
     uint64_t lost;        /* the highest that the log had lost */
-    bool has_hole;        /* it has passed over some, and taken none since */
     uint64_t shed_below;  /* past retention: what is below is shed */
     uint64_t durable;     /* the base that the store knows */
     stg_ns lagging_at;    /* when the message was accepted at which a lane
@@ -295,17 +295,18 @@ typedef struct stg_lane {
     uint32_t number;
     stg_lane_list where;
     stg_link link;             /* where */
+    size_t flying;             /* bytes of the messages in flight */
     stg_order order_requested; /* o.order becomes it when it can */
     uint32_t in_flight;
     uint32_t starts;    /* every fourth is for what waits longer */
     uint32_t replaying; /* of in_flight, replays */
-    size_t flying;      /* bytes of the messages in flight */
     uint32_t settling;
     uint32_t parking; /* of settling, those that become new rows */
     uint32_t untried_count;
     uint32_t probe_depth; /* most attempts of a row to be preferred as probe */
     uint32_t probing;     /* probes under way */
-    bool is_failing;      /* its last outcome was the target's trouble */
+    uint32_t cursor_count;
+    bool is_failing; /* its last outcome was the target's trouble */
     bool is_open;
     bool is_denied;       /* it is open, and no probe may start */
     bool is_limit_used;   /* the last start left no room below the limit */
@@ -333,7 +334,6 @@ typedef struct stg_lane {
     stg_lane_peer *peer; /* NULL: nothing has started yet */
     stg_parked_cache caches[STG_PARKED_CACHES]; /* of parked rows */
 
-    uint32_t cursor_count;
     struct stg_delivery *kept; /* parked; as a probe it failed, and it stays in
                                   memory for the next one */
     stg_ns rate_at;            /* the rate limit: nothing starts before */
