@@ -25,14 +25,15 @@ stg_status stg_settings_load_text(const char *text, size_t size,
  * too), and checks it beside the settings that a hub runs with: their defaults,
  * policies, egress and address hold for it. Paths in it are relative to their
  * file; a secret is never read from a file, for whoever writes the text need not
- * be somebody who may read this machine's files. The result has one target, or
- * none, where another shard has it. It points into base: it goes first.
+ * be somebody who may read this machine's files. *t is NULL where another shard has
+ * it. It points into base: it goes first.
  * Diagnostics have pointers. Without a `policy` there, or in the defaults, it has
  * the preset for many targets, since their number does not stay.
  * Returns STG_INVALID and every mistake. c is zeroed before; to be freed in any
  * case. */
 stg_status stg_settings_load_target(const char *text, size_t size,
-                                    const stg_settings *base, stg_settings **s,
+                                    const stg_settings *base,
+                                    stg_target_settings **t,
                                     stg_diagnostics *c);
 
 /* Warns if others than the hub may use the store's file: it has the bodies of

@@ -159,45 +159,49 @@ static void read_target(stg_loading *l, const stg_settings *base,
 }
 
 /* Most say no more than their name and their URL, and share what base has made for
- * those. False: no memory. */
-static bool share(stg_loading *l, const stg_settings *base)
+ * those. Of the settings beside base the target alone stays, since there may be
+ * thousands. */
+static void take(stg_loading *l, const stg_settings *base,
+                 stg_target_settings **taken)
 {
     stg_target_common *call = base->inside->call, *own = &l->own;
     stg_target_settings *t = l->s->targets;
 
     if (l->s->target_count == 0) // another shard's
-        return true;
+        return;
     t->common = stg_settings_same_common(own, call) &&
                         own->files_stamp == call->files_stamp
                     ? call
                     : stg_settings_keep_common(l->s, own);
-    return t->common != NULL;
+    if (t->common != NULL)
+        *taken = stg_settings_take_target(l->s);
+    if (*taken != NULL)
+        l->s = NULL;
+    else
+        l->c->is_memory_short = true;
 }
 
 /* Pointers are found before the tree is freed, as places are compared with
  * those of its nodes. */
 stg_status stg_settings_load_target(const char *text, size_t size,
-                                    const stg_settings *base, stg_settings **s,
-                                    stg_diagnostics *c)
+                                    const stg_settings *base,
+                                    stg_target_settings **t, stg_diagnostics *c)
 {
     stg_loading l = {.c = c, .is_call = true};
     stg_yaml *yaml;
     const stg_yaml_node *top = stg_yaml_parse(&yaml, text, size, c);
     stg_error err;
 
+    *t = NULL;
     if (top != NULL)
         read_target(&l, base, top);
     if (c->mistakes == 0 && stg_settings_complete(l.s, &err) != STG_OK)
         stg_complain(c, nowhere, "%s", err.text);
-    if (c->mistakes == 0 && !share(&l, base))
-        stg_complain(c, nowhere, "out of memory");
     stg_diagnostics_sort(c);
     point(c, top);
     stg_yaml_free(yaml);
-    if (c->mistakes == 0 && !c->is_memory_short) {
-        *s = l.s;
-        return STG_OK;
-    }
+    if (c->mistakes == 0 && !c->is_memory_short)
+        take(&l, base, t);
     stg_settings_free(l.s);
-    return STG_INVALID;
+    return c->mistakes == 0 && !c->is_memory_short ? STG_OK : STG_INVALID;
 }

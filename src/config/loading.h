@@ -58,6 +58,10 @@ struct stg_settings_inside {
     bool is_complete;
 };
 
+/* The first target, with all that it points to; the rest of s is freed. NULL: there is
+ * no memory, and s is as it was. */
+stg_target_settings *stg_settings_take_target(stg_settings *s);
+
 /* What is equal to c: that of the defaults or of another target, else a copy. NULL:
  * there is no memory. */
 stg_target_common *stg_settings_share(stg_settings *s,

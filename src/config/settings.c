@@ -69,30 +69,60 @@ char *stg_settings_keep_text(stg_settings *s, const char *text, size_t size)
     return kept;
 }
 
-void stg_settings_free(stg_settings *s)
+static void free_inside(struct stg_settings_inside *in)
 {
     stg_settings_chunk *next;
 
-    if (s == NULL)
-        return;
-    for (stg_settings_chunk *c = s->inside->chunks; c != NULL; c = next) {
+    for (stg_settings_chunk *c = in->chunks; c != NULL; c = next) {
         next = c->next;
         free(c);
     }
-    for (size_t i = 0; i < s->inside->signer_count; i++)
-        stg_signer_free(s->inside->signers[i]);
-    free(s->inside->signers);
-    for (size_t i = 0; i < s->inside->pattern_count; i++)
-        stg_pattern_unref(s->inside->patterns[i]);
-    free(s->inside->patterns);
-    for (size_t i = 0; i < s->inside->verifier_count; i++)
-        stg_verifier_free(s->inside->verifiers[i]);
-    free(s->inside->verifiers);
-    stg_text_table_free(&s->inside->compiled);
-    free(s->inside->places);
-    free(s->inside);
+    for (size_t i = 0; i < in->signer_count; i++)
+        stg_signer_free(in->signers[i]);
+    free(in->signers);
+    for (size_t i = 0; i < in->pattern_count; i++)
+        stg_pattern_unref(in->patterns[i]);
+    free(in->patterns);
+    for (size_t i = 0; i < in->verifier_count; i++)
+        stg_verifier_free(in->verifiers[i]);
+    free(in->verifiers);
+    stg_text_table_free(&in->compiled);
+    free(in->places);
+    free(in);
+}
+
+void stg_settings_free(stg_settings *s)
+{
+    if (s == NULL)
+        return;
+    free_inside(s->inside);
     free(s->targets);
     free(s);
+}
+
+/* A target and the memory that it points into, of settings that are no more. */
+typedef struct lone_target {
+    stg_target_settings is; /* first: its address is that of all */
+    struct stg_settings_inside *inside;
+} lone_target;
+
+stg_target_settings *stg_settings_take_target(stg_settings *s)
+{
+    lone_target *t = malloc(sizeof *t);
+
+    if (t == NULL)
+        return NULL;
+    *t = (lone_target){s->targets[0], s->inside};
+    free(s->targets);
+    free(s);
+    return &t->is;
+}
+
+void stg_target_settings_free(stg_target_settings *t)
+{
+    if (t != NULL)
+        free_inside(((lone_target *)t)->inside);
+    free(t);
 }
 
 /* -- defaults -------------------------------------------------------------- */

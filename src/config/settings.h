@@ -383,6 +383,9 @@ typedef struct stg_settings {
 stg_settings *stg_settings_new(void);
 void stg_settings_free(stg_settings *s); /* NULL is none */
 
+/* A target by itself, of stg_settings_load_target(); NULL is none. */
+void stg_target_settings_free(stg_target_settings *t);
+
 /* The same as base, without its targets; texts and lists stay base's, which is
  * to be there as long. NULL: there is no memory. */
 stg_settings *stg_settings_beside(const stg_settings *base);

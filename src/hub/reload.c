@@ -149,7 +149,7 @@ static bool plan_added(plan *p, const stg_target *t)
                      err.text);
         return false;
     }
-    r->next = &r->added.settings->targets[0];
+    r->next = r->added.settings;
     return plan_target(p, r);
 }
 

@@ -115,7 +115,7 @@ const char *stg_target_cause(const stg_outcome *last, char text[STG_CAUSE_MAX])
 
 void stg_added_free(stg_added *a)
 {
-    stg_settings_free(a->settings);
+    stg_target_settings_free(a->settings);
     free(a->text);
     *a = (stg_added){.version = a->version};
 }

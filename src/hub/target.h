@@ -43,10 +43,10 @@ stg_ns stg_latency_end(uint32_t place);
 
 /* A target that a call has added: hub/control.h. */
 typedef struct stg_added {
-    stg_settings *settings; /* with this target alone; NULL: it is of the
-                               settings, or only the store knows it */
-    char *text;             /* in JSON, as they are stored */
-    uint64_t version;       /* of its row; 0: it has none */
+    stg_target_settings *settings; /* NULL: it is of the settings, or only the
+                                      store knows it */
+    char *text;                    /* in JSON, as they are stored */
+    uint64_t version;              /* of its row; 0: it has none */
 } stg_added;
 
 /* Frees them, and is empty again but for the version. */

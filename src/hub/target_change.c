@@ -87,7 +87,7 @@ stg_status stg_target_added_load(stg_added *a, const stg_settings *base,
         return status;
     a->version = version;
     a->text = strdup(text);
-    if (a->text != NULL && a->settings->target_count == 1)
+    if (a->text != NULL && a->settings != NULL)
         return STG_OK;
     status = a->text == NULL ? stg_target_refuse_memory(err) : STG_NOT_FOUND;
     stg_added_free(a);
@@ -101,7 +101,7 @@ static stg_added adopt(stg_target *t, stg_added *a, char *url)
     stg_added old = t->added;
 
     t->added = *a;
-    t->settings = &a->settings->targets[0];
+    t->settings = a->settings;
     t->version++;
     free(t->url);
     t->url = url;
@@ -125,7 +125,7 @@ static stg_status add_lane(stg_hub *h, stg_target *t, stg_error *err)
 static stg_status make(stg_hub *h, const char *name, stg_added *a,
                        stg_target **made, stg_error *err)
 {
-    const stg_target_settings *s = &a->settings->targets[0];
+    const stg_target_settings *s = a->settings;
     stg_target *t = stg_target_new(name, s->url);
     char *url = strdup(s->url);
     stg_status status;
@@ -157,7 +157,7 @@ static stg_status make(stg_hub *h, const char *name, stg_added *a,
 static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
                          stg_error *err)
 {
-    const stg_target_settings *s = &a->settings->targets[0];
+    const stg_target_settings *s = a->settings;
     stg_endpoint *endpoint = NULL;
     stg_oauth_token *token = NULL;
     char *url = strdup(s->url);
@@ -240,26 +240,25 @@ stg_status stg_target_change_apply(stg_hub *h, const char *name,
 
 /* Complains of what the settings cannot know: an endpoint with files that TLS
  * does not take, a shard that is another hub's. */
-static void check_made(stg_hub *h, const stg_settings *s,
+static void check_made(stg_hub *h, const stg_target_settings *s,
                        char name[STG_TARGET_NAME_MAX], stg_diagnostics *c)
 {
     stg_endpoint *endpoint;
     stg_oauth_token *token;
     stg_error err;
 
-    if (s->target_count == 0) {
+    if (s == NULL) {
         stg_complain(c, (stg_file_place){0, 0},
                      "another shard has a target of this name; expected the "
                      "call at its hub");
         return;
     }
-    strncpy(name, s->targets[0].name, STG_TARGET_NAME_MAX - 1);
-    if (stg_target_endpoint(&endpoint, h->client, &s->targets[0], &err) ==
-        STG_OK)
+    strncpy(name, s->name, STG_TARGET_NAME_MAX - 1);
+    if (stg_target_endpoint(&endpoint, h->client, s, &err) == STG_OK)
         stg_endpoint_retire(endpoint);
     else
         stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
-    if (stg_oauth_take(h, s->targets[0].common->token, &token, &err) == STG_OK)
+    if (stg_oauth_take(h, s->common->token, &token, &err) == STG_OK)
         stg_oauth_drop(token);
     else
         stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
@@ -268,14 +267,14 @@ static void check_made(stg_hub *h, const stg_settings *s,
 bool stg_hub_check_target(stg_hub *h, const char *text,
                           char name[STG_TARGET_NAME_MAX], stg_diagnostics *c)
 {
-    stg_settings *s;
+    stg_target_settings *s;
 
     memset(name, 0, STG_TARGET_NAME_MAX);
     if (stg_settings_load_target(text, strlen(text), h->settings, &s, c) !=
         STG_OK)
         return false;
     check_made(h, s, name, c);
-    stg_settings_free(s);
+    stg_target_settings_free(s);
     return c->mistakes == 0;
 }
 

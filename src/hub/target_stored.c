@@ -38,7 +38,7 @@ static stg_status open_text(stg_hub *h, const stg_target_row *row,
     status =
         stg_target_added_load(&t->added, h->settings, text, row->version, err);
     if (status == STG_OK) {
-        t->settings = &t->added.settings->targets[0];
+        t->settings = t->added.settings;
         free(t->url);
         t->url = strdup(t->settings->url);
         status = t->url == NULL ? stg_target_refuse_memory(err)

@@ -365,37 +365,41 @@ TEST(settings, are_read_from_a_text)
     stg_settings_free(s);
 }
 
-static stg_settings *load_call(const char *json, const stg_settings *base_of_it)
+static stg_target_settings *load_call(const char *json,
+                                      const stg_settings *beside)
 {
     stg_diagnostics c = {.all = NULL};
-    stg_settings *s = NULL;
+    stg_target_settings *t = NULL;
 
-    CHECK_INT(stg_settings_load_target(json, strlen(json), base_of_it, &s, &c),
+    CHECK_INT(stg_settings_load_target(json, strlen(json), beside, &t, &c),
               STG_OK);
     stg_diagnostics_free(&c);
-    return s;
+    return t;
 }
 
 #define CALL(rest) "{\"name\": \"c\", \"url\": \"http://127.0.0.1:3/\"" rest "}"
 
-/* Calls may add thousands of targets, each with settings of its own. */
+/* Calls may add thousands of targets, each by itself. */
 TEST(settings, share_much_with_targets_that_calls_add)
 {
-    stg_settings *s = load(base), *plain = load_call(CALL(""), s),
-                 *tagged = load_call(CALL(", \"tags\": {\"t\": \"v\"}"), s),
-                 *named = load_call(CALL(", \"policy\": \"p\""), s),
-                 *own = load_call(CALL(", \"policy\": \"broadcast\""), s);
+    stg_settings *s = load(base);
+    stg_target_settings *plain = load_call(CALL(""), s),
+                        *tagged =
+                            load_call(CALL(", \"tags\": {\"t\": \"v\"}"), s),
+                        *named = load_call(CALL(", \"policy\": \"p\""), s),
+                        *own =
+                            load_call(CALL(", \"policy\": \"broadcast\""), s);
 
-    CHECK(plain->targets[0].common == tagged->targets[0].common);
-    CHECK_STR(tagged->targets[0].tags[0].value, "v");
-    CHECK(plain->targets[0].common != own->targets[0].common);
-    CHECK(named->targets[0].common->policy == s->targets[0].common->policy);
-    CHECK(plain->targets[0].common->policy != s->targets[1].common->policy);
-    CHECK(own->targets[0].common->policy != plain->targets[0].common->policy);
-    stg_settings_free(own);
-    stg_settings_free(named);
-    stg_settings_free(tagged);
-    stg_settings_free(plain);
+    CHECK(plain->common == tagged->common);
+    CHECK_STR(tagged->tags[0].value, "v");
+    CHECK(plain->common != own->common);
+    CHECK(named->common->policy == s->targets[0].common->policy);
+    CHECK(plain->common->policy != s->targets[1].common->policy);
+    CHECK(own->common->policy != plain->common->policy);
+    stg_target_settings_free(own);
+    stg_target_settings_free(named);
+    stg_target_settings_free(tagged);
+    stg_target_settings_free(plain);
     stg_settings_free(s);
 }
 
