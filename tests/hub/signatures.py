@@ -248,6 +248,7 @@ class Signatures(case.ByFile):
         for body in b"", os.urandom(100_000):
             hub.post(body)
         case.wait_for(lambda: len(self.rows()) == 2, "two dead letters")
+        self.await_settled(len(schemes))
         self.assertEqual(hub.stop(), 0)
         self.assertEqual({row["target"]: row["http_status"]
                           for row in self.rows()}, {"wrong": 401})
