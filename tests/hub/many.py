@@ -7,6 +7,7 @@ import case
 
 TARGETS, SINKS, MESSAGES = 1000, 4, 30
 MEMORY = 64 << 20
+IDLE, IDLE_MEMORY = 10_000, 44 << 20
 
 
 class Many(case.Case):
@@ -40,6 +41,15 @@ class Many(case.Case):
         if not case.is_sanitized():
             self.assertLess(resident, MEMORY, "bytes resident, at most")
         case.note(self, f"{len(expected)} deliveries, {resident >> 20} MiB")
+
+    def test_ten_thousand_that_are_idle_take_little(self):
+        hub = self.hub(*[word for i in range(IDLE) for word in
+                         ("--to", f"t{i}=http://127.0.0.1:1/t/{i}")])
+        if not case.is_sanitized():
+            case.wait_for(lambda: hub.resident() < IDLE_MEMORY,
+                          "less memory")
+        case.note(self, f"{hub.resident() >> 20} MiB")
+        self.assertEqual(hub.stop(), 0)
 
     def test_half_of_many_are_down_and_the_others_get_everything(self):
         """What is held for those that are down goes out when they are back,
