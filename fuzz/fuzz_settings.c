@@ -28,10 +28,12 @@ static void check_diagnostics(const stg_diagnostics *c)
 
 static void check_target(const stg_target_settings *t)
 {
-    HOLDS(t->name != NULL && t->url != NULL && t->policy != NULL);
-    HOLDS(stg_policy_check(t->policy, NULL) == STG_OK);
-    HOLDS(t->in_flight_max >= 1 && t->in_flight_max <= 10000);
-    HOLDS(t->parked_max >= 1 && t->parked_max <= 1000000);
+    const stg_target_common *c = t->common;
+
+    HOLDS(t->name != NULL && t->url != NULL && c->policy != NULL);
+    HOLDS(stg_policy_check(c->policy, NULL) == STG_OK);
+    HOLDS(c->in_flight_max >= 1 && c->in_flight_max <= 10000);
+    HOLDS(c->parked_max >= 1 && c->parked_max <= 1000000);
     HOLDS(stg_settings_same_target(t, t));
     (void)stg_settings_lane(t);
 }

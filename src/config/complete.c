@@ -365,7 +365,8 @@ static stg_status number_error(stg_error *err, size_t i,
 }
 
 /* Without a policy of its own it gets the preset for many targets by name, so that
- * its policy does not depend on how many there are. */
+ * its policy does not depend on how many there are. What the defaults want of a target
+ * is found when one is added. */
 static stg_status make_call(stg_settings *s, stg_error *err)
 {
     stg_target_common c = *s->defaults.common, *call;
@@ -379,7 +380,9 @@ static stg_status make_call(stg_settings *s, stg_error *err)
     if (call == NULL)
         return refuse_memory(err);
     status = give_policy(s, call, err);
-    return status == STG_OK ? stg_settings_make_token(s, call, err) : status;
+    if (status == STG_OK)
+        status = stg_settings_make_token(s, call, err);
+    return status == STG_INVALID ? STG_OK : status;
 }
 
 /* Only those of this hub's shard stay, in their order. */

@@ -403,6 +403,26 @@ TEST(settings, share_much_with_targets_that_calls_add)
     stg_settings_free(s);
 }
 
+/* What a target that a call adds would have of them is no mistake of the file. */
+TEST(settings, may_have_defaults_that_are_half_a_token)
+{
+    stg_settings *s = load(
+        "defaults: {oauth2: {token-url: "
+        "'https://idp.example/token'}}\n"
+        "targets:\n"
+        "  - {name: a, url: 'https://a.example/', oauth2: "
+        "{client-id: hub, client-secret: word}}\n");
+    stg_target_settings *t =
+        load_call(CALL(", \"oauth2\": {\"client-id\": \"other\", "
+                       "\"client-secret\": \"word\"}"),
+                  s);
+
+    CHECK_STR(s->targets[0].common->token->client_id, "hub");
+    CHECK_STR(t->common->token->client_id, "other");
+    stg_target_settings_free(t);
+    stg_settings_free(s);
+}
+
 /* Of thousands of targets most differ by name, URL and secret alone. */
 TEST(settings, share_what_targets_have_in_common)
 {
