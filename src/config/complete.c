@@ -369,16 +369,18 @@ static stg_status number_error(stg_error *err, size_t i,
  * is found when one is added. */
 static stg_status make_call(stg_settings *s, stg_error *err)
 {
-    stg_target_common c = *s->defaults.common, *call;
+    stg_target_common *call = s->defaults.common;
     stg_status status;
 
     if (s->inside->base != NULL) // a call has added this one
         return STG_OK;
-    if (c.policy_text == NULL)
-        c.policy_text = stg_lane_policy_preset(SIZE_MAX);
-    s->inside->call = call = stg_settings_share(s, &c);
-    if (call == NULL)
-        return refuse_memory(err);
+    if (call->policy_text == NULL) {
+        call = stg_settings_keep_common(s, call);
+        if (call == NULL)
+            return refuse_memory(err);
+        call->policy_text = stg_lane_policy_preset(SIZE_MAX);
+    }
+    s->inside->call = call;
     status = give_policy(s, call, err);
     if (status == STG_OK)
         status = stg_settings_make_token(s, call, err);

@@ -53,19 +53,12 @@ struct stg_settings_inside {
     size_t verifier_count;
     stg_target_common *call; /* of a target that a call adds with no more than
                                 its name and its URL; complete */
-    stg_target_common *shared[8]; /* the newest of them, by turns */
-    size_t shared_count;
     bool is_complete;
 };
 
 /* The first target, with all that it points to; the rest of s is freed. NULL: there is
  * no memory, and s is as it was. */
 stg_target_settings *stg_settings_take_target(stg_settings *s);
-
-/* What is equal to c: that of the defaults or of another target, else a copy. NULL:
- * there is no memory. */
-stg_target_common *stg_settings_share(stg_settings *s,
-                                      const stg_target_common *c);
 
 /* diff.c: whether all rows of the table that are common are the same. */
 bool stg_settings_same_common(const stg_target_common *a,
@@ -91,8 +84,10 @@ struct stg_loading {
     size_t receiver_count, inbound_count; /* that were read so far */
     size_t target_total;                  /* that the file has */
     stg_target_common own;                /* of the target that is read now */
-    stg_text_table policies;              /* names, to s->policies */
-    stg_text_table files; /* certificates that were looked at, by path */
+    stg_target_common *shared[8]; /* of those before, the newest, by turns */
+    size_t shared_count;
+    stg_text_table policies; /* names, to s->policies */
+    stg_text_table files;    /* certificates that were looked at, by path */
     bool has_checked_sign, has_checked_proxy,
         has_checked_source; /* of the defaults */
 };

@@ -245,26 +245,6 @@ stg_target_common *stg_settings_keep_common(stg_settings *s,
     return kept;
 }
 
-/* Of many that differ only the newest are looked at, so that thousands of them are
- * not compared with each other. */
-stg_target_common *stg_settings_share(stg_settings *s,
-                                      const stg_target_common *c)
-{
-    struct stg_settings_inside *in = s->inside;
-    size_t room = sizeof in->shared / sizeof *in->shared;
-    stg_target_common *kept;
-
-    if (stg_settings_same_common(s->defaults.common, c))
-        return s->defaults.common;
-    for (size_t i = 0; i < room && in->shared[i] != NULL; i++)
-        if (stg_settings_same_common(in->shared[i], c))
-            return in->shared[i];
-    kept = stg_settings_keep_common(s, c);
-    if (kept != NULL)
-        in->shared[in->shared_count++ % room] = kept;
-    return kept;
-}
-
 /* Moves the targets: a pointer to one is good until the next call. */
 stg_target_settings *stg_settings_add_target(stg_settings *s)
 {

@@ -61,6 +61,25 @@ const stg_kind stg_kind_defaults = {
 
 /* -- targets, receivers and inbound webhooks ------------------------------- */
 
+/* What is equal to l->own: of the defaults or of another target, else a copy. Of many
+ * that differ only the newest are looked at, so that thousands of them are not
+ * compared with each other. NULL: there is no memory. */
+static stg_target_common *share(stg_loading *l)
+{
+    size_t room = sizeof l->shared / sizeof *l->shared;
+    stg_target_common *defaults = l->s->defaults.common, *kept;
+
+    if (stg_settings_same_common(defaults, &l->own))
+        return defaults;
+    for (size_t i = 0; i < room && l->shared[i] != NULL; i++)
+        if (stg_settings_same_common(l->shared[i], &l->own))
+            return l->shared[i];
+    kept = stg_settings_keep_common(l->s, &l->own);
+    if (kept != NULL)
+        l->shared[l->shared_count++ % room] = kept;
+    return kept;
+}
+
 /* Reads into what is this target's own, which is then looked for among those of
  * others. */
 static void load_target_map(stg_loading *l, const stg_yaml_node *n,
@@ -69,7 +88,7 @@ static void load_target_map(stg_loading *l, const stg_yaml_node *n,
     l->own = *t->common;
     t->common = &l->own;
     stg_load_map(l, STG_IN_TARGET, "", n, t, places);
-    t->common = stg_settings_share(l->s, &l->own);
+    t->common = share(l);
     if (t->common != NULL)
         return;
     t->common = l->s->defaults.common;
