@@ -95,8 +95,8 @@ static void point(stg_diagnostics *c, const stg_yaml_node *top)
 
 static void end(stg_loading *l)
 {
-    for (size_t i = 0; l->targets != NULL && i < l->s->target_count; i++)
-        free(l->targets[i]);
+    if (l->targets != NULL)
+        free(l->targets[0]);
     free(l->targets);
     free(l->defaults);
     stg_text_table_free(&l->policies);
@@ -154,8 +154,7 @@ static void read_target(stg_loading *l, const stg_settings *base,
                      stg_load_kind(top));
     else
         read_map(l, base, top);
-    if (l->s != NULL)
-        end(l);
+    end(l);
 }
 
 /* Most say no more than their name and their URL, and share what base has made for
@@ -195,12 +194,13 @@ stg_status stg_settings_load_target(const char *text, size_t size,
     *t = NULL;
     if (top != NULL)
         read_target(&l, base, top);
-    if (c->mistakes == 0 && stg_settings_complete(l.s, &err) != STG_OK)
+    if (l.s != NULL && c->mistakes == 0 &&
+        stg_settings_complete(l.s, &err) != STG_OK)
         stg_complain(c, nowhere, "%s", err.text);
     stg_diagnostics_sort(c);
     point(c, top);
     stg_yaml_free(yaml);
-    if (c->mistakes == 0 && !c->is_memory_short)
+    if (l.s != NULL && c->mistakes == 0 && !c->is_memory_short)
         take(&l, base, t);
     stg_settings_free(l.s);
     return c->mistakes == 0 && !c->is_memory_short ? STG_OK : STG_INVALID;

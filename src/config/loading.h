@@ -69,6 +69,8 @@ stg_status stg_settings_make_webhooks(stg_settings *s, stg_error *err);
 
 /* -- a file that is loaded -------------------------------------------------- */
 
+enum { STG_SHARED_LOOKED_AT = 8 };
+
 struct stg_loading {
     stg_settings *s;
     stg_diagnostics *c;
@@ -84,7 +86,8 @@ struct stg_loading {
     size_t receiver_count, inbound_count; /* that were read so far */
     size_t target_total;                  /* that the file has */
     stg_target_common own;                /* of the target that is read now */
-    stg_target_common *shared[8]; /* of those before, the newest, by turns */
+    stg_target_common *shared
+        [STG_SHARED_LOOKED_AT]; /* of those before, the newest, by turns */
     size_t shared_count;
     stg_text_table policies; /* names, to s->policies */
     stg_text_table files;    /* certificates that were looked at, by path */

@@ -276,15 +276,15 @@ uint64_t stg_settings_proxy(const stg_target_settings *t)
 }
 
 /* The filter's ctx is t itself, which must outlive the lane. */
-stg_flow_options stg_settings_flow(const stg_settings *o)
+stg_flow_options stg_settings_flow(const stg_settings *s)
 {
     stg_flow_options f = stg_flow_options_default();
 
-    f.memory_max = (size_t)(o->memory_max - stg_settings_intake_memory(o));
-    f.in_flight_max = o->in_flight_max;
-    f.budget = o->budget;
-    f.budget_waits = o->budget_empty == STG_BUDGET_EMPTY_WAIT;
-    f.drain = o->drain;
+    f.memory_max = (size_t)(s->memory_max - stg_settings_intake_memory(s));
+    f.in_flight_max = s->in_flight_max;
+    f.budget = s->budget;
+    f.budget_waits = s->budget_empty == STG_BUDGET_EMPTY_WAIT;
+    f.drain = s->drain;
     return f;
 }
 

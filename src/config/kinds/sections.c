@@ -66,17 +66,16 @@ const stg_kind stg_kind_defaults = {
  * compared with each other. NULL: there is no memory. */
 static stg_target_common *share(stg_loading *l)
 {
-    size_t room = sizeof l->shared / sizeof *l->shared;
     stg_target_common *defaults = l->s->defaults.common, *kept;
 
     if (stg_settings_same_common(defaults, &l->own))
         return defaults;
-    for (size_t i = 0; i < room && l->shared[i] != NULL; i++)
+    for (size_t i = 0; i < STG_SHARED_LOOKED_AT && l->shared[i] != NULL; i++)
         if (stg_settings_same_common(l->shared[i], &l->own))
             return l->shared[i];
     kept = stg_settings_keep_common(l->s, &l->own);
     if (kept != NULL)
-        l->shared[l->shared_count++ % room] = kept;
+        l->shared[l->shared_count++ % STG_SHARED_LOOKED_AT] = kept;
     return kept;
 }
 
