@@ -73,8 +73,10 @@ foreach(objects IN ITEMS stagger_svg stagger_sim)
 endforeach()
 
 add_library(stagger_delivery OBJECT
+    sim/delivery/ends.c
     sim/delivery/hub.c
     sim/delivery/invariants.c
+    sim/delivery/key_table.c
     sim/delivery/log.c
     sim/delivery/loop.c
     sim/delivery/other_hubs.c

@@ -1,5 +1,5 @@
 /* Worlds of flow as a runner has them: what the flow tests do not see. */
-#include "sim/delivery/world.h"
+#include "sim/delivery/internal.h"
 #include "tests/harness.h"
 #include "tests/malloc_memory.h"
 
@@ -128,4 +128,57 @@ TEST(delivery, refuses_a_script_or_a_policy_that_it_cannot_read)
     CHECK_INT(stg_world_set_script(w, 0, "  429+2  hang dns "), STG_OK);
     CHECK(stg_world_failed(w) == NULL);
     stg_world_free(w);
+}
+
+/* -- where rows are -------------------------------------------------------- */
+
+enum { KEYS = 500 };
+
+static stg_world_key draw_key(stg_rng *rng)
+{
+    return (stg_world_key){.position = stg_rng_upto(rng, 20),
+                           .lane = (uint32_t)stg_rng_upto(rng, 5),
+                           .partition = (uint32_t)stg_rng_upto(rng, 1),
+                           .replay = (uint32_t)stg_rng_upto(rng, 1),
+                           .life = (uint32_t)stg_rng_upto(rng, 1)};
+}
+
+/* Which of those that were put it is. */
+static size_t number_of(const stg_world_key *k)
+{
+    return (((k->position * 6 + k->lane) * 2 + k->partition) * 2 + k->replay) *
+               2 +
+           k->life;
+}
+
+/* The same as an array that has a place for each key. */
+TEST(delivery, finds_rows_by_their_keys_until_they_are_removed)
+{
+    for (uint64_t seed = 0; seed < seeds(20); seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        stg_world_hooks hooks = {.memory = STG_MALLOC_MEMORY};
+        size_t expected[21 * 6 * 2 * 2 * 2] = {0}, count = 0;
+        stg_world_keys t = {.places = NULL};
+        stg_world *w;
+
+        CHECK(stg_world_new(&w, &hooks, seed) == STG_OK);
+        for (size_t i = 1; i <= KEYS; i++) {
+            stg_world_key key = draw_key(&rng);
+            size_t *known = &expected[number_of(&key)];
+
+            CHECK_FROM(seed, stg_world_keys_find(&t, &key) == *known - 1);
+            count -= *known > 0;
+            if (stg_rng_upto(&rng, 2) == 0) {
+                stg_world_keys_remove(&t, &key);
+                *known = 0;
+            } else {
+                CHECK(stg_world_keys_put(w, &t, &key, i - 1));
+                *known = i;
+                count++;
+            }
+            CHECK_FROM(seed, t.count == count);
+        }
+        stg_world_release(w, t.places);
+        stg_world_free(w);
+    }
 }

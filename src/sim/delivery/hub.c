@@ -360,6 +360,8 @@ void stg_world_add_again(stg_world *w, uint32_t lane)
     l->life++;
     l->in_flight = 0;
     l->rewound = 0;
+    for (uint32_t p = 0; p < w->partition_count; p++)
+        l->cursors[p].tally.dead = l->cursors[p].tally.cancelled = 0;
     memset(l->receipts, 0, w->log_count * sizeof *l->receipts);
     add(w, lane);
 }

@@ -72,16 +72,35 @@ typedef struct stg_world_message {
     size_t size, true_size;
 } stg_world_message;
 
-/* Rows of a lane in a partition, while cursors are checked. */
+/* Rows of a lane in a partition, and dead letters of its present life. */
 typedef struct stg_world_tally {
     uint64_t parked, replays, dead, cancelled;
 } stg_world_tally;
+
+/* By what a row or a dead letter is found. */
+typedef struct stg_world_key {
+    uint64_t position;
+    uint32_t lane, partition, replay;
+    uint32_t life; /* of the lane; of parked rows 0 */
+} stg_world_key;
+
+typedef struct stg_world_place {
+    stg_world_key key;
+    size_t number; /* which of the array, from 1 on; 0: free */
+} stg_world_place;
+
+/* From keys to places in an array. */
+typedef struct stg_world_keys {
+    stg_world_place *places;
+    size_t room, count; /* room: a power of two, or 0 */
+} stg_world_keys;
 
 /* A lane's cursor in a partition, as the store has it. */
 typedef struct stg_world_cursor {
     stg_cursor c;
     bool is_known;
     uint64_t *settled;
+    size_t settled_capacity;
     uint64_t begin; /* the first position that is the lane's business */
     uint64_t end;   /* of a removed lane: the first that is not */
     /* Rows of replays since the group was made that is with the store, and
@@ -169,10 +188,13 @@ struct stg_world {
 
     stg_world_row *rows;
     size_t row_count, row_capacity;
+    stg_world_keys row_keys;
     stg_world_dead *dead;
     size_t dead_count, dead_capacity;
+    stg_world_keys dead_keys;
     stg_world_dead *replayed; /* rows that were dead */
     size_t replayed_count, replayed_capacity;
+    stg_world_keys replayed_keys;
     const stg_group *group; /* that the store works on */
     uint64_t store_room;
     stg_ns store_delay, fetch_delay; /* STG_NEVER: a random one */
@@ -196,6 +218,7 @@ struct stg_world {
     bool is_group;         /* partitions come and go */
     bool keeps_rows;       /* the store is this hub's alone */
     bool is_group_pending; /* no group is answered for good since it was made */
+    bool has_replayed;     /* some cursor has rows of replays since then */
     uint64_t group_number; /* of it */
     bool was_written;      /* it is there, though flow does not know */
     bool has_delays;
@@ -237,19 +260,22 @@ bool stg_world_require(stg_world *w, bool claim, const char *invariant,
                        stg_world_subject of, const char *text);
 
 /* I17: stored cursors of these lanes and partitions balance, and count the rows
- * that are. */
+ * that are. (That the world has counted those well is checked at the end.) */
 void stg_world_check_cursors(stg_world *w, const stg_cursor *cursors,
                              size_t count);
 /* I17: what flow says of itself balances; and stg_flow_check(). */
 void stg_world_check_flow(stg_world *w);
 /* The same, of every so manyth call. */
 void stg_world_check_sometimes(stg_world *w);
-/* A removed lane has left: every message that was its business has an end. */
-void stg_world_check_removed(stg_world *w, uint32_t lane);
 /* An attempt may start, and of this message. */
 void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i);
 /* I2: a group writes in the name of what flow was assigned, of what it has. */
 void stg_world_check_claims(stg_world *w, const stg_group *g);
+
+/* -- ends.c ---------------------------------------------------------------- */
+
+/* A removed lane has left: every message that was its business has an end. */
+void stg_world_check_removed(stg_world *w, uint32_t lane);
 
 /* -- world.c --------------------------------------------------------------- */
 
@@ -335,14 +361,28 @@ void stg_world_end_store(stg_world *w);
 /* A crash: the group on its way got there, or not. */
 void stg_world_lose_store(stg_world *w);
 
+/* -- key_table.c ----------------------------------------------------------- */
+
+/* Adds a key, or moves it to another place. False: no memory. */
+bool stg_world_keys_put(stg_world *w, stg_world_keys *t,
+                        const stg_world_key *key, size_t i);
+/* SIZE_MAX: it is not there. */
+size_t stg_world_keys_find(const stg_world_keys *t, const stg_world_key *key);
+void stg_world_keys_remove(stg_world_keys *t, const stg_world_key *key);
+
 /* -- rows.c: what the store holds ------------------------------------------ */
 
 stg_world_row *stg_world_find_row(const stg_world *w, uint32_t lane,
                                   uint32_t partition, uint64_t position,
                                   uint32_t replay);
-stg_world_row *stg_world_add_row(stg_world *w);            /* NULL: no memory */
+/* A copy of it, which the store does not have yet. False: no memory. */
+bool stg_world_add_row(stg_world *w, const stg_world_row *row);
 void stg_world_delete_row(stg_world *w, stg_world_row *r); /* NULL: nothing */
 void stg_world_put_dead(stg_world *w, const stg_change *c);
+static inline uint64_t stg_world_count_dead(const stg_world_dead *d)
+{
+    return d->count == 0 ? 1 : d->count;
+}
 void stg_world_cancel_rows(stg_world *w, const stg_change *c);
 void stg_world_apply(stg_world *w, const stg_group *g); /* one transaction */
 bool stg_world_is_settled(const stg_world_cursor *c, uint64_t position);

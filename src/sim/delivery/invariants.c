@@ -3,9 +3,9 @@
 #include <string.h>
 
 /* What has to be true of a world, by the numbers of the hub's contract: at each
- * start, after each event, for each group, and when all has settled. The judge
- * is the record of what targets saw and the store holds; of flow's own state it
- * believes nothing but the order that holds now. */
+ * start, after each event, and for each group (ends.c: when all has settled). The
+ * judge is the record of what targets saw and the store holds; of flow's own state
+ * it believes nothing but the order that holds now. */
 
 /* Only the first failure is kept: what follows is mostly its consequence. */
 bool stg_world_require(stg_world *w, bool claim, const char *invariant,
@@ -28,66 +28,28 @@ bool stg_world_require(stg_world *w, bool claim, const char *invariant,
 
 /* -- the books ------------------------------------------------------------- */
 
-static uint64_t count_of(const stg_world_dead *d)
+static void check_cursor(stg_world *w, const stg_cursor *c,
+                         const stg_world_tally *t)
 {
-    return d->count == 0 ? 1 : d->count;
+    stg_world_require(w,
+                      c->parked == t->parked && c->replays == t->replays &&
+                          c->dead == t->dead && c->cancelled == t->cancelled,
+                      "I17", stg_about_message(c->lane, c->partition, c->base),
+                      "a stored cursor counts the rows that are");
+    stg_world_require(
+        w, c->routed == c->delivered + c->dead + c->cancelled + c->parked,
+        "I17", stg_about_message(c->lane, c->partition, c->base),
+        "the books of a stored cursor balance");
 }
 
-/* Of the lane's present life. */
-static bool is_dead_of(const stg_world *w, const stg_world_dead *d,
-                       uint32_t lane, uint32_t partition)
-{
-    return d->lane == lane && d->partition == partition &&
-           d->life == w->lanes[lane]->life;
-}
-
-static void tally(stg_world *w)
-{
-    for (size_t i = 0; i < w->row_count; i++) {
-        const stg_world_row *r = &w->rows[i];
-        stg_world_cursor *c = &w->lanes[r->lane]->cursors[r->partition];
-
-        c->tally.parked++;
-        c->tally.replays += r->replay > 0;
-    }
-    for (size_t i = 0; i < w->dead_count; i++) {
-        const stg_world_dead *d = &w->dead[i];
-        stg_world_cursor *c = &w->lanes[d->lane]->cursors[d->partition];
-
-        if (d->life != w->lanes[d->lane]->life)
-            continue;
-        if (d->is_cancelled)
-            c->tally.cancelled += count_of(d);
-        else
-            c->tally.dead += count_of(d);
-    }
-}
-
-/* One pass over all rows, whatever cursors there are to check. */
 void stg_world_check_cursors(stg_world *w, const stg_cursor *cursors,
                              size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        w->lanes[cursors[i].lane]->cursors[cursors[i].partition].tally =
-            (stg_world_tally){0, 0, 0, 0};
-    if (count > 0)
-        tally(w);
     for (size_t i = 0; i < count; i++) {
         const stg_world_cursor *known =
             &w->lanes[cursors[i].lane]->cursors[cursors[i].partition];
-        const stg_cursor *c = &known->c;
-        const stg_world_tally *t = &known->tally;
 
-        stg_world_require(
-            w,
-            c->parked == t->parked && c->replays == t->replays &&
-                c->dead == t->dead && c->cancelled == t->cancelled,
-            "I17", stg_about_message(c->lane, c->partition, c->base),
-            "a stored cursor counts the rows that are");
-        stg_world_require(
-            w, c->routed == c->delivered + c->dead + c->cancelled + c->parked,
-            "I17", stg_about_message(c->lane, c->partition, c->base),
-            "the books of a stored cursor balance");
+        check_cursor(w, &known->c, &known->tally);
     }
 }
 
@@ -283,225 +245,4 @@ void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i)
     stg_world_require(w, is_here(w, a), "I2", of,
                       "nothing of what was revoked starts");
     check_turn(w, a->lane, i);
-}
-
-/* -- all has settled ------------------------------------------------------- */
-
-typedef enum how_dead { ALIVE, SINGLE, BULK } how_dead;
-
-/* How the message is dead on the lane, and how many rows of its own it has. A
- * row of its own tells more than a bulk row that has its position in range. */
-static how_dead find_dead(const stg_world *w, uint32_t lane,
-                          const stg_world_message *m, uint32_t *rows)
-{
-    how_dead how = ALIVE;
-
-    *rows = 0;
-    for (size_t i = 0; i < w->dead_count; i++) {
-        const stg_world_dead *d = &w->dead[i];
-
-        if (!is_dead_of(w, d, lane, m->partition))
-            continue;
-        if (d->count == 0 && d->position == m->position) {
-            how = SINGLE;
-            ++*rows;
-        } else if (d->count > 0 && d->position <= m->position &&
-                   m->position <= d->last_position && how == ALIVE) {
-            how = BULK;
-        }
-    }
-    return how;
-}
-
-/* A replay has another row than the delivery before it. */
-static bool is_parked(const stg_world *w, uint32_t lane, uint64_t i)
-{
-    const stg_world_message *m = &w->log[i];
-
-    for (uint32_t n = 0; n <= w->lanes[lane]->receipts[i].replays; n++)
-        if (stg_world_find_row(w, lane, m->partition, m->position, n) != NULL)
-            return true;
-    return false;
-}
-
-/* As far as the hub can know: a target that lies has the message. */
-static bool has_arrived(const stg_world_receipt *r)
-{
-    return r->processed > 0 || r->lied > 0;
-}
-
-/* The bounds of attempts and arrivals are per replay, and wider by one for each
- * crash: a crash loses the count of an attempt that was made. `unknown` are
- * those that arrived and of which the hub heard a fault. */
-static void check_end(stg_world *w, uint32_t lane, uint64_t i)
-{
-    const stg_world_message *m = &w->log[i];
-    const stg_world_lane *l = w->lanes[lane];
-    const stg_world_receipt *r = &l->receipts[i];
-    stg_world_subject of = stg_about_message(lane, m->partition, m->position);
-    uint64_t tries = 1 + r->replays;
-    uint32_t rows;
-    how_dead how = find_dead(w, lane, m, &rows);
-
-    stg_world_require(w, !is_parked(w, lane, i), "I20", of,
-                      "no message is parked for ever");
-    stg_world_require(w, rows <= 1, "I13", of, "a dead message has one row");
-    stg_world_require(w, has_arrived(r) || how != ALIVE, "I1", of,
-                      "a message is delivered, or dead with a row");
-    if (!l->has_changed && l->policy->reset_after == STG_NEVER &&
-        l->policy->attempts_max != STG_UNLIMITED)
-        stg_world_require(
-            w, r->attempts <= l->policy->attempts_max * tries + w->crashes,
-            "I3", of, "attempts are within the policy's, and the crashes");
-    stg_world_require(w, r->processed <= tries + w->crashes + r->unknown, "I16",
-                      of, "a message arrives twice only for a reason");
-}
-
-/* From the position where the lane began, and of what its filter takes. */
-static bool is_business(const stg_world_lane *l, const stg_world_message *m)
-{
-    return m->position >= l->cursors[m->partition].begin &&
-           stg_world_is_routed(l, m->partition, m->position);
-}
-
-/* Of all messages that were the lane's business. */
-typedef struct lane_sum {
-    uint64_t routed, processed;
-} lane_sum;
-
-static lane_sum check_each(stg_world *w, uint32_t lane)
-{
-    const stg_world_lane *l = w->lanes[lane];
-    lane_sum s = {0, 0};
-
-    for (uint64_t i = 0; i < w->log_count; i++) {
-        const stg_world_message *m = &w->log[i];
-        stg_world_subject of =
-            stg_about_message(lane, m->partition, m->position);
-
-        if (!is_business(l, m)) {
-            stg_world_require(w, w->is_group || l->receipts[i].attempts == 0,
-                              "I7", of, "what the lane refuses is not tried");
-            continue;
-        }
-        s.routed++;
-        s.processed += has_arrived(&l->receipts[i]);
-        check_end(w, lane, i);
-        stg_world_require(
-            w, stg_world_is_settled(&l->cursors[m->partition], m->position),
-            "I20", of, "a message is settled durably");
-    }
-    return s;
-}
-
-/* A crash may come between the partitions of a removal: where the store has
- * forgotten the lane it begins anew, behind what it had shed, until it is removed
- * there once more. */
-static bool is_of_before(const stg_world_lane *l, const stg_world_dead *d)
-{
-    return (l->is_removing || l->was_removed) &&
-           d->last_position < l->cursors[d->partition].begin;
-}
-
-/* A replay of a bulk row sends all that was routed to the lane from its first
- * to its last position: nothing of that is missing in it. */
-static void check_bulk_rows(stg_world *w)
-{
-    for (size_t i = 0; i < w->dead_count; i++) {
-        const stg_world_dead *d = &w->dead[i];
-        const stg_world_lane *l = w->lanes[d->lane];
-        uint64_t routed = 0;
-
-        if (d->count == 0 || d->is_cancelled || d->is_expired ||
-            d->life != l->life || is_of_before(l, d))
-            continue;
-        for (uint64_t k = 0; k < w->log_count; k++)
-            routed += w->log[k].partition == d->partition &&
-                      w->log[k].position >= d->position &&
-                      w->log[k].position <= d->last_position &&
-                      is_business(l, &w->log[k]);
-        stg_world_require(w, routed == d->count, "I13",
-                          stg_about_message(d->lane, d->partition, d->position),
-                          "a bulk row counts the messages in its range");
-    }
-}
-
-/* The log itself: a lane that is added may begin there. */
-static bool has_log_lost(const stg_world *w)
-{
-    for (uint32_t p = 0; p < w->partition_count; p++)
-        if (w->is_group && w->partitions[p].trimmed > 0)
-            return true;
-    return false;
-}
-
-/* Nobody knows how many messages the log had lost: the rows have as many as
- * there were positions. */
-static uint64_t count_lost(const stg_world *w, uint32_t lane)
-{
-    uint64_t count = 0;
-
-    for (size_t i = 0; i < w->dead_count; i++)
-        if (w->dead[i].is_expired &&
-            is_dead_of(w, &w->dead[i], lane, w->dead[i].partition))
-            count += w->dead[i].count;
-    return count;
-}
-
-/* A message must have been settled once, neither lost nor counted twice. Where
- * the log lost messages, or other hubs settled some in stores of their own,
- * fewer may be settled here, but never more. */
-static void check_lane(stg_world *w, uint32_t lane)
-{
-    const stg_world_lane *l = w->lanes[lane];
-    stg_world_subject of = stg_about_lane(lane);
-    uint64_t settled = 0, delivered = 0;
-    lane_sum s;
-
-    stg_world_require(w, !l->is_removing, "I20", of, "a removal ends");
-    s = check_each(w, lane);
-    for (uint32_t p = 0; p < w->partition_count; p++) {
-        const stg_cursor *c = &l->cursors[p].c;
-
-        stg_world_require(w, c->parked == 0, "I20", of, "no row is parked");
-        settled += c->delivered + c->dead + c->cancelled;
-        delivered += c->delivered;
-    }
-    settled -= count_lost(w, lane) + l->rewound;
-    stg_world_require(w,
-                      l->has_lost || has_log_lost(w) ? settled <= s.routed
-                                                     : settled == s.routed,
-                      "I17", of, "all that was routed is settled once");
-    stg_world_require(w, delivered <= s.processed + l->rewound, "I1", of,
-                      "what counts as delivered was processed");
-}
-
-void stg_world_check_ends(stg_world *w)
-{
-    check_bulk_rows(w);
-    for (uint32_t l = 0; l < w->lane_count && !w->has_failed; l++)
-        if (!w->lanes[l]->was_removed)
-            check_lane(w, l);
-}
-
-/* What was published after the removal is nobody's business. A lane that the
- * store never knew is not checked (stg_world_note_removed()). */
-void stg_world_check_removed(stg_world *w, uint32_t lane)
-{
-    const stg_world_lane *l = w->lanes[lane];
-    stg_world_subject of = stg_about_lane(lane);
-    bool is_known = false, has_rows = false;
-
-    for (uint32_t p = 0; p < w->partition_count; p++)
-        is_known |= l->cursors[p].is_known;
-    for (size_t i = 0; i < w->row_count; i++)
-        has_rows |= w->rows[i].lane == lane;
-    stg_world_require(w, !is_known && !has_rows && l->in_flight == 0, "I7", of,
-                      "nothing is left of a removed lane");
-    for (uint64_t i = 0; i < w->log_count; i++) {
-        const stg_world_message *m = &w->log[i];
-
-        if (is_business(l, m) && m->position < l->cursors[m->partition].end)
-            check_end(w, lane, i);
-    }
 }

@@ -37,11 +37,7 @@ static void park(stg_world *w, uint32_t lane, const stg_world_message *m)
     stg_world_lane *l = w->lanes[lane];
     stg_cursor *c = &l->cursors[m->partition].c;
     stg_ns wall = stg_world_wall(w);
-    stg_world_row *r = stg_world_add_row(w);
-
-    if (r == NULL)
-        return;
-    *r = (stg_world_row){.lane = lane,
+    stg_world_row row = {.lane = lane,
                          .partition = m->partition,
                          .position = m->position,
                          .progress = stg_progress_begin(l->policy),
@@ -54,7 +50,10 @@ static void park(stg_world *w, uint32_t lane, const stg_world_message *m)
                          .wait = 100 * STG_MS,
                          .began_at = wall,
                          .due_at = wall + 100 * STG_MS};
-    r->progress.attempts = 1;
+
+    row.progress.attempts = 1;
+    if (!stg_world_add_row(w, &row))
+        return;
     c->routed++;
     c->parked++;
     l->has_shed |= l->o.order != STG_ORDER_NONE && !c->is_ordered;

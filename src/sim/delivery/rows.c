@@ -8,33 +8,66 @@
  *
  * Arrays have no order: what is deleted is replaced by the last one. A pointer
  * to a row or letter is good until one is added or deleted, and a loop that
- * deletes must look at the same place again, or go backwards. */
+ * deletes must look at the same place again, or go backwards. Each array has its
+ * keys, and each cursor the numbers of its rows (`tally`). */
 
 /* -- parked rows ----------------------------------------------------------- */
+
+static stg_world_key key_of_row(const stg_world_row *r)
+{
+    return (stg_world_key){.position = r->position,
+                           .lane = r->lane,
+                           .partition = r->partition,
+                           .replay = r->replay};
+}
 
 stg_world_row *stg_world_find_row(const stg_world *w, uint32_t lane,
                                   uint32_t partition, uint64_t position,
                                   uint32_t replay)
 {
-    for (size_t i = 0; i < w->row_count; i++)
-        if (w->rows[i].lane == lane && w->rows[i].position == position &&
-            w->rows[i].partition == partition && w->rows[i].replay == replay)
-            return &w->rows[i];
-    return NULL;
+    stg_world_key key = {.position = position,
+                         .lane = lane,
+                         .partition = partition,
+                         .replay = replay};
+    size_t i = stg_world_keys_find(&w->row_keys, &key);
+
+    return i == SIZE_MAX ? NULL : &w->rows[i];
+}
+
+static stg_world_tally *tally_of_row(const stg_world *w, const stg_world_row *r)
+{
+    return &w->lanes[r->lane]->cursors[r->partition].tally;
 }
 
 void stg_world_delete_row(stg_world *w, stg_world_row *r)
 {
-    if (r != NULL)
-        *r = w->rows[--w->row_count];
+    stg_world_key key;
+
+    if (r == NULL)
+        return;
+    tally_of_row(w, r)->parked--;
+    tally_of_row(w, r)->replays -= r->replay > 0;
+    key = key_of_row(r);
+    stg_world_keys_remove(&w->row_keys, &key);
+    *r = w->rows[--w->row_count];
+    if (r == &w->rows[w->row_count])
+        return;
+    key = key_of_row(r);
+    stg_world_keys_put(w, &w->row_keys, &key, (size_t)(r - w->rows));
 }
 
-stg_world_row *stg_world_add_row(stg_world *w)
+bool stg_world_add_row(stg_world *w, const stg_world_row *row)
 {
+    stg_world_key key = key_of_row(row);
+
     if (!stg_world_grow(w, &w->rows, &w->row_capacity, w->row_count + 1,
-                        sizeof *w->rows))
-        return NULL;
-    return &w->rows[w->row_count++];
+                        sizeof *w->rows) ||
+        !stg_world_keys_put(w, &w->row_keys, &key, w->row_count))
+        return false;
+    w->rows[w->row_count++] = *row;
+    tally_of_row(w, row)->parked++;
+    tally_of_row(w, row)->replays += row->replay > 0;
+    return true;
 }
 
 /* Replaces the row, if it is there. The texts of a failure are lent for the
@@ -43,16 +76,7 @@ static void park(stg_world *w, const stg_change *c)
 {
     stg_world_row *r =
         stg_world_find_row(w, c->lane, c->partition, c->position, c->replay);
-
-    stg_world_require(
-        w, r != NULL || c->message != NULL, "I13",
-        stg_about_message(c->lane, c->partition, c->position),
-        "a row that the store does not have comes with its message");
-    if (r == NULL)
-        r = stg_world_add_row(w);
-    if (r == NULL)
-        return;
-    *r = (stg_world_row){.lane = c->lane,
+    stg_world_row row = {.lane = c->lane,
                          .partition = c->partition,
                          .position = c->position,
                          .replay = c->replay,
@@ -62,41 +86,102 @@ static void park(stg_world *w, const stg_change *c)
                          .wait = c->wait,
                          .due_at = c->due_at,
                          .has_failure = c->failure != NULL};
+
+    stg_world_require(
+        w, r != NULL || c->message != NULL, "I13",
+        stg_about_message(c->lane, c->partition, c->position),
+        "a row that the store does not have comes with its message");
     if (c->failure != NULL) {
-        r->failure = *c->failure;
-        r->failure.detail = "";
-        r->failure.answer = NULL;
-        r->failure.answer_size = 0;
+        row.failure = *c->failure;
+        row.failure.detail = "";
+        row.failure.answer = NULL;
+        row.failure.answer_size = 0;
     }
+    if (r != NULL)
+        *r = row;
+    else
+        (void)stg_world_add_row(w, &row);
 }
 
 /* -- dead letters ---------------------------------------------------------- */
 
-static bool is_letter_of(const stg_world *w, const stg_world_dead *d,
-                         const stg_change *c)
+static stg_world_key key_of_change(const stg_world *w, const stg_change *c)
 {
-    return d->lane == c->lane && d->position == c->position &&
-           d->partition == c->partition && d->replay == c->replay &&
-           d->life == w->lanes[c->lane]->life;
+    return (stg_world_key){.position = c->position,
+                           .lane = c->lane,
+                           .partition = c->partition,
+                           .replay = c->replay,
+                           .life = w->lanes[c->lane]->life};
 }
 
-/* From the newest: what comes again was mostly written last. */
+static stg_world_key key_of_dead(const stg_world_dead *d)
+{
+    return (stg_world_key){.position = d->position,
+                           .lane = d->lane,
+                           .partition = d->partition,
+                           .replay = d->replay,
+                           .life = d->life};
+}
+
 static stg_world_dead *find_dead(stg_world *w, const stg_change *c)
 {
-    for (size_t i = w->dead_count; i-- > 0;)
-        if (is_letter_of(w, &w->dead[i], c))
-            return &w->dead[i];
-    return NULL;
+    stg_world_key key = key_of_change(w, c);
+    size_t i = stg_world_keys_find(&w->dead_keys, &key);
+
+    return i == SIZE_MAX ? NULL : &w->dead[i];
 }
 
 /* What was replayed since stays so when a group comes again. */
 static bool was_replayed(const stg_world *w, const stg_change *c)
 {
-    for (size_t i = w->replayed_count; i-- > 0;)
-        if (is_letter_of(w, &w->replayed[i], c) &&
-            w->replayed[i].count == c->count)
-            return true;
-    return false;
+    stg_world_key key = key_of_change(w, c);
+    size_t i = stg_world_keys_find(&w->replayed_keys, &key);
+
+    return i != SIZE_MAX && w->replayed[i].count == c->count;
+}
+
+/* Of the lane's present life. */
+static uint64_t *tally_of_dead(const stg_world *w, const stg_world_dead *d)
+{
+    stg_world_tally *t = &w->lanes[d->lane]->cursors[d->partition].tally;
+
+    return d->is_cancelled ? &t->cancelled : &t->dead;
+}
+
+static void count_dead(const stg_world *w, const stg_world_dead *d)
+{
+    *tally_of_dead(w, d) += stg_world_count_dead(d);
+}
+
+static void uncount_dead(const stg_world *w, const stg_world_dead *d)
+{
+    *tally_of_dead(w, d) -= stg_world_count_dead(d);
+}
+
+static bool add_dead(stg_world *w, const stg_world_dead *d)
+{
+    stg_world_key key = key_of_dead(d);
+
+    if (!stg_world_grow(w, &w->dead, &w->dead_capacity, w->dead_count + 1,
+                        sizeof *w->dead) ||
+        !stg_world_keys_put(w, &w->dead_keys, &key, w->dead_count))
+        return false;
+    w->dead[w->dead_count++] = *d;
+    count_dead(w, d);
+    return true;
+}
+
+static void delete_dead(stg_world *w, stg_world_dead *d)
+{
+    stg_world_key key = key_of_dead(d);
+
+    uncount_dead(w, d);
+    stg_world_keys_remove(&w->dead_keys, &key);
+    *d = w->dead[--w->dead_count];
+    if (d == &w->dead[w->dead_count])
+        return;
+    key = key_of_dead(d);
+    stg_world_keys_put(w, &w->dead_keys, &key, (size_t)(d - w->dead));
 }
 
 /* I34: what is dead as expired had a time at which it expires. */
@@ -139,23 +224,24 @@ static stg_world_dead make_dead(stg_world *w, const stg_change *c)
  * since is not written again: it would be delivered, and dead as well. */
 void stg_world_put_dead(stg_world *w, const stg_change *c)
 {
-    stg_world_dead *d = find_dead(w, c);
+    stg_world_dead *d = find_dead(w, c), made;
 
-    if (d != NULL)
-        stg_world_require(
-            w,
-            (d->count > 0) == (c->count > 0) &&
-                d->is_cancelled == c->is_cancelled,
-            "I13", stg_about_message(c->lane, c->partition, c->position),
-            "a bulk row is not the row of a delivery, nor one cancelled one "
-            "shed");
-    else if (was_replayed(w, c) ||
-             !stg_world_grow(w, &w->dead, &w->dead_capacity, w->dead_count + 1,
-                             sizeof *w->dead))
+    if (d == NULL && was_replayed(w, c))
         return;
-    else
-        d = &w->dead[w->dead_count++];
-    *d = make_dead(w, c);
+    made = make_dead(w, c);
+    if (d == NULL) {
+        (void)add_dead(w, &made);
+        return;
+    }
+    stg_world_require(
+        w,
+        (d->count > 0) == (c->count > 0) && d->is_cancelled == c->is_cancelled,
+        "I13", stg_about_message(c->lane, c->partition, c->position),
+        "a bulk row is not the row of a delivery, nor one cancelled one "
+        "shed");
+    uncount_dead(w, d);
+    *d = made;
+    count_dead(w, d);
 }
 
 /* Each parked row of the lane in the partition becomes a dead letter. */
@@ -243,10 +329,9 @@ static bool is_rising(const stg_cursor *c)
 static void apply_cursor(stg_world *w, const stg_cursor *c)
 {
     stg_world_cursor *known = &w->lanes[c->lane]->cursors[c->partition];
-    uint64_t *settled =
-        stg_world_allocate(w, c->settled_count + 1, sizeof *settled);
 
-    if (settled == NULL)
+    if (!stg_world_grow(w, &known->settled, &known->settled_capacity,
+                        c->settled_count, sizeof *known->settled))
         return;
     stg_world_require(w, !known->is_known || c->base >= known->c.base, "I2",
                       stg_about_message(c->lane, c->partition, c->base),
@@ -255,11 +340,10 @@ static void apply_cursor(stg_world *w, const stg_cursor *c)
                       stg_about_message(c->lane, c->partition, c->base),
                       "settled positions rise from the base");
     if (c->settled_count > 0)
-        memcpy(settled, c->settled, c->settled_count * sizeof *settled);
-    stg_world_release(w, known->settled);
-    known->settled = settled;
+        memcpy(known->settled, c->settled,
+               c->settled_count * sizeof *known->settled);
     known->c = *c;
-    known->c.settled = settled;
+    known->c.settled = known->settled;
     // The group was made before flow heard of these.
     known->c.routed += known->rewound;
     known->c.dead -= known->replayed - known->rewound;
@@ -303,18 +387,19 @@ static bool replay_one(stg_world *w, stg_world_dead *d)
     stg_world_lane *l = w->lanes[d->lane];
     stg_world_cursor *c = &l->cursors[d->partition];
     uint64_t i = stg_world_index(w, d->partition, d->position);
-    stg_world_row *row = stg_world_add_row(w);
+    stg_world_key key = key_of_dead(d);
+    stg_world_row row = {.lane = d->lane,
+                         .partition = d->partition,
+                         .position = d->position,
+                         .replay = d->replay + 1,
+                         .attempts_before = d->attempts,
+                         .due_at = stg_world_wall(w)};
 
-    if (i == w->log_count || row == NULL ||
+    if (i == w->log_count || !stg_world_add_row(w, &row) ||
         !stg_world_grow(w, &w->replayed, &w->replayed_capacity,
-                        w->replayed_count + 1, sizeof *w->replayed))
+                        w->replayed_count + 1, sizeof *w->replayed) ||
+        !stg_world_keys_put(w, &w->replayed_keys, &key, w->replayed_count))
         return false;
-    *row = (stg_world_row){.lane = d->lane,
-                           .partition = d->partition,
-                           .position = d->position,
-                           .replay = d->replay + 1,
-                           .attempts_before = d->attempts,
-                           .due_at = stg_world_wall(w)};
     l->receipts[i].replays = d->replay + 1;
     l->receipts[i].not_before = 0;
     l->replays++;
@@ -322,9 +407,10 @@ static bool replay_one(stg_world *w, stg_world_dead *d)
     c->c.parked++;
     c->c.replays++;
     c->replayed += w->is_group_pending;
+    w->has_replayed = true;
     stg_flow_replayed(w->flow, d->lane, d->partition, 1, false, w->now);
     w->replayed[w->replayed_count++] = *d;
-    *d = w->dead[--w->dead_count];
+    delete_dead(w, d);
     return true;
 }
 
@@ -388,15 +474,15 @@ static bool rewind_one(stg_world *w, uint32_t lane, uint64_t i)
     stg_world_lane *l = w->lanes[lane];
     const stg_world_message *m = &w->log[i];
     stg_world_cursor *c = &l->cursors[m->partition];
-    stg_world_row *row = stg_world_add_row(w);
+    stg_world_row row = {.lane = lane,
+                         .partition = m->partition,
+                         .position = m->position,
+                         .replay = l->receipts[i].replays + 1,
+                         .due_at = stg_world_wall(w)};
 
-    if (row == NULL)
+    if (!stg_world_add_row(w, &row))
         return false;
-    *row = (stg_world_row){.lane = lane,
-                           .partition = m->partition,
-                           .position = m->position,
-                           .replay = ++l->receipts[i].replays,
-                           .due_at = stg_world_wall(w)};
+    l->receipts[i].replays++;
     l->receipts[i].not_before = 0;
     l->replays++;
     l->rewound++;
@@ -405,6 +491,7 @@ static bool rewind_one(stg_world *w, uint32_t lane, uint64_t i)
     c->c.replays++;
     c->replayed += w->is_group_pending;
     c->rewound += w->is_group_pending;
+    w->has_replayed = true;
     stg_flow_replayed(w->flow, lane, m->partition, 1, true, w->now);
     return true;
 }

@@ -17,10 +17,11 @@ static void forget_group(stg_world *w)
 {
     w->is_group_pending = w->was_written = false;
     w->group = NULL;
-    for (uint32_t l = 0; l < w->lane_count; l++)
+    for (uint32_t l = 0; w->has_replayed && l < w->lane_count; l++)
         for (uint32_t p = 0; p < w->partition_count; p++)
             w->lanes[l]->cursors[p].replayed = w->lanes[l]->cursors[p].rewound =
                 0;
+    w->has_replayed = false;
 }
 
 /* What takes room: parked rows and single dead letters; rows that are replaced

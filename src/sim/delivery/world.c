@@ -127,8 +127,11 @@ void stg_world_free(stg_world *w)
     stg_world_release(w, w->lanes);
     stg_world_release(w, w->log);
     stg_world_release(w, w->rows);
+    stg_world_release(w, w->row_keys.places);
     stg_world_release(w, w->dead);
+    stg_world_release(w, w->dead_keys.places);
     stg_world_release(w, w->replayed);
+    stg_world_release(w, w->replayed_keys.places);
     stg_world_release(w, w);
 }
 
