@@ -556,5 +556,9 @@ uint32_t stg_flow_view_proxy(const stg_flow *f, uint64_t proxy);
  * and the structure). For tests and fuzzing; slow. Returns NULL, or what is wrong:
  * static. */
 const char *stg_flow_check(const stg_flow *f);
+/* The part of it that a lane's own numbers in a partition say, without a look at
+ * its deliveries. A lane or a partition that there is not has none. */
+const char *stg_flow_check_cursor(const stg_flow *f, uint32_t lane,
+                                  uint32_t partition);
 
 #endif

@@ -265,7 +265,9 @@ void stg_world_check_cursors(stg_world *w, const stg_cursor *cursors,
                              size_t count);
 /* I17: what flow says of itself balances; and stg_flow_check(). */
 void stg_world_check_flow(stg_world *w);
-/* The same, of every so manyth call. */
+/* What an event has touched, of it: a lane in a partition. */
+void stg_world_check_touched(stg_world *w, uint32_t lane, uint32_t partition);
+/* All of it, of every so manyth call. */
 void stg_world_check_sometimes(stg_world *w);
 /* An attempt may start, and of this message. */
 void stg_world_check_start(stg_world *w, const stg_action *a, uint64_t i);

@@ -79,6 +79,23 @@ void stg_world_check_flow(stg_world *w)
     }
 }
 
+void stg_world_check_touched(stg_world *w, uint32_t lane, uint32_t partition)
+{
+    const char *flaw = stg_flow_check_cursor(w->flow, lane, partition);
+    const stg_lane *own = stg_flow_lane(w->flow, lane);
+
+    stg_world_require(w, flaw == NULL, "check",
+                      stg_about_message(lane, partition, UINT64_MAX), flaw);
+    if (own == NULL)
+        return;
+    stg_world_require(w, own->in_flight == w->lanes[lane]->in_flight, "I17",
+                      stg_about_lane(lane), "flow counts its attempts");
+    stg_world_require(w,
+                      stg_lane_limit(own) <= w->lanes[lane]->o.in_flight_max,
+                      "I8", stg_about_lane(lane),
+                      "the limit is within its bound");
+}
+
 void stg_world_check_sometimes(stg_world *w)
 {
     if (++w->unchecked < w->check_every)

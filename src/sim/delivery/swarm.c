@@ -8,6 +8,8 @@
  * (a lane, a partition, a message) is made to be there, or the step is passed
  * over. */
 
+enum { CHECK_LEAST = 4, CHECK_EVERY = 4 };
+
 /* -- the trace ------------------------------------------------------------- */
 
 /* FNV-1a, with an end of line. */
@@ -54,6 +56,15 @@ static uint32_t within(uint64_t number, uint32_t least, uint32_t most)
     return number < least ? least : number > most ? most : (uint32_t)number;
 }
 
+/* A check of all reads each cursor, and a script says how many lanes there are for
+ * one after each event: it is made as often as it costs little beside the events,
+ * and after each step. */
+static uint32_t find_checks(const stg_world *w, const stg_step *e)
+{
+    return within(e->at[STG_WORLD_CHECKS], 1, 1000) *
+           (CHECK_LEAST + w->partition_count) * CHECK_EVERY;
+}
+
 static void set_world(stg_swarm_state *s, const stg_step *e)
 {
     stg_world *w = s->world;
@@ -71,7 +82,7 @@ static void set_world(stg_swarm_state *s, const stg_step *e)
     stg_world_set_too_large(w, e->at[STG_WORLD_TOO_LARGE]);
     stg_world_set_turn(w, within(e->at[STG_WORLD_ASK_EVENTS], 1, 1000),
                        within(e->at[STG_WORLD_ASK_ENDS], 1, 1000), 20 * STG_MS);
-    stg_world_set_checks(w, within(e->at[STG_WORLD_CHECKS], 1, 1000));
+    stg_world_set_checks(w, find_checks(w, e));
 }
 
 static stg_budget_options make_budget(const stg_step *e)
@@ -362,6 +373,7 @@ static void do_step(stg_swarm_state *s, const stg_step *e)
         do_message(s, e);
     else if (e->kind >= STG_STEP_ASSIGN)
         do_partition(s, e);
+    stg_world_check_flow(s->world);
 }
 
 /* I20: within a time that all waits of the drawn policies, and all that was told
@@ -378,6 +390,7 @@ static void heal(stg_swarm_state *s)
     begun_at = stg_world_now(w);
     stg_world_fail_allocation_at(w, 0);
     stg_world_heal(w, stg_swarm_answer_well);
+    stg_world_check_flow(w);
     stg_world_require(w,
                       stg_world_now(w) - begun_at <=
                           stg_ns_add(STG_SWARM_HEALS, s->stepped),

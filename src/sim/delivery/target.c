@@ -231,6 +231,7 @@ void stg_world_begin_attempt(stg_world *w, const stg_action *a)
     e->attempt.position = m->position;
     e->attempt.answer = answer;
     stg_delivery_attach(a->start.delivery, e);
+    stg_world_check_touched(w, e->lane, e->partition);
 }
 
 void stg_world_cancel_attempt(stg_world *w, const stg_action *a)
@@ -292,4 +293,5 @@ void stg_world_end_attempt(stg_world *w, stg_world_event *e)
         r->attempts--;
     else
         r->not_before = v.decision.due_at;
+    stg_world_check_touched(w, e->lane, e->partition);
 }
