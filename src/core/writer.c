@@ -23,10 +23,21 @@ void stg_write_char(stg_writer *w, char c)
     w->length++;
 }
 
+static void write(stg_writer *w, const char *text, size_t count)
+{
+    size_t left = w->length + 1 < w->size ? w->size - w->length - 1 : 0;
+    size_t fits = count < left ? count : left;
+
+    if (fits > 0) {
+        memcpy(w->text + w->length, text, fits);
+        w->text[w->length + fits] = '\0';
+    }
+    w->length += count;
+}
+
 void stg_write_text(stg_writer *w, const char *text)
 {
-    while (*text != '\0')
-        stg_write_char(w, *text++);
+    write(w, text, strlen(text));
 }
 
 /* Texts of errors quote what anybody may have written: only printable ASCII
@@ -63,14 +74,13 @@ void stg_write_path(stg_writer *w, const char *path)
 void stg_write_number(stg_writer *w, uint64_t number)
 {
     char digits[20];
-    size_t count = 0;
+    size_t first = sizeof digits;
 
     do {
-        digits[count++] = (char)('0' + number % 10);
+        digits[--first] = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
-    while (count > 0)
-        stg_write_char(w, digits[--count]);
+    write(w, digits + first, sizeof digits - first);
 }
 
 void stg_write_thousandths(stg_writer *w, uint64_t thousandths)

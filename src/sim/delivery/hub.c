@@ -26,8 +26,8 @@ void stg_world_note_begin(stg_world *w, uint32_t lane)
         const stg_partition *part = stg_flow_partition(w->flow, p);
 
         if (!c->is_known && part != NULL)
-            c->begin =
-                stg_world_begin_of(w, p, stg_lane_cursor_next(own, part));
+            stg_world_set_begin(
+                c, stg_world_begin_of(w, p, stg_lane_cursor_next(own, part)));
     }
 }
 
@@ -200,13 +200,13 @@ void stg_world_forget(stg_world *w, uint32_t lane, uint32_t partition)
 {
     stg_world_lane *l = w->lanes[lane];
 
-    for (uint64_t i = 0; i < w->log_count; i++) {
-        const stg_world_message *m = &w->log[i];
-        stg_world_receipt *r = &l->receipts[i];
+    l->cursors[partition].over = 0;
+    for (uint64_t i = 0; i < w->partitions[partition].count; i++) {
+        uint64_t at = w->partitions[partition].messages[i];
+        const stg_world_message *m = &w->log[at];
+        stg_world_receipt *r = &l->receipts[at];
         const stg_world_row *row = NULL;
 
-        if (m->partition != partition)
-            continue;
         r->is_over = stg_world_is_settled(&l->cursors[partition], m->position);
         if (r->not_before == 0)
             continue;
@@ -361,7 +361,8 @@ void stg_world_add_again(stg_world *w, uint32_t lane)
     l->in_flight = 0;
     l->rewound = 0;
     for (uint32_t p = 0; p < w->partition_count; p++)
-        l->cursors[p].tally.dead = l->cursors[p].tally.cancelled = 0;
+        l->cursors[p].over = l->cursors[p].tally.dead =
+            l->cursors[p].tally.cancelled = 0;
     memset(l->receipts, 0, w->log_count * sizeof *l->receipts);
     add(w, lane);
 }

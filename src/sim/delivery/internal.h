@@ -58,6 +58,7 @@ typedef struct stg_world_event {
             stg_delivery *delivery;
             uint32_t replay;
             uint64_t position;
+            uint64_t index; /* of the message in the log */
             stg_world_answer answer;
         } attempt; /* ENDED */
     };
@@ -102,6 +103,7 @@ typedef struct stg_world_cursor {
     uint64_t *settled;
     size_t settled_capacity;
     uint64_t begin; /* the first position that is the lane's business */
+    uint64_t over;  /* none of so many first messages is awaited: I18 */
     uint64_t end;   /* of a removed lane: the first that is not */
     /* Rows of replays since the group was made that is with the store, and
      * those of them that a rewind has made. */
@@ -169,6 +171,7 @@ struct stg_world {
 
     stg_world_event *events;   /* all but ENDED: few; the newest first */
     stg_world_event *attempts; /* ENDED: many; the newest first */
+    stg_world_event *spare;    /* for the next ones */
     stg_world_event **due;     /* the same as a heap, the earliest at the top */
     size_t due_count, due_capacity;
     uint64_t order;
@@ -255,9 +258,17 @@ static inline stg_world_subject stg_about_all(void)
     return stg_about_lane(UINT32_MAX);
 }
 
+void stg_world_fail(stg_world *w, const char *invariant, stg_world_subject of,
+                    const char *text);
 /* Returns the claim; the first that does not hold is the failure. */
-bool stg_world_require(stg_world *w, bool claim, const char *invariant,
-                       stg_world_subject of, const char *text);
+static inline bool stg_world_require(stg_world *w, bool claim,
+                                     const char *invariant,
+                                     stg_world_subject of, const char *text)
+{
+    if (!claim)
+        stg_world_fail(w, invariant, of, text);
+    return claim;
+}
 
 /* I17: stored cursors of these lanes and partitions balance, and count the rows
  * that are. (That the world has counted those well is checked at the end.) */
@@ -309,6 +320,12 @@ bool stg_world_start_lane(stg_world *w, uint32_t lane);
 void stg_world_end_lane(stg_world *w, uint32_t lane);
 /* Notes where flow lets a lane begin that the store does not know. */
 void stg_world_note_begin(stg_world *w, uint32_t lane);
+/* The lane's first position in the partition is this one. */
+static inline void stg_world_set_begin(stg_world_cursor *c, uint64_t begin)
+{
+    c->begin = begin;
+    c->over = 0;
+}
 /* Forgets what this hub alone knew of a partition's messages. */
 void stg_world_forget(stg_world *w, uint32_t lane, uint32_t partition);
 

@@ -8,11 +8,11 @@
  * it believes nothing but the order that holds now. */
 
 /* Only the first failure is kept: what follows is mostly its consequence. */
-bool stg_world_require(stg_world *w, bool claim, const char *invariant,
-                       stg_world_subject of, const char *text)
+void stg_world_fail(stg_world *w, const char *invariant, stg_world_subject of,
+                    const char *text)
 {
-    if (claim || w->has_failed)
-        return claim;
+    if (w->has_failed)
+        return;
     w->has_failed = true;
     w->failure = (stg_world_failure){.invariant = invariant,
                                      .text = text,
@@ -23,7 +23,6 @@ bool stg_world_require(stg_world *w, bool claim, const char *invariant,
                                      .position = of.position};
     if (w->hooks.failed != NULL)
         w->hooks.failed(w->hooks.ctx, &w->failure);
-    return false;
 }
 
 /* -- the books ------------------------------------------------------------- */
@@ -90,8 +89,7 @@ void stg_world_check_touched(stg_world *w, uint32_t lane, uint32_t partition)
         return;
     stg_world_require(w, own->in_flight == w->lanes[lane]->in_flight, "I17",
                       stg_about_lane(lane), "flow counts its attempts");
-    stg_world_require(w,
-                      stg_lane_limit(own) <= w->lanes[lane]->o.in_flight_max,
+    stg_world_require(w, stg_lane_limit(own) <= w->lanes[lane]->o.in_flight_max,
                       "I8", stg_about_lane(lane),
                       "the limit is within its bound");
 }
@@ -104,25 +102,27 @@ void stg_world_check_sometimes(stg_world *w)
     stg_world_check_flow(w);
 }
 
-static bool has_claim(const stg_group *g, uint32_t p)
+/* A bit for each partition that the group claims. */
+static uint32_t find_claimed(const stg_group *g)
 {
+    uint32_t claimed = 0;
+
     for (size_t i = 0; i < g->claim_count; i++)
-        if (g->claims[i].partition == p)
-            return true;
-    return false;
+        claimed |= (uint32_t)1 << g->claims[i].partition;
+    return claimed;
 }
 
 /* In a store of its own (keeps_rows) a hub may write of a partition that it has
  * lost: the rows that stay are still its own. */
 void stg_world_check_claims(stg_world *w, const stg_group *g)
 {
-    bool is_claimed = true;
+    uint32_t claimed = find_claimed(g), written = 0;
 
     for (size_t i = 0; i < g->change_count; i++)
-        is_claimed &= has_claim(g, g->changes[i].partition);
+        written |= (uint32_t)1 << g->changes[i].partition;
     for (size_t i = 0; i < g->cursor_count; i++)
-        is_claimed &= has_claim(g, g->cursors[i].partition);
-    stg_world_require(w, is_claimed, "I2", stg_about_all(),
+        written |= (uint32_t)1 << g->cursors[i].partition;
+    stg_world_require(w, (written & ~claimed) == 0, "I2", stg_about_all(),
                       "a group claims each partition that it writes");
     for (size_t i = 0; i < g->claim_count; i++) {
         uint32_t p = g->claims[i].partition;
@@ -174,26 +174,46 @@ static bool is_strict(const stg_world *w, stg_order order, uint32_t partition)
            w->partitions[partition].where == STG_WORLD_ASSIGNED;
 }
 
+/* It is the lane's business, and has not ended. */
+static bool is_awaited(const stg_world_lane *l, const stg_world_message *m,
+                       uint64_t i)
+{
+    return !l->receipts[i].is_over &&
+           m->position >= l->cursors[m->partition].begin &&
+           stg_world_is_routed(l, m->partition, m->position);
+}
+
+/* All of the partition's messages before `over` are awaited no more. */
+static void pass_over(const stg_world *w, stg_world_lane *l, uint32_t partition)
+{
+    const stg_world_partition *p = &w->partitions[partition];
+    uint64_t *over = &l->cursors[partition].over;
+
+    while (*over < p->count &&
+           !is_awaited(l, &w->log[p->messages[*over]], p->messages[*over]))
+        ++*over;
+}
+
 /* I18: those that come before it have ended: of the same key, or in a strict
  * lane all. Not asked once something was replayed or shed: a replay comes after
  * later messages by its nature. */
 static void check_turn(stg_world *w, uint32_t lane, uint64_t i)
 {
-    const stg_world_lane *l = w->lanes[lane];
+    stg_world_lane *l = w->lanes[lane];
     const stg_world_message *m = &w->log[i];
     stg_order order = stg_flow_lane(w->flow, lane)->o.order; // that holds now
+    const stg_world_partition *p = &w->partitions[m->partition];
 
     if (order == STG_ORDER_NONE || has_shed(w, lane) || l->replays > 0 ||
         is_draining(w, lane, m->partition))
         return;
-    for (uint64_t before = 0; before < i; before++) {
-        const stg_world_message *other = &w->log[before];
+    pass_over(w, l, m->partition);
+    for (uint64_t k = l->cursors[m->partition].over;
+         k < p->count && p->messages[k] < i; k++) {
+        const stg_world_message *other = &w->log[p->messages[k]];
         bool is_same_key = m->key != 0 && m->key == other->key;
 
-        if (other->partition != m->partition ||
-            other->position < l->cursors[m->partition].begin ||
-            !stg_world_is_routed(l, m->partition, other->position) ||
-            l->receipts[before].is_over)
+        if (!is_awaited(l, other, p->messages[k]))
             continue;
         stg_world_require(w, !is_strict(w, order, m->partition) && !is_same_key,
                           "I18",

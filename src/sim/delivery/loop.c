@@ -82,13 +82,24 @@ static void remove_attempt(stg_world *w, stg_world_event *e)
 
 /* -- all events -- */
 
+static void spare(stg_world *w, stg_world_event *e)
+{
+    e->next = w->spare;
+    w->spare = e;
+}
+
 stg_world_event *stg_world_post(stg_world *w, stg_world_event_kind kind,
                                 stg_ns after)
 {
-    stg_world_event *e = stg_world_allocate(w, 1, sizeof *e);
+    stg_world_event *e = w->spare;
 
+    if (e != NULL)
+        w->spare = e->next;
+    else
+        e = stg_world_allocate(w, 1, sizeof *e);
     if (e == NULL)
         return NULL;
+    *e = (stg_world_event){.next = NULL};
     e->kind = kind;
     e->at = stg_ns_add(w->now, after);
     e->order = w->order++;
@@ -96,7 +107,7 @@ stg_world_event *stg_world_post(stg_world *w, stg_world_event_kind kind,
         e->next = w->events;
         w->events = e;
     } else if (!add_attempt(w, e)) {
-        stg_world_release(w, e);
+        spare(w, e);
         return NULL;
     }
     return e;
@@ -108,7 +119,7 @@ static void free_event(stg_world *w, stg_world_event *e)
         stg_world_release(w, e->batches);
     else if (e->kind == STG_WORLD_ROWS)
         stg_world_release(w, e->fetch.rows);
-    stg_world_release(w, e);
+    spare(w, e);
 }
 
 static void free_list(stg_world *w, stg_world_event *first)

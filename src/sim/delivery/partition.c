@@ -81,8 +81,8 @@ static void note_begins(stg_world *w, uint32_t p)
         if (!w->keeps_rows)
             stg_world_forget(w, l, p);
         if (!c->is_known && own != NULL)
-            c->begin =
-                stg_lane_cursor_next(own, stg_flow_partition(w->flow, p));
+            stg_world_set_begin(
+                c, stg_lane_cursor_next(own, stg_flow_partition(w->flow, p)));
     }
 }
 

@@ -330,7 +330,8 @@ static void apply_cursor(stg_world *w, const stg_cursor *c)
 {
     stg_world_cursor *known = &w->lanes[c->lane]->cursors[c->partition];
 
-    if (!stg_world_grow(w, &known->settled, &known->settled_capacity,
+    if (c->settled_count > known->settled_capacity &&
+        !stg_world_grow(w, &known->settled, &known->settled_capacity,
                         c->settled_count, sizeof *known->settled))
         return;
     stg_world_require(w, !known->is_known || c->base >= known->c.base, "I2",

@@ -17,18 +17,23 @@ static void hash_line(stg_swarm_run *run, const char *line)
 {
     static const uint64_t prime = 0x100000001b3;
 
+    uint64_t hash = run->hash;
+
     for (; *line != '\0'; line++)
-        run->hash = (run->hash ^ (unsigned char)*line) * prime;
-    run->hash = (run->hash ^ '\n') * prime;
+        hash = (hash ^ (unsigned char)*line) * prime;
+    run->hash = (hash ^ '\n') * prime;
 }
 
 static void add_line(void *ctx, const char *line)
 {
     stg_swarm_state *s = ctx;
-    stg_writer to = stg_writer_on(
-        s->run->last[s->run->lines++ % STG_SWARM_LINES], STG_SWARM_LINE_MAX);
+    char *last = s->run->last[s->run->lines++ % STG_SWARM_LINES];
+    size_t length = strlen(line);
 
-    stg_write_text(&to, line);
+    if (length >= STG_SWARM_LINE_MAX)
+        length = STG_SWARM_LINE_MAX - 1;
+    memcpy(last, line, length);
+    last[length] = '\0';
     if (s->run->line != NULL)
         s->run->line(s->run->ctx, line);
     hash_line(s->run, line);

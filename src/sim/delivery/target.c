@@ -229,6 +229,7 @@ void stg_world_begin_attempt(stg_world *w, const stg_action *a)
     e->attempt.delivery = a->start.delivery;
     e->attempt.replay = a->start.replay;
     e->attempt.position = m->position;
+    e->attempt.index = i;
     e->attempt.answer = answer;
     stg_delivery_attach(a->start.delivery, e);
     stg_world_check_touched(w, e->lane, e->partition);
@@ -249,8 +250,7 @@ void stg_world_cancel_attempt(stg_world *w, const stg_action *a)
 
 static stg_world_receipt *find_receipt(stg_world *w, const stg_world_event *e)
 {
-    return &w->lanes[e->lane]->receipts[stg_world_index(w, e->partition,
-                                                        e->attempt.position)];
+    return &w->lanes[e->lane]->receipts[e->attempt.index];
 }
 
 void stg_world_count_processed(stg_world *w, const stg_world_event *e)

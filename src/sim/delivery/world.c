@@ -117,6 +117,12 @@ void stg_world_free(stg_world *w)
     stg_world_require(w, w->allocated == 0, "I6", stg_about_all(),
                       "flow gives all its memory back");
     stg_world_free_events(w);
+    while (w->spare != NULL) {
+        stg_world_event *e = w->spare;
+
+        w->spare = e->next;
+        stg_world_release(w, e);
+    }
     for (size_t i = 0; i < w->lane_count; i++)
         free_lane(w, w->lanes[i]);
     for (size_t i = 0; i < w->policy_count; i++)
