@@ -49,7 +49,7 @@ static size_t insert(uint64_t *settled, size_t count, uint64_t position)
 
 /* Among what was restored there is room for those that are not in it yet. */
 static size_t add_noted(const stg_lane *l, const stg_partition *p,
-                        uint64_t *settled, size_t count)
+                        uint64_t next, uint64_t *settled, size_t count)
 {
     const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     size_t most = count + cursor->restored_capacity -
@@ -59,8 +59,7 @@ static size_t add_noted(const stg_lane *l, const stg_partition *p,
          at = stg_list_next(&l->busy, at)) {
         const stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
-        if (is_noted(d, p) &&
-            d->message->position >= stg_lane_cursor_next(l, p))
+        if (is_noted(d, p) && d->message->position >= next)
             count = insert(settled, count, d->message->position);
     }
     return count;
@@ -72,10 +71,11 @@ static size_t find_settled(const stg_lane *l, const stg_partition *p,
                            uint64_t *base, uint64_t *settled)
 {
     const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    uint64_t next = stg_lane_cursor_next(l, p);
     size_t count = 0;
     bool is_above = false;
 
-    *base = stg_lane_cursor_next(l, p);
+    *base = next;
     for (uint32_t i = 0; i < cursor->ring.count; i++) {
         const stg_slot *slot =
             stg_ring_at(&cursor->ring, cursor->ring.first + i);
@@ -89,11 +89,12 @@ static size_t find_settled(const stg_lane *l, const stg_partition *p,
         }
     }
     for (size_t i = cursor->restored_at; i < cursor->restored_count; i++) {
-        if (cursor->restored[i] < stg_lane_cursor_next(l, p))
+        if (cursor->restored[i] < next)
             continue;
         settled[count++] = cursor->restored[i];
     }
-    return cursor->restored == NULL ? count : add_noted(l, p, settled, count);
+    return cursor->restored == NULL ? count
+                                    : add_noted(l, p, next, settled, count);
 }
 
 /* Only of those that are behind: for most it changes all the time. Of a lane
@@ -108,15 +109,20 @@ static stg_ns find_oldest(const stg_lane *l, const stg_partition *p,
     return stg_ns_add(oldest_at, STG_MIN) <= wall_at ? oldest_at : 0;
 }
 
+/* Each field has its value here: a compiler clears what lacks some as a whole
+ * first, and there is one of these for each lane of a slice. */
 static void snapshot(const stg_lane *l, const stg_partition *p, stg_ns wall_at,
                      stg_cursor *c, uint64_t *settled)
 {
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_books_change *g = &cursor->in_group;
+    uint64_t base;
+    size_t count = find_settled(l, p, &base, settled);
 
     *c = (stg_cursor){
         .lane = l->number,
         .partition = p->number,
+        .base = base,
         .routed =
             cursor->routed - cursor->waiting - cursor->in_flight + g->fresh,
         .delivered = cursor->delivered + g->delivered,
@@ -128,10 +134,10 @@ static void snapshot(const stg_lane *l, const stg_partition *p, stg_ns wall_at,
         .is_ordered = (l->o.order != STG_ORDER_NONE) != cursor->is_draining,
         .oldest_at = find_oldest(l, p, wall_at),
         .settled = settled,
+        .settled_count = count,
     };
-    c->settled_count = find_settled(l, p, &c->base, settled);
     // A row below is one that the log has lost: it gets no slot any more.
-    cursor->loose_below = stg_ns_max(cursor->loose_below, c->base);
+    cursor->loose_below = stg_ns_max(cursor->loose_below, base);
 }
 
 /* -- which rows ------------------------------------------------------------ */
