@@ -248,7 +248,7 @@ static size_t add_end(const stg_lane *l, const stg_partition *p,
 typedef void each_fn(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx);
 
 /* Every lane of every slice that is to be written. */
-static void visit(stg_flow *f, uint8_t due, each_fn *each, void *ctx)
+static inline void visit(stg_flow *f, uint8_t due, each_fn *each, void *ctx)
 {
     for (uint32_t k = 0; k < f->partition_count; k++)
         for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++) {

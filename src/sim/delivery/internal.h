@@ -270,10 +270,9 @@ static inline bool stg_world_require(stg_world *w, bool claim,
     return claim;
 }
 
-/* I17: stored cursors of these lanes and partitions balance, and count the rows
- * that are. (That the world has counted those well is checked at the end.) */
-void stg_world_check_cursors(stg_world *w, const stg_cursor *cursors,
-                             size_t count);
+/* I17: a stored cursor balances, and counts the rows that are. (That the world
+ * has counted those well is checked at the end.) */
+void stg_world_check_cursor(stg_world *w, const stg_world_cursor *known);
 /* I17: what flow says of itself balances; and stg_flow_check(). */
 void stg_world_check_flow(stg_world *w);
 /* What an event has touched, of it: a lane in a partition. */

@@ -27,9 +27,11 @@ void stg_world_fail(stg_world *w, const char *invariant, stg_world_subject of,
 
 /* -- the books ------------------------------------------------------------- */
 
-static void check_cursor(stg_world *w, const stg_cursor *c,
-                         const stg_world_tally *t)
+void stg_world_check_cursor(stg_world *w, const stg_world_cursor *known)
 {
+    const stg_cursor *c = &known->c;
+    const stg_world_tally *t = &known->tally;
+
     stg_world_require(w,
                       c->parked == t->parked && c->replays == t->replays &&
                           c->dead == t->dead && c->cancelled == t->cancelled,
@@ -39,17 +41,6 @@ static void check_cursor(stg_world *w, const stg_cursor *c,
         w, c->routed == c->delivered + c->dead + c->cancelled + c->parked,
         "I17", stg_about_message(c->lane, c->partition, c->base),
         "the books of a stored cursor balance");
-}
-
-void stg_world_check_cursors(stg_world *w, const stg_cursor *cursors,
-                             size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const stg_world_cursor *known =
-            &w->lanes[cursors[i].lane]->cursors[cursors[i].partition];
-
-        check_cursor(w, &known->c, &known->tally);
-    }
 }
 
 /* Flow's own check, and its counts against the world's. A lane that flow does

@@ -173,7 +173,7 @@ static void settle_lane(stg_world *w, uint32_t lane, uint32_t p, uint64_t count)
         base = position_of(w, p, i + 1);
     }
     raise_base(c, base);
-    stg_world_check_cursors(w, &c->c, 1);
+    stg_world_check_cursor(w, c);
 }
 
 /* -- a partition ----------------------------------------------------------- */

@@ -352,6 +352,7 @@ static void apply_cursor(stg_world *w, const stg_cursor *c)
     known->c.replays += known->replayed;
     known->is_known = true;
     w->lanes[c->lane]->was_known = true;
+    stg_world_check_cursor(w, known);
 }
 
 /* Changes first: a cursor counts the rows that they leave. */
@@ -361,7 +362,6 @@ void stg_world_apply(stg_world *w, const stg_group *g)
         apply_change(w, &g->changes[i]);
     for (size_t i = 0; i < g->cursor_count; i++)
         apply_cursor(w, &g->cursors[i]);
-    stg_world_check_cursors(w, g->cursors, g->cursor_count);
     if (w->hooks.stored != NULL)
         w->hooks.stored(w->hooks.ctx, g);
 }

@@ -6,7 +6,7 @@
  *
  *     1010 ms  0:7 #2 503  wait 1000 ms (backoff) */
 
-enum { LINE_MAX = 240, TIME_WIDTH = 7 };
+enum { LINE_MAX = 240, TIME_LEAST = 1000000 };
 
 static const char *const notices[] = {
     [STG_TELL_OPENED] = "opened",
@@ -31,11 +31,9 @@ static const char *const notices[] = {
 static stg_writer begin(const stg_world *w, char *line, uint32_t lane)
 {
     uint64_t ms = (w->now - w->origin_at) / STG_MS;
-    stg_writer counter = stg_writer_on(NULL, 0);
     stg_writer to = stg_writer_on(line, LINE_MAX);
 
-    stg_write_number(&counter, ms);
-    for (size_t i = counter.length; i < TIME_WIDTH; i++)
+    for (uint64_t least = TIME_LEAST; least > 1 && ms < least; least /= 10)
         stg_write_char(&to, ' ');
     stg_write_number(&to, ms);
     stg_write_text(&to, " ms  ");
