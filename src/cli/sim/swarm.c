@@ -145,6 +145,7 @@ static void add_sum(swarm *s, uint64_t number, const stg_swarm_run *run)
     s->lasted += run->lasted;
     s->sum.messages += run->sum.messages;
     s->sum.events += run->sum.events;
+    s->sum.actions += run->sum.actions;
     s->sum.starts += run->sum.starts;
     s->sum.delivered += run->sum.delivered;
     s->sum.dead += run->sum.dead;
@@ -184,10 +185,10 @@ static void print_sum(const swarm *s)
            " attempts, %" PRIu64 " deliveries, %zu dead letters\n",
            s->sum.messages, s->sum.lanes, s->sum.starts, s->sum.delivered,
            s->sum.dead);
-    printf("  %" PRIu64 " events (%.0f/s), %" PRIu32
+    printf("  %" PRIu64 " events (%.0f/s), %" PRIu64 " actions, %" PRIu32
            " crashes and losses, %.1f days of virtual time\n",
-           s->sum.events, (double)s->sum.events / seconds, s->sum.crashes,
-           (double)s->lasted / (double)STG_DAY);
+           s->sum.events, (double)s->sum.events / seconds, s->sum.actions,
+           s->sum.crashes, (double)s->lasted / (double)STG_DAY);
     printf("  trace %016" PRIx64 "\n", s->hash);
 }
 

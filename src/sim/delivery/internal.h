@@ -203,6 +203,7 @@ struct stg_world {
     stg_ns store_delay, fetch_delay; /* STG_NEVER: a random one */
 
     uint64_t reads, catch_ups, fetches, groups, handled, delivered;
+    uint64_t actions;
     size_t allocated; /* by flow, and not released */
     uint64_t allocations, fail_at;
 

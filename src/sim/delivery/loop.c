@@ -260,6 +260,7 @@ void stg_world_act(stg_world *w)
 
     w->events_since = w->ends_since = 0;
     while (goes_on(w) && stg_flow_next(w->flow, &a, w->now)) {
+        w->actions++;
         carry_out(w, &a);
         if (++count % CHECK_EVERY == 0)
             stg_world_check_sometimes(w);
@@ -277,6 +278,7 @@ static void start_more(stg_world *w)
 
     w->ends_since = 0;
     while (goes_on(w) && stg_flow_next_start(w->flow, &a, w->now)) {
+        w->actions++;
         if (stg_world_require(w, a.kind == STG_ACTION_START, "check",
                               stg_about_all(), "only starts are asked for"))
             stg_world_begin_attempt(w, &a);

@@ -8,7 +8,7 @@
  * (a lane, a partition, a message) is made to be there, or the step is passed
  * over. */
 
-enum { CHECK_LEAST = 4, CHECK_EVERY = 8 };
+enum { CHECK_LEAST = 4, CHECK_EVERY = 4 };
 
 /* -- the trace ------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 #include "sim/delivery/internal.h"
 
+#include "base/compiler.h"
 #include "core/writer.h"
 
 /* A world as text, a line for each attempt that ended and each notice:
@@ -49,7 +50,7 @@ static void end(stg_world *w, const stg_writer *line)
 
 void stg_world_trace_notice(stg_world *w, const stg_action *a)
 {
-    char text[LINE_MAX];
+    char text[LINE_MAX] STG_UNINITIALIZED;
     stg_writer line;
 
     if (w->hooks.line == NULL)
@@ -66,7 +67,7 @@ void stg_world_trace_notice(stg_world *w, const stg_action *a)
 
 void stg_world_trace_removed(stg_world *w, uint32_t lane)
 {
-    char text[LINE_MAX];
+    char text[LINE_MAX] STG_UNINITIALIZED;
     stg_writer line;
 
     if (w->hooks.line == NULL)
@@ -89,7 +90,7 @@ void stg_world_trace_end(stg_world *w, const stg_world_event *e,
                          const stg_verdict *v)
 {
     const stg_outcome *outcome = &e->attempt.answer.outcome;
-    char text[LINE_MAX], name[STG_CAUSE_MAX];
+    char text[LINE_MAX] STG_UNINITIALIZED, name[STG_CAUSE_MAX];
     stg_writer line;
 
     if (w->hooks.line == NULL)

@@ -356,6 +356,7 @@ stg_world_totals stg_world_sum(const stg_world *w)
                               .groups = w->groups,
                               .allocations = w->allocations,
                               .events = w->handled,
+                              .actions = w->actions,
                               .starts = starts,
                               .delivered = w->delivered,
                               .parked = w->row_count,

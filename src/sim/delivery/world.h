@@ -12,8 +12,8 @@
  *
  * A world is a shell of flow (flow/flow.h), as the hub is. It keeps a record of
  * its own of what targets saw and of what the store holds, and judges flow by
- * that record: after every event stg_flow_check() holds and the books of every
- * lane balance; no attempt starts early (I4), on a lane that is paused or removed
+ * that record: what an event has touched is as flow's books say, and so is all of
+ * it (stg_flow_check()) as often as stg_world_set_checks() asks; no attempt starts early (I4), on a lane that is paused or removed
  * (I7), with other bytes than those published (I11), before its turn in an
  * ordered lane (I18), or outside its message's own times (I34); nothing is committed that is not settled durably (I2).
  *
@@ -163,9 +163,10 @@ void stg_world_join_group(stg_world *w, bool keeps_rows);
 void stg_world_set_turn(stg_world *w, uint32_t events, uint32_t ends,
                         stg_ns turn);
 
-/* Flow is checked after each `every`th event, or so many actions; 1: after each
- * event, as a world does unless told otherwise. The check is dear where there
- * are many lanes; what a target sees is judged at each start in any case. */
+/* All of flow is checked after each `every`th event, or so many actions; 1: after
+ * each event, as a world does unless told otherwise. The check is dear where there
+ * are many lanes; the lane of an attempt is checked when it starts and when it
+ * ends, and what a target sees is judged at each start, in any case. */
 void stg_world_set_checks(stg_world *w, uint32_t every);
 
 /* -- targets --------------------------------------------------------------- */
@@ -294,10 +295,13 @@ typedef struct stg_world_totals {
     uint64_t reads, catch_ups; /* of the log; of these the catch-up reader's */
     uint64_t fetches, groups;  /* of the store; written to it */
     uint64_t allocations;      /* by flow */
-    uint64_t events, starts;   /* all; attempts of all lanes */
-    uint64_t delivered;        /* attempts that were answered 2xx */
-    size_t parked, dead;       /* rows in the store */
-    bool is_stopped;           /* the hub, in order */
+    /* What happened in the world: a read, a look or an answer of the log or the
+     * store, the end of an attempt. And what flow wanted: starts, groups ... */
+    uint64_t events, actions;
+    uint64_t starts;     /* attempts of all lanes */
+    uint64_t delivered;  /* attempts that were answered 2xx */
+    size_t parked, dead; /* rows in the store */
+    bool is_stopped;     /* the hub, in order */
 } stg_world_totals;
 
 stg_world_totals stg_world_sum(const stg_world *w);
