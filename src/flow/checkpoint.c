@@ -247,20 +247,26 @@ static size_t add_end(const stg_lane *l, const stg_partition *p,
 
 typedef void each_fn(stg_flow *f, stg_lane *l, stg_partition *p, void *ctx);
 
-/* Every lane of every slice that is to be written. */
+/* Every lane of every slice that is to be written. Few lanes do not fill theirs:
+ * behind the last of all there is nothing to look for. */
 static inline void visit(stg_flow *f, uint8_t due, each_fn *each, void *ctx)
 {
-    for (uint32_t k = 0; k < f->partition_count; k++)
+    for (uint32_t k = 0; k < f->partition_count; k++) {
+        uint32_t left = f->lane_count;
+
         for (uint32_t s = 0; s < f->lane_capacity / STG_SLICE; s++) {
             if ((f->partitions[k]->slices[s] & due) == 0)
                 continue;
-            for (uint32_t i = 0; i < STG_SLICE; i++) {
+            for (uint32_t i = 0; i < STG_SLICE && left > 0; i++) {
                 stg_lane *l = f->lanes[s * STG_SLICE + i];
 
-                if (l != NULL)
-                    each(f, l, f->partitions[k], ctx);
+                if (l == NULL)
+                    continue;
+                left--;
+                each(f, l, f->partitions[k], ctx);
             }
         }
+    }
 }
 
 typedef struct need {
