@@ -23,7 +23,7 @@ void stg_write_char(stg_writer *w, char c)
     w->length++;
 }
 
-static void write(stg_writer *w, const char *text, size_t count)
+static void write_bytes(stg_writer *w, const char *text, size_t count)
 {
     size_t left = w->length + 1 < w->size ? w->size - w->length - 1 : 0;
     size_t fits = count < left ? count : left;
@@ -37,7 +37,7 @@ static void write(stg_writer *w, const char *text, size_t count)
 
 void stg_write_text(stg_writer *w, const char *text)
 {
-    write(w, text, strlen(text));
+    write_bytes(w, text, strlen(text));
 }
 
 /* Texts of errors quote what anybody may have written: only printable ASCII
@@ -80,7 +80,7 @@ void stg_write_number(stg_writer *w, uint64_t number)
         digits[--first] = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
-    write(w, digits + first, sizeof digits - first);
+    write_bytes(w, digits + first, sizeof digits - first);
 }
 
 void stg_write_thousandths(stg_writer *w, uint64_t thousandths)
