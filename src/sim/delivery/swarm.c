@@ -361,6 +361,7 @@ static bool needs_memory(stg_step_kind kind)
 static void do_step(stg_swarm_state *s, const stg_step *e)
 {
     trace_step(s, e);
+    s->own_faults = 0;
     if (needs_memory(e->kind))
         stg_world_fail_allocation_at(s->world, 0);
     if (e->kind <= STG_STEP_PUBLISH || e->kind == STG_STEP_JOIN) {

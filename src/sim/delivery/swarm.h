@@ -64,6 +64,7 @@ typedef struct stg_swarm_state {
     uint64_t seed;
     stg_ns stepped; /* by so much in all the wall clock was set */
     bool is_group, has_started;
+    uint32_t own_faults; /* of this machine's ports and files, in this step */
     stg_step faults[STG_LEAF_COUNT]; /* by kind; every 0: there is none */
     stg_swarm_lane lanes[STG_SCRIPT_MAX];
 } stg_swarm_state;

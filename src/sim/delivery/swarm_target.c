@@ -6,7 +6,7 @@
  * With a batch, attempts of one lane that start in the same interval are one
  * request: they end together, with one outcome, which the interval draws. */
 
-enum { WELL_MAX = 50 };
+enum { WELL_MAX = 50, OWN_FAULTS_MAX = 1000 };
 
 static const uint64_t interval_step = 0x9e3779b97f4a7c15;
 
@@ -79,8 +79,17 @@ static stg_world_answer answer_fault(const stg_step *f, stg_rng *rng)
     return a;
 }
 
-static stg_world_answer answer_any(const stg_swarm_state *s,
-                                   const stg_swarm_lane *l, stg_rng *rng)
+/* An attempt that lacks a port or a file is put back and comes again ten times a
+ * second: without a bound for each step such attempts would be most of what some
+ * worlds do, and nothing new. Beyond it there are ports and files. */
+static bool is_over(stg_swarm_state *s, int kind)
+{
+    return (kind == STG_LEAF_NO_PORTS || kind == STG_LEAF_NO_FILES) &&
+           s->own_faults++ >= OWN_FAULTS_MAX;
+}
+
+static stg_world_answer answer_any(stg_swarm_state *s, const stg_swarm_lane *l,
+                                   stg_rng *rng)
 {
     for (int kind = 0; kind < STG_LEAF_COUNT; kind++) {
         const stg_step *f = &s->faults[kind];
@@ -89,14 +98,15 @@ static stg_world_answer answer_any(const stg_swarm_state *s,
             (kind == STG_LEAF_PROXY && !l->has_proxy) ||
             (kind == STG_LEAF_401 && !l->signs_in))
             continue;
-        if (stg_rng_upto(rng, f->at[STG_FAULT_EVERY] - 1) == 0)
+        if (stg_rng_upto(rng, f->at[STG_FAULT_EVERY] - 1) == 0 &&
+            !is_over(s, kind))
             return answer_fault(f, rng);
     }
     return answer_well(rng);
 }
 
-static stg_world_answer answer(const stg_swarm_state *s,
-                               const stg_swarm_lane *l, stg_rng *rng)
+static stg_world_answer answer(stg_swarm_state *s, const stg_swarm_lane *l,
+                               stg_rng *rng)
 {
     switch (l->mode) {
     case 1:
@@ -113,7 +123,7 @@ static stg_world_answer answer(const stg_swarm_state *s,
 stg_world_answer stg_swarm_answer(stg_world *w, uint32_t lane,
                                   uint64_t position, uint64_t attempt)
 {
-    const stg_swarm_state *s = stg_world_ctx(w);
+    stg_swarm_state *s = stg_world_ctx(w);
     const stg_swarm_lane *l = &s->lanes[lane];
     stg_ns now = stg_world_now(w), interval;
     stg_world_answer a;
