@@ -17,7 +17,8 @@ typedef struct fixture {
     uint64_t retaining;
     uint32_t fenced[16]; /* of the last group */
     size_t fenced_count;
-    bool is_postgres;
+    bool is_postgres, was_open;
+    bool is_made_up; /* the test's rows and cursors contradict each other */
     bool is_storing; /* fixture_begin_store() */
     char words[400]; /* of what broke, or troubled */
     bool is_closed;
@@ -34,7 +35,9 @@ void fixture_open(fixture *s);
 void fixture_close(fixture *s);
 void fixture_reopen(fixture *s);
 
-/* Closes, and removes the folder. */
+/* Closes, and removes the folder. What is in a file has to fit together then
+ * (stg_verify()): whatever a test has done, the books balance, unless
+ * is_made_up. */
 void fixture_end(fixture *s);
 
 /* Opens, and is refused; returns the words, static. */

@@ -273,6 +273,7 @@ TEST(store_replay, leaves_letters_alone_that_were_made_since_it_began)
                           "SELECT id, replay FROM failed_broadcast_logs"
                           " WHERE state = 'dead'"),
               "301|1");
+    s->is_made_up = true;
     fixture_end(s);
 }
 
@@ -565,6 +566,7 @@ TEST(queue_replay, finds_what_never_reached_its_target_once)
                           " WHERE state = 'dead' ORDER BY position"),
               "1\n3");
     CHECK_STR(replay(s, &unreached, false), "done: 0 0 0 0");
+    s->is_made_up = true;
     fixture_end(s);
 }
 
@@ -585,6 +587,7 @@ TEST(queue_replay, ends_after_so_many_messages)
     CHECK_STR(replay(s, &one, false), "done: 1 1 0 0");
     CHECK_STR(fixture_ask(s, ranges), "6|20|15|dead");
     CHECK_STR(replay(s, &any, false), "done: 1 15 0 0");
+    s->is_made_up = true;
     fixture_end(s);
 }
 
@@ -661,6 +664,7 @@ TEST(queue_replay, of_a_range_row_leaves_out_what_was_not_in_it)
                           " (SELECT position FROM parked WHERE replay = 1"
                           " ORDER BY position)"),
               "1,3,5,7,8");
+    s->is_made_up = true;
     fixture_end(s);
 }
 
@@ -764,6 +768,7 @@ TEST(queue_replay, leaves_letters_of_a_target_that_is_not_known)
     CHECK_STR(drop(s, &any, true), "done: 3 11 0 0");
     t.is_unknown = false;
     CHECK_STR(replay(s, &any, false), "done: 3 11 0 0");
+    s->is_made_up = true;
     fixture_end(s);
 }
 
@@ -781,6 +786,7 @@ TEST(queue_replay, counts_what_waits_in_a_lane_that_is_paused)
     for (int is_dry = 1; is_dry >= 0; is_dry--)
         CHECK_STR(replay(s, &any, is_dry),
                   "done: 4 12 0 0, orphaned 0, paused 11");
+    s->is_made_up = true;
     fixture_end(s);
 }
 
@@ -837,6 +843,7 @@ TEST(store_replay, puts_right_the_books_of_a_group_that_knows_nothing_of_it)
     CHECK_STR(fixture_ask(s, "SELECT lanes FROM cursors"),
               "{\n\"0\": {\"base\": 9, \"routed\": 8, \"delivered\": 3,"
               " \"dead\": 1, \"parked\": 4}\n}");
+    s->is_made_up = true;
     fixture_end(s);
 }
 
@@ -1141,6 +1148,7 @@ TEST(store_replay, leaves_range_rows_of_a_topic_that_cannot_be_read_now)
     CHECK_STR(replay(&s, &(stg_letter_filter){.target = "a"}, false),
               "done: 2 10 0 0");
     CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM parked"), "10");
+    s.is_made_up = true;
     fixture_end(&s);
 }
 

@@ -85,6 +85,7 @@ TEST(store_rows, come_in_the_order_of_the_mark_page_by_page)
     CHECK_STR(fixture_fetch(&s, 1, &mark, 2), "7@0:d 4@100:c ...");
     CHECK_STR(fixture_fetch(&s, 1, &mark, 2), "9@100:a 3@200:b");
     CHECK_STR(fixture_fetch(&s, 1, &mark, 2), "");
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -107,6 +108,7 @@ TEST(store_rows, come_in_pieces_that_memory_has_room_for)
     fixture_fetch(&s, 1, &mark, 10);
     CHECK_U64(mark.position, 5);
     free(body);
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -127,6 +129,7 @@ TEST(store_rows, that_are_parked_again_keep_their_message)
     CHECK_STR(fixture_fetch(&s, 1, &mark, 9), "5@300:a");
     CHECK_STR(fixture_ask(&s, "SELECT attempts, has_failure FROM parked"),
               "3|0");
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -145,6 +148,7 @@ TEST(store_rows, go_when_they_are_delivered)
     c.partition = 0;
     CHECK_INT(fixture_change(&s, &c), STG_STORED);
     CHECK_STR(fixture_ask(&s, "SELECT position FROM parked"), "6");
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -433,6 +437,7 @@ TEST(store_rows, of_a_group_written_twice_are_as_of_one_written_once)
     CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM parked"), "1");
     free(once);
     free(twice);
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -496,6 +501,7 @@ TEST(store_rows, of_cursors_are_readable_and_come_back)
               "255/0 3 [] 0=0+0+0+1\n"
               "256/0 4 [] 4=0+0+4+0\n"
               "1/1 5 [] 0=0+0+0+0\n");
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -519,6 +525,7 @@ TEST(store_rows, of_cursors_only_rise)
     cursors[1].base = 1;
     CHECK_INT(fixture_cursors(&s, cursors, 2), STG_STORED);
     CHECK_STR(fixture_stands(&s), "1/0 12 [] 3=0+0+0+0\n2/0 13 [] 3=0+0+0+0\n");
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -533,6 +540,7 @@ TEST(store_rows, of_lanes_that_flow_does_not_have_stay)
     cursors[1].base = 10;
     CHECK_INT(fixture_cursors(&s, cursors + 1, 1), STG_STORED);
     CHECK_STR(fixture_stands(&s), "1/0 12 [] 0=0+0+0+0\n2/0 10 [] 0=0+0+0+0\n");
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -722,6 +730,7 @@ TEST(store_rows, of_a_range_that_was_dropped_do_not_grow)
     shed(&s, 5, 12, 7);
     shed(&s, 5, 14, 9);
     CHECK_STR(fixture_ask(&s, ranges), "5|9|4|dropped\n10|14|5|dead");
+    s.is_made_up = true;
     fixture_end(&s);
 }
 
@@ -747,5 +756,6 @@ TEST(store_rows, of_a_range_that_is_being_replayed_keep_what_is_left)
     fixture_ask(&s, "UPDATE failed_broadcast_logs SET position = 12");
     shed(&s, 5, 15, 10);
     CHECK_STR(fixture_ask(&s, ranges), "12|11|7|replayed\n13|15|3|dead");
+    s.is_made_up = true;
     fixture_end(&s);
 }
