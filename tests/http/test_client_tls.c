@@ -6,73 +6,14 @@
 #include <unistd.h>
 
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include "tests/harness.h"
+#include "tests/http/identity.h"
 #include "tests/http/world.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 /* -- certificates ---------------------------------------------------------- */
-
-typedef struct identity {
-    EVP_PKEY *key;
-    X509 *certificate;
-} identity;
-
-static EVP_PKEY *make_key(void)
-{
-    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, NULL);
-    EVP_PKEY *key = NULL;
-
-    CHECK(c != NULL && EVP_PKEY_keygen_init(c) == 1);
-    CHECK(EVP_PKEY_CTX_set_ec_paramgen_curve_nid(c, NID_X9_62_prime256v1) == 1);
-    CHECK(EVP_PKEY_keygen(c, &key) == 1);
-    EVP_PKEY_CTX_free(c);
-    return key;
-}
-
-static void extend(X509 *certificate, int nid, const char *value)
-{
-    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, nid, value);
-
-    CHECK(e != NULL && X509_add_ext(certificate, e, -1) == 1);
-    X509_EXTENSION_free(e);
-}
-
-/* For names ("DNS:a,IP:127.0.0.1"), or an authority where it is NULL; valid
- * until so many seconds from now; by an issuer, or by itself. */
-static identity make(const char *names, long until_s, const identity *issuer)
-{
-    identity i = {make_key(), X509_new()};
-    const identity *by = issuer != NULL ? issuer : &i;
-    X509_NAME *name = X509_get_subject_name(i.certificate);
-
-    CHECK(X509_set_version(i.certificate, 2) == 1);
-    CHECK(ASN1_INTEGER_set(X509_get_serialNumber(i.certificate),
-                           names != NULL ? 2 : 1) == 1);
-    CHECK(X509_gmtime_adj(X509_getm_notBefore(i.certificate), -7200) != NULL);
-    CHECK(X509_gmtime_adj(X509_getm_notAfter(i.certificate), until_s) != NULL);
-    CHECK(X509_set_pubkey(i.certificate, i.key) == 1);
-    CHECK(X509_NAME_add_entry_by_txt(
-              name, "CN", MBSTRING_ASC,
-              (const unsigned char *)(names ? "leaf" : "authority"), -1, -1,
-              0) == 1);
-    CHECK(X509_set_issuer_name(i.certificate,
-                               X509_get_subject_name(by->certificate)) == 1);
-    extend(i.certificate, NID_basic_constraints,
-           names != NULL ? "CA:FALSE" : "critical,CA:TRUE");
-    if (names != NULL)
-        extend(i.certificate, NID_subject_alt_name, names);
-    CHECK(X509_sign(i.certificate, by->key, EVP_sha256()) > 0);
-    return i;
-}
-
-static void free_identity(identity *i)
-{
-    EVP_PKEY_free(i->key);
-    X509_free(i->certificate);
-}
 
 /* A directory of files that lasts as long as a test. */
 typedef struct files {
@@ -116,9 +57,9 @@ static void open_files(files *f)
 {
     (void)snprintf(f->directory, sizeof f->directory, "/tmp/stagger-XXXXXX");
     CHECK(mkdtemp(f->directory) != NULL);
-    f->authority = make(NULL, 3600, NULL);
-    f->other = make(NULL, 3600, NULL);
-    f->client = make("DNS:client", 3600, &f->authority);
+    f->authority = identity_make(NULL, 3600, NULL);
+    f->other = identity_make(NULL, 3600, NULL);
+    f->client = identity_make("DNS:client", 3600, &f->authority);
     write_certificate(f, f->ca, "ca.pem", f->authority.certificate);
     write_certificate(f, f->other_ca, "other.pem", f->other.certificate);
     write_certificate(f, f->certificate, "client.pem", f->client.certificate);
@@ -134,9 +75,9 @@ static void close_files(files *f)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         (void)unlink(paths[i]);
     (void)rmdir(f->directory);
-    free_identity(&f->authority);
-    free_identity(&f->other);
-    free_identity(&f->client);
+    identity_free(&f->authority);
+    identity_free(&f->other);
+    identity_free(&f->client);
 }
 
 /* A server's side. */
@@ -163,7 +104,7 @@ static void open_stage(stage *s, const char *names, long until_s,
                        const leaf_step *const *scripts, size_t count)
 {
     open_files(&s->f);
-    s->leaf = make(names, until_s, &s->f.authority);
+    s->leaf = identity_make(names, until_s, &s->f.authority);
     s->ctx = serve(&s->leaf);
     world_open(&s->w, s->ctx, scripts, count);
 }
@@ -172,7 +113,7 @@ static void close_stage(stage *s)
 {
     world_close(&s->w);
     SSL_CTX_free(s->ctx);
-    free_identity(&s->leaf);
+    identity_free(&s->leaf);
     close_files(&s->f);
 }
 

@@ -210,12 +210,18 @@ caller *caller_new(market *m)
     CHECK(c->fd >= 0);
     CHECK(connect(c->fd, (struct sockaddr *)&at, sizeof at) == 0);
     CHECK(fcntl(c->fd, F_SETFL, O_NONBLOCK) == 0);
+    if (m->tls != NULL) {
+        c->tls = SSL_new(m->tls);
+        CHECK(c->tls != NULL && SSL_set_fd(c->tls, c->fd) == 1);
+        SSL_set_connect_state(c->tls);
+    }
     return c;
 }
 
 void caller_free(caller *c)
 {
     close(c->fd);
+    SSL_free(c->tls);
     free(c->out);
     free(c);
 }
@@ -233,12 +239,35 @@ void caller_say(caller *c, const char *text)
     caller_send(c, text, strlen(text));
 }
 
+/* What send() and recv() would say of this. */
+static ssize_t answer_of(const caller *c, int n)
+{
+    int error = n > 0 ? 0 : SSL_get_error(c->tls, n);
+
+    errno = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE
+                ? EAGAIN
+                : EPIPE;
+    return n > 0 ? n : -1;
+}
+
+static ssize_t put(caller *c, const char *bytes, size_t size)
+{
+    return c->tls != NULL ? answer_of(c, SSL_write(c->tls, bytes, (int)size))
+                          : send(c->fd, bytes, size, MSG_NOSIGNAL);
+}
+
+static ssize_t get(caller *c, char *bytes, size_t size)
+{
+    return c->tls != NULL ? answer_of(c, SSL_read(c->tls, bytes, (int)size))
+                          : recv(c->fd, bytes, size, 0);
+}
+
 static void move_bytes(caller *c)
 {
     ssize_t n;
 
     if (c->sent < c->out_size) {
-        n = send(c->fd, c->out + c->sent, c->out_size - c->sent, MSG_NOSIGNAL);
+        n = put(c, c->out + c->sent, c->out_size - c->sent);
         if (n > 0)
             c->sent += (size_t)n;
         else if (n < 0 && errno != EAGAIN)
@@ -246,7 +275,7 @@ static void move_bytes(caller *c)
     }
     while (!c->is_closed) {
         CHECK(c->in_size < sizeof c->in - 1);
-        n = recv(c->fd, c->in + c->in_size, sizeof c->in - 1 - c->in_size, 0);
+        n = get(c, c->in + c->in_size, sizeof c->in - 1 - c->in_size);
         if (n < 0 && errno == EAGAIN)
             return;
         if (n <= 0)

@@ -3,6 +3,7 @@
 #ifndef TESTS_INGRESS_PRODUCER_H
 #define TESTS_INGRESS_PRODUCER_H
 
+#include <openssl/ssl.h>
 #include <uv.h>
 
 #include "ingress/ingress.h"
@@ -41,6 +42,7 @@ typedef struct market {
     stored stored[STORED_MAX]; /* the first ones */
     waiting waiting[WAITING_MAX];
 
+    SSL_CTX *tls; /* of callers; NULL: they speak plain HTTP */
     const char *missing;
     bool is_stopped, is_closed;
 } market;
@@ -66,6 +68,7 @@ void market_stop(market *m);
 typedef struct caller {
     market *market;
     int fd;
+    SSL *tls;
     char *out;
     size_t out_size, sent;
     char in[1 << 20];
