@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/seal.h"
 #include "tests/harness.h"
@@ -140,4 +142,31 @@ TEST(seal, takes_files_of_keys_and_quotes_no_line_of_others)
     }
     CHECK_INT(parse(&keys, HEX_A "\n" BASE_A, &err), STG_INVALID);
     CHECK_STR(err.text, "key file f:2: this key is there already");
+}
+
+TEST(seal, reads_a_file_of_keys_that_nobody_else_may_read)
+{
+    char path[] = "/tmp/stagger-keys-XXXXXX", text[17 * 66 + 1] = "";
+    int fd = mkstemp(path);
+    stg_seal_keys *keys = NULL, *same = keys_of(HEX_B "\n" HEX_A);
+    stg_error err;
+
+    CHECK(fd >= 0 && write(fd, HEX_B "\n" HEX_A "\n", 130) == 130);
+    CHECK_INT(stg_seal_keys_load(&keys, path, &err), STG_OK);
+    CHECK_STR(stg_seal_key(keys), stg_seal_key(same));
+    stg_seal_keys_free(keys);
+    stg_seal_keys_free(same);
+    CHECK_INT(fchmod(fd, 0644), 0);
+    CHECK_INT(stg_seal_keys_load(&keys, path, &err), STG_INVALID);
+    CHECK(strstr(err.text, path) != NULL);
+    CHECK_INT(unlink(path), 0);
+    CHECK(stg_seal_keys_load(&keys, path, &err) != STG_OK);
+    close(fd);
+    for (int i = 0; i < 17; i++)
+        snprintf(text + 65 * i, sizeof text - 65 * (size_t)i, "%064x\n", i);
+    CHECK_INT(parse(&keys, text, &err), STG_INVALID);
+    CHECK_STR(err.text, "key file f:17: more than 16 keys");
+    text[65 * 16] = '\0';
+    CHECK_INT(parse(&keys, text, &err), STG_OK);
+    stg_seal_keys_free(keys);
 }
