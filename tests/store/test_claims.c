@@ -305,6 +305,11 @@ TEST(store_claims, make_ids_that_are_found_again)
     CHECK_U64(number, 1);
     CHECK_U64(position, 1042);
     CHECK(stg_store_find_id(s.store, expected, &number, &position));
+    // Of a record that was not read yet: by the newest number, or the first.
+    CHECK_STR(stg_store_record_id(s.store, ask.log, ask.topic, 4, 7, id),
+              "orders.eu-1.4.7");
+    CHECK_STR(stg_store_record_id(s.store, ask.log, ask.topic, 3, 0, id),
+              expected);
     CHECK_U64(number, 2);
     CHECK_U64(position, 0);
     CHECK(!stg_store_find_id(s.store, "orders.eu-1.4.1", &number, &position));

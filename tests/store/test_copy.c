@@ -180,6 +180,7 @@ TEST(store_copy, is_refused_with_the_name_that_is_wrong)
 /* Ids of messages and letters never come twice. */
 TEST(store_copy, goes_on_in_an_epoch_of_its_own)
 {
+    appending a = {.is_done = false};
     uint64_t before;
     stg_restored r;
     copies c;
@@ -203,6 +204,13 @@ TEST(store_copy, goes_on_in_an_epoch_of_its_own)
     CHECK_U64(stg_store_epoch(c.fixture.store), r.epoch);
     CHECK_U64(stg_store_epoch_at(c.fixture.store, MESSAGES), before);
     CHECK_U64(fixture_put(&c.fixture, NULL, "new"), MESSAGES + 1);
+    // A key that the backup has is of the message of then.
+    a.messages[0] = fixture_text("key", "body");
+    fixture_start(&c.fixture, &a, 1);
+    FIXTURE_UNTIL(&c.fixture, a.is_done);
+    CHECK(a.how == STG_APPENDED && a.answers[0].is_repeat);
+    CHECK_U64(a.answers[0].position, 1);
+    CHECK_U64(a.answers[0].epoch, before);
     fixture_end(&c.fixture);
 }
 

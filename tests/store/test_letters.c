@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "store/dead_letters.h"
+#include "store/query.h"
+#include "store/sqlite.h"
 #include "tests/harness.h"
 #include "tests/store/fixture.h"
 
@@ -544,4 +546,53 @@ TEST(store_letters, go_to_a_sink_once_though_it_fails_at_their_neighbours)
     FIXTURE_UNTIL(&s, s.times_untroubled == 1);
     fixture_end(&s);
     uv_mutex_destroy(&to.lock);
+}
+
+/* -- what commands ask a file ------------------------------------------------ */
+
+TEST(queue_letters, are_read_whole_by_the_ids_of_a_page)
+{
+    stg_filter f;
+    stg_found page = {.count = 0}, whole = {.count = 0};
+    uint64_t first;
+    bool is_known;
+    stg_db *db;
+    fixture s;
+
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
+    CHECK(stg_filter_copy(&f, &(stg_letter_filter){.cause = "HTTP_5*"}));
+    CHECK_INT(stg_sql_open_reader(&db, s.path), 0);
+    CHECK_INT(stg_find_page(db, &f, 0, 10, false, &page), 0);
+    CHECK_INT(stg_find_whole(db, &page, &whole), 0);
+    CHECK_U64(whole.count, 0);
+    CHECK_INT(stg_find_first(db, &first), 0);
+    CHECK_U64(first, UINT64_MAX);
+    for (uint64_t i = 1; i <= 4; i++) {
+        fixture_put(&s, NULL, "body");
+        die(&s, 0, i, i == 2 ? 404 : 503);
+    }
+    CHECK_INT(stg_find_page(db, &f, 0, 10, true, &page), 0);
+    CHECK_U64(page.count, 3);
+    CHECK(page.letters[0].payload.at == NULL);
+    CHECK_INT(stg_find_whole(db, &page, &whole), 0);
+    CHECK_U64(whole.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_U64(whole.letters[i].id, i == 0 ? 1 : i + 2);
+        CHECK(whole.letters[i].payload.size == 4 &&
+              memcmp(whole.letters[i].payload.at, "body", 4) == 0);
+    }
+    CHECK_INT(stg_find_first(db, &first), 0);
+    CHECK_U64(first, 1);
+    CHECK_INT(stg_find_is_target(db, "a", &is_known), 0);
+    CHECK(is_known);
+    CHECK_INT(stg_find_is_target(db, "b", &is_known), 0);
+    CHECK(!is_known);
+    stg_found_free(&page);
+    stg_found_free(&whole);
+    stg_filter_free(&f);
+    stg_sql_close(db);
+    s.is_made_up = true;
+    fixture_end(&s);
 }

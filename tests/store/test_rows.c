@@ -529,6 +529,40 @@ TEST(store_rows, of_cursors_only_rise)
     fixture_end(&s);
 }
 
+/* More rows than their table begins with, in memory and after a restart. */
+TEST(store_rows, of_many_slices_are_all_known)
+{
+    enum { SLICES = 150 };
+    static char expected[SLICES * 32];
+    stg_cursor cursors[SLICES];
+    size_t at = 0;
+    fixture s;
+
+    for (uint32_t i = 0; i < SLICES; i++) {
+        cursors[i] = (stg_cursor){
+            .lane = 256 * i, .base = 1000 + i, .is_ordered = i % 3 == 0};
+        at += (size_t)snprintf(expected + at, sizeof expected - at,
+                               "%u/0 %u [] 0=0+0+0+0\n", 256 * i, 1000 + i);
+    }
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_INT(fixture_cursors(&s, cursors, SLICES), STG_STORED);
+    for (int turn = 0; turn < 2; turn++) {
+        CHECK_STR(fixture_stands(&s), expected);
+        for (uint32_t i = 0; i < SLICES; i++)
+            cursors[i].base = 1;
+        CHECK_INT(fixture_cursors(&s, cursors, SLICES), STG_STORED);
+        CHECK_STR(fixture_stands(&s), expected);
+        CHECK_STR(fixture_ask(&s,
+                              "SELECT count(*) FROM cursors WHERE lanes LIKE"
+                              " '%\"ordered\": true%'"),
+                  "50");
+        fixture_reopen(&s);
+    }
+    s.is_made_up = true;
+    fixture_end(&s);
+}
+
 TEST(store_rows, of_lanes_that_flow_does_not_have_stay)
 {
     stg_cursor cursors[] = {{.lane = 1, .base = 12}, {.lane = 2, .base = 9}};

@@ -745,3 +745,27 @@ TEST(store, lets_the_bodies_of_range_rows_go_when_they_are_too_old)
               "expired");
     fixture_end(&s);
 }
+
+static void set(void *ctx)
+{
+    *(bool *)ctx = true;
+}
+
+TEST(store, tells_its_name_its_time_and_that_its_writer_lives)
+{
+    bool is_alive = false;
+    fixture s;
+
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_STR(stg_store_name(s.store), s.path);
+    CHECK(stg_store_now(s.store) > 1772366400 * STG_S);
+    CHECK(!stg_store_has_lane(s.store, "a"));
+    fixture_lane(&s, "a");
+    CHECK(stg_store_has_lane(s.store, "a"));
+    CHECK(!stg_store_has_lane(s.store, "b"));
+    stg_store_ping(s.store, set, &is_alive);
+    CHECK(!is_alive);
+    FIXTURE_UNTIL(&s, is_alive);
+    fixture_end(&s);
+}
