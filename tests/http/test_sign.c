@@ -216,6 +216,47 @@ TEST(sign, knows_its_headers)
                          span("Webhook-Id")));
 }
 
+/* What is signed on another thread is the same; a key pair is what takes long. */
+TEST(sign, signs_aside_what_takes_long)
+{
+    static const char *const shared[] = {secret}, *const pair[] = {private_key};
+    const stg_sign_request r = {
+        .id = span(id), .seconds = at, .body = span(payload)};
+    char text[LINES_MAX], again[LINES_MAX];
+    stg_signer *s;
+    char *end;
+
+    CHECK_INT(stg_signer_new(&s, &standard, pair, 1, NULL), STG_OK);
+    CHECK(stg_signer_is_slow(s));
+    CHECK(stg_signer_sets(s, span("webhook-id")));
+    CHECK(!stg_signer_sets(s, span("webhook")));
+    CHECK(stg_signer_hold(s) == s);
+    stg_signer_free(s);
+    end = stg_signer_put(s, text, &r);
+    CHECK_INT(stg_signer_put_aside(s, again, &r) - again, end - text);
+    CHECK(memcmp(text, again, (size_t)(end - text)) == 0);
+    stg_signer_free(s);
+    CHECK_INT(stg_signer_new(&s, &standard, shared, 1, NULL), STG_OK);
+    CHECK(!stg_signer_is_slow(s));
+    stg_signer_free(s);
+}
+
+TEST(sign, has_several_secrets_where_a_header_can_have_several_signatures)
+{
+    const stg_sign_secret secrets[] = {{.value = "a"}, {.value = "b"}};
+    const char **texts = stg_sign_secret_texts(secrets, 2);
+
+    CHECK_STR(texts[0], "a");
+    CHECK_STR(texts[1], "b");
+    CHECK(texts[2] == NULL);
+    free(texts);
+    CHECK_U64(stg_sign_secrets_max(STG_SIGN_STANDARD), 8);
+    CHECK_U64(stg_sign_secrets_max(STG_SIGN_STRIPE), 8);
+    CHECK_U64(stg_sign_secrets_max(STG_SIGN_GITHUB), 1);
+    CHECK_U64(stg_sign_secrets_max(STG_SIGN_CUSTOM), 1);
+    CHECK_U64(stg_sign_secrets_max(STG_SIGN_MESSAGE), 1);
+}
+
 /* -- receivers ------------------------------------------------------------- */
 
 static bool verify(const char *with, const char *lines, stg_span body,
@@ -450,6 +491,9 @@ TEST(sign, makes_secrets_that_work)
     sign(&standard, secrets, 2, id, at, span(payload), text);
     CHECK(verify(one, text, span(payload), at, NULL));
     CHECK(verify(public_one, text, span(payload), at, NULL));
+    CHECK(stg_secret_make_hex(one) && stg_secret_make_hex(two));
+    CHECK(strlen(one) == 64 && strspn(one, "0123456789abcdef") == 64);
+    CHECK(strcmp(one, two) != 0);
 }
 
 TEST(sign, keeps_no_text_of_the_options)

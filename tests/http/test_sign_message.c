@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 
 #include "base/text.h"
 #include "http/sign.h"
 #include "http/sign_key.h"
+#include "http/sign_message.h"
 #include "http/verify.h"
 #include "tests/harness.h"
 
@@ -488,4 +490,121 @@ TEST(message, says_what_is_missing)
         "Signature: sig=AAAA\r\n"
         "Signature-Input: sig=();created=1\r\n",
         none);
+}
+
+/* -- components ------------------------------------------------------------ */
+
+TEST(message, derives_its_components_as_the_rfc_says)
+{
+    static const struct {
+        const char *name, *authority, *path, *query;
+        bool is_tls;
+        const char *value; /* NULL: there is no such component */
+    } rows[] = {
+        {"@method", "a.example", "/in", NULL, false, "POST"},
+        {"@scheme", "a.example", "/in", NULL, false, "http"},
+        {"@scheme", "a.example", "/in", NULL, true, "https"},
+        {"@authority", "A.Example:80", "/in", NULL, false, "a.example"},
+        {"@authority", "A.Example:80", "/in", NULL, true, "a.example:80"},
+        {"@authority", "a.example:443", "/in", NULL, true, "a.example"},
+        {"@authority", ":80", "/in", NULL, false, ":80"},
+        {"@path", "a", "/in", "q=1", false, "/in"},
+        {"@path", "a", "", NULL, false, "/"},
+        {"@query", "a", "/in", "q=1", false, "?q=1"},
+        {"@query", "a", "/in", "", false, "?"},
+        {"@query", "a", "/in", NULL, false, "?"},
+        {"@request-target", "a", "/in", "q=1", false, "/in?q=1"},
+        {"@request-target", "a", "/in", NULL, false, "/in"},
+        {"@target-uri", "a:80", "", "q", true, "https://a:80/?q"},
+        {"@target-uri", "a:80", "/x", NULL, false, "http://a/x"},
+        {"@status", "a", "/in", NULL, false, NULL},
+        {"content-digest", "a", "/in", NULL, false, NULL},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const stg_sign_target t = {.method = span("POST"),
+                                   .authority = span(rows[i].authority),
+                                   .path = span(rows[i].path),
+                                   .query = rows[i].query == NULL
+                                                ? (stg_span){NULL, 0}
+                                                : span(rows[i].query),
+                                   .is_tls = rows[i].is_tls};
+        stg_text base = {.at = NULL};
+        char expected[128];
+
+        CHECK_FROM(i, stg_sign_message_derive(&base, span(rows[i].name), &t) ==
+                          (rows[i].value != NULL));
+        snprintf(expected, sizeof expected, "\"%s\": %s\n", rows[i].name,
+                 rows[i].value == NULL ? "" : rows[i].value);
+        if (rows[i].value != NULL)
+            CHECK_FROM(i, base.size == strlen(expected) &&
+                              memcmp(base.at, expected, base.size) == 0);
+        stg_text_free(&base);
+    }
+}
+
+/* The hub knows the values of some; a receiver has any header, in lower case. */
+TEST(message, covers_what_it_knows_once_each)
+{
+    static const struct {
+        const char *covers[3];
+        const char *key_id;
+        const char *ours, *theirs; /* NULL: it is right */
+    } rows[] = {
+        {{"content-digest"}, "key 1", NULL, NULL},
+        {{"@method", "@path", "content-digest"}, NULL, NULL, NULL},
+        {{"content-digest", "date"}, NULL, "`date` is none", NULL},
+        {{"content-digest", "Date"}, NULL, "`Date` is none", "`Date` is none"},
+        {{"content-digest", "da te"}, NULL, "`da te` is none", "is none"},
+        {{"content-digest", "@status"}, NULL, "is none", "is none"},
+        {{"@path", "@path"}, NULL, "`@path` comes twice", "comes twice"},
+        {{"@path"}, NULL, "without content-digest", "without content-digest"},
+        {{"content-digest"}, "a\"b", "key-id: expected", "key-id: expected"},
+        {{"content-digest"}, "a\\b", "key-id: expected", "key-id: expected"},
+        {{"content-digest"}, "a\x7f", "key-id: expected", "key-id: expected"},
+        {{"content-digest"}, "a\tb", "key-id: expected", "key-id: expected"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int is_ours = 0; is_ours < 2; is_ours++) {
+            const char *words = is_ours ? rows[i].ours : rows[i].theirs;
+            stg_sign_options o = {.scheme = STG_SIGN_MESSAGE,
+                                  .covers = rows[i].covers,
+                                  .key_id = rows[i].key_id};
+            stg_error err = {.text = ""};
+
+            while (o.cover_count < 3 && o.covers[o.cover_count] != NULL)
+                o.cover_count++;
+            CHECK_FROM(i, stg_sign_message_check(&o, is_ours, &err) ==
+                              (words == NULL ? STG_OK : STG_INVALID));
+            CHECK_FROM(i, strstr(err.text, words == NULL ? "" : words) != NULL);
+        }
+}
+
+/* A signature may say until when it holds; all of a field's lines are one value. */
+TEST(message, holds_until_it_expires_over_all_lines_of_a_field)
+{
+    static const char *const covers[] = {"x-list"};
+    static const stg_sign_options o = {
+        .scheme = STG_SIGN_MESSAGE, .covers = covers, .cover_count = 1};
+    static const char params[] =
+        "(\"x-list\");created=1618884473;expires=1618884500";
+    char base[256], lines[LINES_MAX], sum[64];
+    unsigned char hash[32];
+    stg_verify_request r;
+    stg_error why;
+
+    snprintf(base, sizeof base,
+             "\"x-list\": one, two\n\"@signature-params\": %s", params);
+    CHECK(HMAC(EVP_sha256(), word, (int)strlen(word), (unsigned char *)base,
+               strlen(base), hash, NULL) != NULL);
+    EVP_EncodeBlock((unsigned char *)sum, hash, sizeof hash);
+    snprintf(lines, sizeof lines,
+             "X-List: one\r\nX-List2: no\r\nx-list: two\r\n"
+             "Signature-Input: s=%s\r\nSignature: s=:%s:\r\n",
+             params, sum);
+    r = example(lines);
+    CHECK_INT(verify(&o, word, &r, 1618884500, NULL), STG_SIGNATURE_RIGHT);
+    CHECK_INT(verify(&o, word, &r, 1618884501, &why), STG_SIGNATURE_STALE);
+    CHECK_STR(why.text, "the signature has expired");
 }
