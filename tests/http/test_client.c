@@ -121,6 +121,31 @@ TEST(client, sends_a_body_that_no_socket_takes_at_once)
     world_close(&w);
 }
 
+TEST(client, sends_to_a_path_of_its_own_with_headers_in_two_parts)
+{
+    WORLD(w, SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK)));
+    static const stg_span path = {"/9?z", 4}, none = {"", 0},
+                          one = {"A: 1\r\n", 6}, two = {"B: 2\r\n", 6};
+    stg_endpoint_options o = world_options(&w, "/in?q");
+    ending e = {.times = 0};
+
+    o.is_open_path = true;
+    world_use(&w, &o);
+    CHECK(stg_endpoint_send_to(w.endpoint, path, one, two, none, STG_MIN,
+                               world_told, &e) != NULL);
+    world_wait(&w, &e);
+    check_status(&e, 200, "ok");
+    check_has(w.leaf.heard, "POST /9?z HTTP/1.1\r\nHost: 127.0.0.1:");
+    check_has(w.leaf.heard, "A: 1\r\nB: 2\r\nContent-Length: 0\r\n\r\n");
+    e.times = 0;
+    CHECK(stg_endpoint_send_to(w.endpoint, none, none, none, none, STG_MIN,
+                               world_told, &e) != NULL);
+    world_wait(&w, &e);
+    check_status(&e, 200, "ok");
+    check_has(w.leaf.heard, "POST /in?q HTTP/1.1\r\n");
+    world_close(&w);
+}
+
 /* -- the options ----------------------------------------------------------- */
 
 static void check_refused(stg_endpoint_options o, const char *part)
@@ -973,6 +998,24 @@ TEST(client, cuts_an_answer_and_lets_its_status_stand)
     check_status(&e, 200, "0123");
     CHECK_STR(e.detail, "HTTP 200");
     CHECK_U64(world_look(&w).idle, 1);
+    world_close(&w);
+}
+
+/* RFC 5842, section 7.2: whatever the policy says of 5xx. */
+TEST(client, knows_a_loop_and_what_is_no_status)
+{
+    WORLD(w, SCRIPT(HEAR, SAY("HTTP/1.1 508 Loop\r\nContent-Length: 0\r\n\r\n"),
+                    HEAR, SAY("HTTP/1.1 507 No\r\nContent-Length: 0\r\n\r\n"),
+                    HEAR, SAY("HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n")));
+    ending e = world_exchange(&w, "");
+
+    CHECK_INT(e.outcome.fault, STG_FAULT_LOOP);
+    CHECK(e.outcome.permanent);
+    e = world_exchange(&w, "");
+    CHECK_INT(e.outcome.fault, STG_FAULT_5XX);
+    CHECK(!e.outcome.permanent);
+    e = world_exchange(&w, "");
+    CHECK_INT(e.outcome.fault, STG_FAULT_PROTOCOL);
     world_close(&w);
 }
 

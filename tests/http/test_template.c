@@ -139,3 +139,27 @@ TEST(template, is_checked_before_there_is_a_message)
               "{colour}; expected {id}, {key}, {topic}, {header.NAME} or "
               "{body.NAME}, or {{ for a brace");
 }
+
+TEST(template, takes_values_of_2048_bytes_at_most)
+{
+    static char key[2050];
+    char flaw[STG_TEMPLATE_FLAW_MAX] = "";
+    stg_template_message m = {.key = {key, 2048}};
+    stg_text to = {.at = NULL};
+
+    memset(key, 'k', sizeof key);
+    CHECK(stg_template_put(&to, "/{key}", STG_TEMPLATE_PATH, &m, flaw));
+    CHECK_U64(to.size, 2049);
+    m.key.size++;
+    CHECK(!stg_template_put(&to, "/{key}", STG_TEMPLATE_PATH, &m, flaw));
+    CHECK_STR(flaw, "key is longer than 2048 bytes");
+    stg_text_free(&to);
+}
+
+TEST(template, has_the_headers_that_the_hub_keeps_apart)
+{
+    CHECK_STR(filled("{header.stagger-key}", STG_TEMPLATE_HEADER),
+              "a b/\xc3\xa9");
+    CHECK_STR(filled("{header.Content-Type}", STG_TEMPLATE_HEADER),
+              "application/json");
+}

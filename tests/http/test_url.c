@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <uv.h>
+
 #include "tests/harness.h"
 
 /* "tls host port path", and what kind of host it is. */
@@ -150,4 +152,37 @@ TEST(url, knows_an_address)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         CHECK_FROM(
             i, !stg_url_is_address((stg_span){others[i], strlen(others[i])}));
+}
+
+TEST(url, reads_an_address_with_its_port)
+{
+    static const struct {
+        const char *url, *address;
+        int family, port;
+    } rows[] = {
+        {"http://192.0.2.1:81/", "192.0.2.1", AF_INET, 81},
+        {"https://192.0.2.1/", "192.0.2.1", AF_INET, 443},
+        {"http://[2001:db8::1]:82/x", "2001:db8::1", AF_INET6, 82},
+        {"http://localhost/", NULL, 0, 0},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sockaddr_storage to = {.ss_family = AF_UNSPEC};
+        char text[INET6_ADDRSTRLEN] = "";
+        const struct sockaddr_in *v4 = (const void *)&to;
+        const struct sockaddr_in6 *v6 = (const void *)&to;
+        stg_url url;
+
+        CHECK_INT(stg_url_parse(&url, rows[i].url, NULL), STG_OK);
+        CHECK_FROM(i, stg_url_read_address(&url, &to) ==
+                          (rows[i].address != NULL));
+        if (rows[i].address == NULL)
+            continue;
+        CHECK_INT(to.ss_family, rows[i].family);
+        CHECK_INT(uv_ip_name((const struct sockaddr *)&to, text, sizeof text),
+                  0);
+        CHECK_STR(text, rows[i].address);
+        CHECK_INT(ntohs(to.ss_family == AF_INET ? v4->sin_port : v6->sin6_port),
+                  rows[i].port);
+    }
 }

@@ -32,7 +32,7 @@ void world_use(world *w, const stg_endpoint_options *o)
     CHECK_STR(err.text, "");
 }
 
-static void told(void *ctx, const stg_reply *reply)
+void world_told(void *ctx, const stg_reply *reply)
 {
     ending *e = ctx;
 
@@ -60,7 +60,7 @@ stg_exchange *world_start_sized(world *w, ending *e, const char *headers,
         world_use(w, &o);
     memset(e, 0, sizeof *e);
     x = stg_endpoint_send(w->endpoint, (stg_span){headers, strlen(headers)},
-                          (stg_span){body, size}, timeout, told, e);
+                          (stg_span){body, size}, timeout, world_told, e);
     CHECK(x != NULL);
     CHECK_U64(e->times, 0);
     return x;

@@ -45,6 +45,9 @@ stg_exchange *world_start(world *w, ending *e, const char *body);
 stg_exchange *world_start_sized(world *w, ending *e, const char *headers,
                                 const char *body, size_t size, stg_ns timeout);
 
+/* The stg_reply_fn of these, with an ending. */
+void world_told(void *ctx, const stg_reply *reply);
+
 /* Turns the loop until it is told. */
 void world_wait(world *w, const ending *e);
 
