@@ -90,6 +90,7 @@ TEST(url, is_refused_with_words)
         {"http://.a/", "a host has"},
         {"http://a%20b/", "a host has"},
         {"http://a!/", "a host has"},
+        {"http://!a/", "a host has"},
         {"http://a\\b/", "'\\'"},
         {"http://a\\@b/", "'\\'"},
     };

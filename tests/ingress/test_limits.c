@@ -763,6 +763,61 @@ TEST(ingress, leaves_the_targets_their_quarter_of_the_open_files)
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
+static bool evict_target(void *ctx)
+{
+    stg_files *files = ctx;
+
+    files->targets--;
+    return true;
+}
+
+static caller *be_idle(market *m)
+{
+    caller *c = caller_new(m);
+
+    caller_say(c, whole);
+    CHECK_INT(status_of(caller_answer(c)), 202);
+    return c;
+}
+
+/* Of 16 files each side owns four, and gives back what it has of the others. */
+TEST(ingress, shares_its_files_with_the_connections_to_targets)
+{
+    enum { CALLERS = 6 };
+    stg_files files = {.limit = 32, .targets = 12};
+    caller *c[CALLERS];
+    market m;
+
+    files.evict_target = evict_target;
+    files.targets_ctx = &files;
+    market_begin(&m);
+    m.options.files = &files;
+    market_open(&m);
+    for (uint64_t i = 0; i < CALLERS; i++) {
+        c[i] = be_idle(&m);
+        CHECK_U64(files.callers, i + 1);
+        CHECK_U64(files.targets, i < 4 ? 12 : 15 - i);
+    }
+    stg_files_ask_callers(&files);
+    CHECK_U64(files.callers, 5);
+    caller_run_until_closed(c[0]);
+    stg_files_ask_callers(&files);
+    caller_run_until_closed(c[1]);
+    // What it owns it keeps.
+    stg_files_ask_callers(&files);
+    CHECK_U64(files.callers, 4);
+    // Where the targets give nothing back, an idle caller makes room.
+    files.evict_target = NULL;
+    files.targets = 12;
+    caller_free(be_idle(&m));
+    caller_run_until_closed(c[2]);
+    caller_say(c[3], whole);
+    CHECK_INT(status_of(caller_answer(c[3])), 202);
+    for (size_t i = 0; i < CALLERS; i++)
+        caller_free(c[i]);
+    market_end(&m);
+}
+
 /* The server calls it in place of the system's. A limit of the process is
  * not enough, for valgrind accepts above it and closes what it got. */
 __attribute__((visibility("default"))) int
