@@ -142,6 +142,10 @@ TEST(egress, judges_an_address_of_ipv4_within_one_of_ipv6)
                   "64:ff9b:1:0a00:0:100::", "64:ff9b:1:000a:0:1::",
                   "64:ff9b:1:7:0a:0:100:0", "2002:a00:1::1",
                   "2001::4136:e378:8000:63bf:f5ff:fffe", "::ffff:127.0.0.1");
+    // One bit beside each prefix is another network, and has no IPv4 in it.
+    CHECK_ALLOWED(&by_itself, "::1:a9fe:a9fe", "::ffff:1:a9fe:a9fe",
+                  "64:ff9b::1:a9fe:a9fe", "64:ff9b:2::a9fe:a9fe",
+                  "2003:a9fe:a9fe::1", "2001:1:4136:e378:8000:63bf:5601:5601");
 }
 
 /* -- rules ----------------------------------------------------------------- */
