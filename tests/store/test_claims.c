@@ -282,6 +282,75 @@ TEST(store_claims, say_where_the_group_is_if_that_is_of_the_epoch)
     fixture_end(&s);
 }
 
+/* -- fingerprints */
+
+typedef struct known {
+    bool is_done;
+    size_t count;
+    char topics[100][8];
+    stg_known_log all[100];
+} known;
+
+static void on_known(void *ctx, const stg_known_log *all, size_t count)
+{
+    known *k = ctx;
+
+    k->is_done = true;
+    k->count = count;
+    for (size_t i = 0; i < count && i < 100; i++) {
+        snprintf(k->topics[i], sizeof k->topics[i], "%s", all[i].topic);
+        k->all[i] = all[i];
+    }
+}
+
+static const known *known_logs(fixture *s)
+{
+    static known k;
+
+    k.is_done = false;
+    stg_store_known_logs(s->store, "kafka", on_known, &k);
+    FIXTURE_UNTIL(s, k.is_done);
+    return &k;
+}
+
+TEST(store_claims, keep_the_fingerprint_of_the_newest_number)
+{
+    stg_claim_ask ask = topic("b", 1);
+    stg_known_log log = {.print = {.begin = 5,
+                                   .first = {7, 70, UINT64_MAX - 1},
+                                   .last = {9, 90, 900}}};
+    const known *k;
+    fixture s;
+
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_U64(known_logs(&s)->count, 0);
+    log.number = claim(&s, ask).claimed.number;
+    for (uint32_t i = 0; i < 69; i++)
+        claim(&s, topic("c", i));
+    stg_store_put_fingerprints(s.store, &log, 1);
+    log.print.last.position = 10;
+    stg_store_put_fingerprints(s.store, &log, 1);
+    FIXTURE_POLL(&s, known_logs(&s)->all[0].print.last.position == 10);
+    k = known_logs(&s);
+    CHECK_U64(k->count, 70);
+    CHECK_STR(k->topics[0], "b");
+    CHECK_U64(k->all[0].partition, 1);
+    CHECK_U64(k->all[0].number, log.number);
+    CHECK(memcmp(&k->all[0].print, &log.print, sizeof log.print) == 0);
+    CHECK_STR(k->topics[69], "c");
+    CHECK_U64(k->all[69].partition, 68);
+    CHECK(!stg_fingerprint_is_known(&k->all[69].print));
+    // Of a topic that was made again there is none yet.
+    ask.previous = log.number;
+    log.number = claim(&s, ask).claimed.number;
+    k = known_logs(&s);
+    CHECK_U64(k->count, 70);
+    CHECK_U64(k->all[0].number, log.number);
+    CHECK(!stg_fingerprint_is_known(&k->all[0].print));
+    fixture_end(&s);
+}
+
 /* -- ids */
 
 TEST(store_claims, make_ids_that_are_found_again)

@@ -588,6 +588,8 @@ TEST(store_life, keeps_the_wal_short)
         CHECK_INT(fixture_try(&s, &m), STG_APPENDED);
     stg_store_look(s.store, &view);
     CHECK(view.used > 600 * sizeof big);
+    CHECK(view.checkpoints.sum > 0 && view.checkpoints.sum < STG_HOUR);
+    CHECK(view.commits.sum > 0 && view.commits.sum < STG_HOUR);
     snprintf(path, sizeof path, "%s-wal", s.path);
     CHECK_INT(stat(path, &st), 0);
     // An eighth of the quota, and what came in one round.
