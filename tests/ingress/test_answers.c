@@ -845,6 +845,36 @@ TEST(ingress, is_healthy_and_ready)
     market_end(&m);
 }
 
+/* Of the second one half had come while the first waited for its answer. */
+TEST(ingress, reads_on_in_a_body_that_began_before_an_answer)
+{
+    caller *c;
+    market m;
+
+    begin(&m);
+    m.holds = true;
+    c = caller_new(&m);
+    caller_say(c,
+               "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+               "Content-Length: 5\r\n\r\nfirst"
+               "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+               "Content-Length: 6\r\n\r\nsec");
+    caller_flush(c);
+    market_run_until_waiting(&m, 1);
+    market_run(&m);
+    market_settle(&m);
+    CHECK_INT(status_of(caller_answer(c)), 202);
+    caller_say(c, "ond");
+    caller_flush(c);
+    market_run_until_waiting(&m, 1);
+    market_settle(&m);
+    CHECK_INT(status_of(caller_answer(c)), 202);
+    CHECK_STR(m.stored[0].body, "first");
+    CHECK_STR(m.stored[1].body, "second");
+    caller_free(c);
+    market_end(&m);
+}
+
 TEST(ingress, is_not_ready_while_something_is_missing)
 {
     market m;
