@@ -2,6 +2,7 @@
  * is none: test_answer.c; TLS: test_client_tls.c. */
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -148,22 +149,33 @@ TEST(client, sends_to_a_path_of_its_own_with_headers_in_two_parts)
 
 /* -- the options ----------------------------------------------------------- */
 
-static void check_refused(stg_endpoint_options o, const char *part)
+/* Why it is none; "": it is one. Static. */
+static const char *refusal(const stg_endpoint_options *o)
 {
+    static stg_error err;
     uv_loop_t loop;
     stg_client *client;
     stg_endpoint *endpoint = NULL;
-    stg_error err;
+    stg_status status;
 
     err.text[0] = '\0';
     CHECK(uv_loop_init(&loop) == 0);
     CHECK(stg_client_new(&client, &loop, NULL) == STG_OK);
-    CHECK_INT(stg_endpoint_new(&endpoint, client, &o, &err), STG_INVALID);
-    CHECK(endpoint == NULL);
-    check_has(err.text, part);
+    status = stg_endpoint_new(&endpoint, client, o, &err);
+    CHECK_INT(status, err.text[0] == '\0' ? STG_OK : STG_INVALID);
+    CHECK((endpoint != NULL) == (status == STG_OK));
+    if (endpoint != NULL)
+        stg_endpoint_free(endpoint);
     stg_client_close(client, NULL, NULL);
     CHECK(uv_run(&loop, UV_RUN_DEFAULT) == 0);
     CHECK(uv_loop_close(&loop) == 0);
+    return err.text;
+}
+
+static void check_refused(stg_endpoint_options o, const char *part)
+{
+    CHECK(*refusal(&o) != '\0');
+    check_has(refusal(&o), part);
 }
 
 TEST(client, refuses_headers_that_are_none_or_its_own)
@@ -206,6 +218,10 @@ TEST(client, refuses_options_out_of_range_by_name)
     check_refused(o, "method");
     o.method = "PO ST";
     check_refused(o, "method");
+    o.method = "OF-32-LETTERS-WHICH-IS-THE-MOSTXX";
+    check_refused(o, "method");
+    o.method++;
+    CHECK_STR(refusal(&o), "");
     o = stg_endpoint_options_default("http://h/");
     o.connect_timeout = 0;
     check_refused(o, "connect_timeout");
@@ -224,6 +240,60 @@ TEST(client, refuses_options_out_of_range_by_name)
     o = stg_endpoint_options_default("https://h/");
     o.ca_file = "/nowhere/ca";
     check_refused(o, "tls.ca /nowhere/ca");
+}
+
+TEST(client, takes_times_of_a_millisecond_to_a_day_or_never)
+{
+    static const size_t times[] = {
+        offsetof(stg_endpoint_options, resolve_timeout),
+        offsetof(stg_endpoint_options, connect_timeout),
+        offsetof(stg_endpoint_options, tls_timeout),
+        offsetof(stg_endpoint_options, write_timeout),
+        offsetof(stg_endpoint_options, first_byte_timeout),
+        offsetof(stg_endpoint_options, idle_max),
+        offsetof(stg_endpoint_options, age_max),
+    };
+
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        stg_endpoint_options o = stg_endpoint_options_default("http://h/");
+        stg_ns *time = (stg_ns *)(void *)((char *)&o + times[i]);
+
+        *time = STG_MS;
+        CHECK_STR(refusal(&o), "");
+        *time = STG_DAY;
+        CHECK_STR(refusal(&o), "");
+        *time = STG_NEVER;
+        CHECK_STR(refusal(&o), "");
+        *time = STG_MS - 1;
+        check_refused(o, "1ms to 1d");
+        *time = STG_DAY + 1;
+        check_refused(o, "1ms to 1d");
+    }
+}
+
+TEST(client, takes_sizes_and_texts_up_to_their_ends)
+{
+    stg_endpoint_options o = stg_endpoint_options_default("https://h/");
+
+    o.answer_max = (size_t)1 << 30;
+    o.excerpt_max = (size_t)1 << 26;
+    o.source = "192.0.2.1";
+    o.server_name = "s";
+    o.headers = "A:\tb\r\nC: \x80 ~\r\n";
+    CHECK_STR(refusal(&o), "");
+    o.source = "::1";
+    CHECK_STR(refusal(&o), "");
+    o.source = "h";
+    check_refused(o, "source: expected an IP address");
+    o.source = NULL;
+    o.server_name = "";
+    check_refused(o, "server_name: it is empty");
+    o.server_name = NULL;
+    o.answer_max++;
+    check_refused(o, "answer_max");
+    o.answer_max--;
+    o.excerpt_max++;
+    check_refused(o, "excerpt_max");
 }
 
 /* -- the pool -------------------------------------------------------------- */

@@ -604,6 +604,44 @@ TEST(response, has_a_head)
     CHECK(strstr(head, "\r\nConnection: keep-alive\r\n\r\n") != NULL);
 }
 
+/* Source: RFC 9110, section 15; 422, 429 and 508: see response.c. */
+TEST(response, has_the_reason_of_its_status)
+{
+    char all[1024] = "";
+
+    for (int status = 0; status < 1000; status++) {
+        const char *reason = stg_response_reason(status);
+        size_t at = strlen(all);
+
+        if (strcmp(reason, "Error") != 0)
+            snprintf(all + at, sizeof all - at, "%d %s\n", status, reason);
+    }
+    CHECK_STR(all,
+              "100 Continue\n"
+              "200 OK\n"
+              "201 Created\n"
+              "202 Accepted\n"
+              "400 Bad Request\n"
+              "401 Unauthorized\n"
+              "403 Forbidden\n"
+              "404 Not Found\n"
+              "405 Method Not Allowed\n"
+              "408 Request Timeout\n"
+              "409 Conflict\n"
+              "411 Length Required\n"
+              "412 Precondition Failed\n"
+              "413 Content Too Large\n"
+              "415 Unsupported Media Type\n"
+              "417 Expectation Failed\n"
+              "422 Unprocessable Content\n"
+              "429 Too Many Requests\n"
+              "431 Request Header Fields Too Large\n"
+              "501 Not Implemented\n"
+              "503 Service Unavailable\n"
+              "505 HTTP Version Not Supported\n"
+              "508 Loop Detected\n");
+}
+
 /* Source: RFC 9110, section 5.6.7, and `date -u -d @N`. */
 TEST(response, has_a_date)
 {
