@@ -829,6 +829,7 @@ TEST(client, waits_for_a_file_where_the_process_has_too_many_open)
     check_fault(&given_up, STG_FAULT_CANCELLED, true, "not tried: ");
     CHECK(given_up.is_put_back);
     CHECK(stg_client_has_waited(w.client));
+    CHECK(!stg_client_has_waited(w.client));
     CHECK_U64(e.times, 0);
     CHECK(setrlimit(RLIMIT_NOFILE, &is) == 0);
     world_wait(&w, &e);

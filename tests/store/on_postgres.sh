@@ -29,5 +29,6 @@ STAGGER_TEST_SCRIPT=$scripts/postgres
 export STAGGER_TEST_POSTGRES STAGGER_TEST_SERVER STAGGER_TEST_SCRIPT
 for test in "$@"; do
     "${test%:*}" "${test##*:}" || code=1
+    [ "$code" -eq 0 ] || [ -z "${STAGGER_FAIL_FAST:-}" ] || break
 done
 exit "$code"

@@ -351,7 +351,7 @@ TEST(store_hubs, wait_where_a_new_session_is_refused_for_now)
     fixture_end(&s);
 }
 
-TEST(store_hubs, close_in_time_while_the_server_is_away)
+TEST(store_closing, takes_no_longer_while_the_server_is_away)
 {
     claiming c;
     fixture s;
@@ -371,7 +371,7 @@ TEST(store_hubs, close_in_time_while_the_server_is_away)
 
 /* Its connections stay, and nothing comes by them: who waits for an answer is
  * told, asks for nothing more, and closes all the same. */
-TEST(store_hubs, close_in_time_while_the_server_hangs)
+TEST(store_closing, takes_no_longer_while_the_server_hangs)
 {
     stg_cursor cursor = {.base = 6};
     stg_group g = {.cursors = &cursor, .cursor_count = 1};
@@ -964,7 +964,7 @@ static const char *ask_command(const fixture *s, const char *words)
     return text;
 }
 
-TEST(store_hubs, have_letters_that_the_command_shows)
+TEST(store_command, shows_letters_of_a_shared_store)
 {
     stg_failure failure = fixture_failure(503, STG_WHY_ATTEMPTS);
     fixture s;
