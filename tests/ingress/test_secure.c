@@ -216,7 +216,7 @@ TEST(secure, pushes_a_stream)
     caller_say(c, "GET /v1/news HTTP/1.1\r\nHost: localhost\r\n\r\n");
     caller_run_until(c, "retry: ");
     for (int i = 0; i < 3; i++) {
-        char text[8];
+        char text[32];
 
         (void)snprintf(text, sizeof text, "n%d", i);
         stg_stream_send(v.stream, (stg_span){text, 2});

@@ -89,6 +89,7 @@ TEST(letter, is_a_line_of_json)
     l.answer = (stg_span){"plain", 5};
     l.count = 3;
     stg_letter_write(&line, &l);
+    stg_text_add(&line, "", 1);
     CHECK(!line.is_short);
     CHECK_STR(
         line.at,
