@@ -196,7 +196,6 @@ void stg_name_answer(stg_name *n, int error, const char *why, stg_ns hold)
     stg_names *all = n->names;
 
     stg_name_keep(n, error, why, hold);
-    stg_list_remove(&n->turn);
     if (!stg_list_is_empty(&n->waiting))
         stg_list_push(&all->to_tell, &n->turn);
     end_question(n);
