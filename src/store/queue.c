@@ -128,18 +128,17 @@ static int at_in(stg_queue *q, unsigned table, uint64_t from,
     return stg_sql_reset(*st);
 }
 
+/* Positions have no gaps: a segment that has `from` has its message. */
 int stg_queue_at(stg_queue *q, uint64_t from, stg_queue_place *place)
 {
-    int rc = SQLITE_DONE;
+    int rc;
 
     *place = (stg_queue_place){.position = q->is.next,
                                .created_at = UINT64_MAX,
                                .filled = q->is.filled};
     if (q->is.count == 0)
         return SQLITE_OK;
-    for (size_t i = segment_of(q, from); i < q->is.count && rc == SQLITE_DONE;
-         i++)
-        rc = at_in(q, q->is.segments[i].table, from, place);
+    rc = at_in(q, q->is.segments[segment_of(q, from)].table, from, place);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
