@@ -11,7 +11,7 @@
 
 typedef struct told {
     fixture fixture; /* first: the store's ctx is a fixture */
-    uint64_t again, ended, room, next;
+    uint64_t again, ended, sent, room, next;
     uint64_t pieces; /* that are on their way to the writer, or were */
     stg_order order;
     /* of a topic */
@@ -53,7 +53,7 @@ static void on_rewound(void *ctx, uint32_t lane, uint32_t partition,
 {
     (void)lane;
     (void)partition;
-    (void)messages;
+    ((told *)ctx)->sent += messages;
     ((told *)ctx)->ended++;
 }
 
@@ -507,6 +507,39 @@ TEST(store_rewind, finds_a_time_in_a_topic_by_halving)
               expected);
     CHECK(t.reads < 40);
     fixture_end(s);
+}
+
+/* Records are at 8, 10 ... 20, each made so many seconds after 1970. */
+TEST(store_rewind, begins_in_a_topic_with_the_first_that_is_not_older)
+{
+    static const struct {
+        uint64_t since_s, count;
+        const char *parked;
+    } rows[] = {
+        {1, 7, "7|8|20"},   {8, 7, "7|8|20"},   {9, 6, "6|10|20"},
+        {10, 6, "6|10|20"}, {13, 4, "4|14|20"}, {19, 1, "1|20|20"},
+        {20, 1, "1|20|20"}, {21, 0, "0||"},     {99, 0, "0||"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        told t;
+        fixture *s = &t.fixture;
+        stg_rewind_start start = {.since = rows[i].since_s * STG_S};
+
+        make(&t);
+        t.first = 7;
+        t.end = 40;
+        open_topic(&t, 21);
+        CHECK_INT(rewind_to(s, &start), STG_REWOUND);
+        FIXTURE_UNTIL(s, t.ended == 1);
+        CHECK_U64(t.sent, rows[i].count);
+        CHECK_U64(t.again, rows[i].count);
+        CHECK_STR(fixture_ask(s,
+                              "SELECT count(*), min(position), max(position)"
+                              " FROM parked"),
+                  rows[i].parked);
+        fixture_end(s);
+    }
 }
 
 TEST(store_rewind, reads_a_topic_from_its_first_message)
