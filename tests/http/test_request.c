@@ -181,6 +181,7 @@ TEST(request, has_a_request_line)
         ROW("9112 3: no version", "GET /\r\n" HOST "\r\n", "400"),
         ROW("9112 3: nothing", "GET\r\n\r\n", "400"),
         ROW("9112 3: other bytes", "\x16\x03\x01\r\n\r\n", "400"),
+        ROW("9112 3: a zero byte", "GE\0T / HTTP/1.1\r\n" HOST "\r\n", "400"),
         ROW("9112 3.1: any token is a method",
             "A!#$ / HTTP/1.1\r\n" HOST "\r\n", "A!#$ / ''"),
         ROW("9112 3.1: what is none", "G(T / HTTP/1.1\r\n" HOST "\r\n", "400"),

@@ -187,6 +187,29 @@ TEST(secure, gives_a_large_answer_whole_and_the_next_one_behind_it)
     end(&v);
 }
 
+/* Nothing comes in meanwhile that would flush it. */
+TEST(secure, answers_when_the_store_does)
+{
+    vault v;
+    caller *c;
+
+    begin(&v, 3600);
+    serve(&v);
+    v.market.holds = true;
+    c = caller_new(&v.market);
+    for (int i = 0; i < 2; i++) {
+        caller_say(c, POST("late", "4"));
+        caller_flush(c);
+        market_run_until_waiting(&v.market, 1);
+        market_run(&v.market);
+        CHECK_U64(c->in_size, 0);
+        market_settle(&v.market);
+        CHECK_INT(status_of(caller_answer(c)), 202);
+    }
+    caller_free(c);
+    end(&v);
+}
+
 TEST(secure, says_go_on_before_a_body)
 {
     vault v;
