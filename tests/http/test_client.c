@@ -242,6 +242,19 @@ TEST(client, refuses_options_out_of_range_by_name)
     check_refused(o, "tls.ca /nowhere/ca");
 }
 
+TEST(client, shows_64_bytes_of_a_header_that_is_none)
+{
+    stg_endpoint_options o = stg_endpoint_options_default("http://h/");
+    char line[80], shown[80];
+
+    memset(line, 'A', 70);
+    strcpy(line + 70, " 1\r\n");
+    o.headers = line;
+    check_refused(o, "expected lines");
+    snprintf(shown, sizeof shown, ": %.64s", line);
+    CHECK_STR(strrchr(refusal(&o), ':'), shown);
+}
+
 TEST(client, takes_times_of_a_millisecond_to_a_day_or_never)
 {
     static const size_t times[] = {
