@@ -173,6 +173,7 @@ TEST(request, has_a_request_line)
             "GET /a/b?c=d&e ''"),
         ROW("9112 3: two blanks", "GET  / HTTP/1.1\r\n" HOST "\r\n", "400"),
         ROW("9112 3: two blanks", "GET /  HTTP/1.1\r\n" HOST "\r\n", "400"),
+        ROW("9112 3: two blanks", "GET  HTTP/1.1\r\n" HOST "\r\n", "400"),
         ROW("9112 3: a tab", "GET\t/\tHTTP/1.1\r\n" HOST "\r\n", "400"),
         ROW("9112 3: a blank at the end", "GET / HTTP/1.1 \r\n" HOST "\r\n",
             "400"),
@@ -408,6 +409,11 @@ TEST(request, has_an_end_to_its_lines)
     check_long(CHUNKED, 1100, "0", "\r\n\r\n", "POST / ' | 400");
     check_long(CHUNKED "0\r\n", 1000, "X: y\r\n", "\r\n", "POST / ''");
     check_long(CHUNKED "0\r\n", 1500, "X: y\r\n", "\r\n", "POST / ' | 400");
+    // To the byte: trailers below 8 KiB with their end, and lines of chunks.
+    check_long(CHUNKED "0\r\nX: ", 8184, "y", "\r\n\r\n", "POST / ''");
+    check_long(CHUNKED "0\r\nX: ", 8185, "y", "\r\n\r\n", "POST / ' | 400");
+    check_long(CHUNKED, 1022, "0", "\r\n\r\n", "POST / ''");
+    check_long(CHUNKED, 1022 + 1, "0", "\r\n\r\n", "POST / ' | 400");
 }
 
 /* -- RFC 9110 ---------------------------------------------------------------- */
