@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "store/dead_letters.h"
+#include "store/internal.h"
 #include "store/sqlite.h"
 #include "tests/harness.h"
 #include "tests/store/fixture.h"
@@ -448,6 +449,27 @@ TEST(store_life, tells_once_that_it_is_broken_and_answers_appends)
     CHECK(!a.is_done);
     CHECK_INT(s.times_broken, 1);
     CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM messages"), "0");
+    fixture_end(&s);
+}
+
+/* The writer has ended, and the loop does not know it yet. */
+TEST(store_life, answers_appends_that_come_while_it_breaks)
+{
+    appending a = {.messages = {fixture_text(NULL, "a")}}, b = a;
+    fixture s;
+
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_ask(&s,
+                "CREATE TRIGGER t BEFORE INSERT ON messages_0"
+                " BEGIN SELECT RAISE(ABORT, 'broken by a test'); END");
+    fixture_start(&s, &a, 1);
+    while (!stg_request_queue_is_broken(&s.store->in))
+        usleep(500);
+    fixture_start(&s, &b, 1);
+    FIXTURE_UNTIL(&s, s.times_broken > 0);
+    CHECK(a.is_done && b.is_done);
+    CHECK_INT(b.how, STG_APPEND_UNKNOWN);
     fixture_end(&s);
 }
 

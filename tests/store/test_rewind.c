@@ -1,6 +1,7 @@
 /* I33: a lane reads the log again: nothing twice, nothing lost, in its order, and
  * the books balance. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -540,6 +541,45 @@ TEST(store_rewind, begins_in_a_topic_with_the_first_that_is_not_older)
                   rows[i].parked);
         fixture_end(s);
     }
+}
+
+/* The queue's part has ended while the topic's cannot be read yet. */
+TEST(store_rewind, says_how_far_each_of_its_partitions_is)
+{
+    const stg_rewind_start start = {.since = 8 * STG_S,
+                                    .partition = STG_NO_PARTITION};
+    told t;
+    fixture *s = &t.fixture;
+    stg_rewind_view v;
+
+    make(&t);
+    fill(&t, 3);
+    t.first = 7;
+    t.end = 40;
+    t.aways = UINT_MAX;
+    open_topic(&t, 21);
+    CHECK_INT(rewind_to(s, &start), STG_REWOUND);
+    FIXTURE_UNTIL(s, t.ended == 1);
+    v = newest(s);
+    CHECK(v.is_running && !v.is_cancelled);
+    CHECK_U64(v.since, 8 * STG_S);
+    CHECK_U64(v.partitions, 2);
+    CHECK_U64(v.begun, 1);
+    CHECK_U64(v.messages, 3);
+    CHECK_U64(v.passed, 3);
+    CHECK_U64(v.sent, 3);
+    CHECK(v.began_at > 1772366400 * STG_S && v.ended_at == 0);
+    t.aways = 0;
+    FIXTURE_UNTIL(s, t.ended == 2);
+    v = newest(s);
+    CHECK(!v.is_running && !v.is_cancelled);
+    CHECK_U64(v.begun, 2);
+    // Positions 0 to 20, of which seven have a record.
+    CHECK_U64(v.messages, 3 + 21);
+    CHECK_U64(v.passed, 3 + 21);
+    CHECK_U64(v.sent, 3 + 7);
+    CHECK(v.ended_at >= v.began_at);
+    fixture_end(s);
 }
 
 TEST(store_rewind, reads_a_topic_from_its_first_message)
