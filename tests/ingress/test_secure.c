@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
 #include "ingress/internal.h"
 #include "tests/harness.h"
 #include "tests/http/identity.h"
@@ -392,6 +395,8 @@ static bool is_served(vault *v, const identity *client)
     caller_run_until_closed(c);
     c->in[c->in_size] = '\0';
     is_up = status_of(c->in) == 202;
+    if (is_up && v->market.options.tls.ca_file != NULL)
+        CHECK_INT(sk_X509_NAME_num(SSL_get0_peer_CA_list(c->tls)), 1);
     caller_free(c);
     SSL_CTX_free(v->market.tls);
     v->market.tls = tls;
@@ -439,6 +444,39 @@ TEST(secure, does_not_start_without_a_good_certificate)
     check_refused(&v, "others may use it (mode 0644)");
     CHECK_INT(unlink(v.key), 0);
     check_refused(&v, "server.key");
+    end(&v);
+}
+
+/* A list of what was revoked has no authority in it. */
+static void write_crl(const vault *v)
+{
+    X509_CRL *crl = X509_CRL_new();
+    ASN1_TIME *now = X509_gmtime_adj(NULL, 0);
+    FILE *file = fopen(v->ca, "w");
+
+    CHECK(file != NULL && X509_CRL_set_version(crl, 1) == 1);
+    CHECK(X509_CRL_set_issuer_name(
+              crl, X509_get_subject_name(v->authority.certificate)) == 1);
+    CHECK(X509_CRL_set1_lastUpdate(crl, now) == 1);
+    CHECK(X509_CRL_set1_nextUpdate(crl, now) == 1);
+    CHECK(X509_CRL_sign(crl, v->authority.key, EVP_sha256()) > 0);
+    CHECK(PEM_write_X509_CRL(file, crl) == 1 && fclose(file) == 0);
+    ASN1_TIME_free(now);
+    X509_CRL_free(crl);
+}
+
+TEST(secure, does_not_start_without_an_authority_where_clients_are_asked)
+{
+    vault v;
+
+    begin(&v, 3600);
+    v.market.options.tls.ca_file = v.ca;
+    write_crl(&v);
+    check_refused(&v, "ca.pem");
+    CHECK_INT(truncate(v.ca, 0), 0);
+    check_refused(&v, "ca.pem");
+    CHECK_INT(unlink(v.ca), 0);
+    check_refused(&v, "ca.pem");
     end(&v);
 }
 
