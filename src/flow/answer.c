@@ -239,7 +239,7 @@ static void strip(stg_flow *f)
     g->claim_count = count;
 }
 
-/* Deliveries of partitions that were lost while the group was out: nothing of them is
+/* Deliveries of partitions that were lost since the group was made: nothing of them is
  * stored any more, whatever the store has answered. */
 static void drop_lost(stg_flow *f)
 {
@@ -259,12 +259,11 @@ static void drop_lost(stg_flow *f)
     }
 }
 
-static void repeat(stg_flow *f)
+void stg_checkpoint_strip(stg_flow *f)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    c->state = STG_GROUP_MADE;
-    if (f->revoking == 0)
+    if (c->state != STG_GROUP_MADE)
         return;
     drop_lost(f);
     if (c->group.change_count + c->group.cursor_count > 0)
@@ -296,7 +295,7 @@ static void answer(stg_flow *f, stg_stored how, stg_ns now)
     stg_checkpoint *c = &f->checkpoint;
 
     if (how == STG_STORED_UNKNOWN) {
-        repeat(f);
+        c->state = STG_GROUP_MADE;
         return;
     }
     if (how == STG_STORED_FULL) {

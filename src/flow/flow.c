@@ -394,8 +394,10 @@ bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
     f->now = now;
     if (f->stop == STG_STOP_DRAINING && now >= f->drain_at)
         cut(f);
-    if (f->revoking > 0)
+    if (f->revoking > 0) {
         stg_revoke_cut(f, now);
+        stg_checkpoint_strip(f);
+    }
     return tell_next(f, action) || cancel_next(f, action) ||
            stg_dispatch_next(f, action, now) || tell_added(f, action) ||
            remove_next(f, action) || stg_checkpoint_next(f, action, now) ||

@@ -516,6 +516,8 @@ bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now);
 stg_ns stg_checkpoint_at(const stg_flow *f);
 /* Rows that had no room were deleted: lanes go on. */
 void stg_checkpoint_resume(stg_flow *f);
+/* Takes what is of lost partitions out of a group that is to come again. */
+void stg_checkpoint_strip(stg_flow *f);
 /* The window goes on after a gap (markers of transactions, records that are no
  * messages): lanes that stand at its end pass it without a delivery. */
 void stg_checkpoint_note_gap(stg_flow *f, stg_partition *p, uint64_t next);

@@ -188,10 +188,14 @@ void stg_world_start(stg_world *w)
 
 /* -- the hub ends ---------------------------------------------------------- */
 
-/* I21: what is left of a row's wait, by the wall clock. */
+/* I21: what is left of a row's wait, by the wall clock as the hub has it: while it
+ * runs, the one that it was told at its start. */
 static stg_ns find_wait(const stg_world *w, const stg_world_row *r)
 {
-    return stg_ns_min(stg_ns_sub(r->due_at, stg_world_wall(w)), r->wait);
+    stg_ns wall_at =
+        w->flow != NULL ? stg_flow_wall(w->flow, w->now) : stg_world_wall(w);
+
+    return stg_ns_min(stg_ns_sub(r->due_at, wall_at), r->wait);
 }
 
 /* Takes from the receipts what this hub alone knew: whether a message is over
