@@ -82,7 +82,8 @@ typedef struct stg_group_request {
 typedef struct stg_lane_request {
     stg_store_request request;
     uint32_t number;
-    char *name, *url;
+    const char *name; /* the store's, which never changes */
+    char url[];
 } stg_lane_request;
 
 /* -- the queue ------------------------------------------------------------- */

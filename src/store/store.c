@@ -68,11 +68,7 @@ void stg_store_look(stg_store *s, stg_store_view *view)
 
 static void free_lane(stg_store_request *e)
 {
-    stg_lane_request *l = STG_HOLDER(&e->link, stg_lane_request, request.link);
-
-    free(l->name);
-    free(l->url);
-    free(l);
+    free(STG_HOLDER(&e->link, stg_lane_request, request.link));
 }
 
 /* Gives a lane to the writer, which writes it before the first row that names
@@ -81,19 +77,17 @@ static void free_lane(stg_store_request *e)
 static bool send_lane(stg_store *s, uint32_t number, const char *name,
                       const char *url)
 {
-    stg_lane_request *l = calloc(1, sizeof *l);
+    size_t size = strlen(url) + 1;
+    stg_lane_request *l = calloc(1, sizeof *l + size);
 
-    if (l == NULL)
-        return false;
-    l->request.free = free_lane;
-    l->number = number;
-    l->name = stg_store_copy(name);
-    l->url = stg_store_copy(url);
-    if (l->name == NULL || l->url == NULL ||
-        !stg_lanes_set(&s->lanes, number, name, url)) {
-        free_lane(&l->request);
+    if (l == NULL || !stg_lanes_set(&s->lanes, number, name, url)) {
+        free(l);
         return false;
     }
+    l->request.free = free_lane;
+    l->number = number;
+    l->name = s->lanes.names[number].name;
+    memcpy(l->url, url, size);
     uv_mutex_lock(&s->in.lock);
     stg_list_push(&s->in.lanes, &l->request.link);
     uv_cond_signal(&s->in.writer_wake);
