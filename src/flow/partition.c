@@ -290,15 +290,20 @@ stg_status stg_flow_restore(stg_flow *f, const stg_cursor *c)
 
 /* -- a beginning ----------------------------------------------------------- */
 
-/* The furthest of those that the store knows; what the log has lost nobody
- * reads. */
+/* A lane that was added while the partition had its rows only began there: a group
+ * that is out may have told the store. */
+static bool has_begun(const stg_lane *l, const stg_partition *p)
+{
+    return stg_lane_cursor_in(l, p)->stored != STG_CURSOR_NEW || p->is_in_group;
+}
+
+/* The furthest of those that have begun; what the log has lost nobody reads. */
 static uint64_t find_start(const stg_flow *f, const stg_partition *p)
 {
     uint64_t furthest = stg_ns_max(p->begin, p->committed);
 
     for (uint32_t i = 0; i < f->lane_capacity; i++)
-        if (f->lanes[i] != NULL &&
-            stg_lane_cursor_in(f->lanes[i], p)->stored != STG_CURSOR_NEW)
+        if (f->lanes[i] != NULL && has_begun(f->lanes[i], p))
             furthest =
                 stg_ns_max(furthest, stg_lane_cursor_in(f->lanes[i], p)->next);
     return furthest;
@@ -311,7 +316,7 @@ static void begin_lane(stg_flow *f, stg_lane *l, stg_partition *p)
 
     cursor->is_following = false;
     stg_lane_cursor_follow(l, p);
-    if (cursor->stored == STG_CURSOR_NEW)
+    if (!has_begun(l, p))
         stg_lane_cursor_begin(l, p);
     if (cursor->stored == STG_CURSOR_NEW || l->is_ending)
         stg_lane_cursor_mark(f, l, p, STG_SLICE_MUST);
