@@ -111,12 +111,14 @@ static bool is_forgotten(const stg_flow *f, const stg_lane *l)
     return true;
 }
 
-/* A lost partition does not count: nothing of it is stored any more. */
+/* A lost partition does not count: nothing of it is stored any more. What was forgotten
+ * again, since the lane is removed, is not there. */
 bool stg_lane_is_durable(const stg_flow *f, const stg_lane *l)
 {
     for (uint32_t i = 0; i < f->partition_count; i++)
         if (f->partitions[i]->phase != STG_PHASE_LOST &&
-            stg_lane_cursor_in(l, f->partitions[i])->stored == STG_CURSOR_NEW)
+            stg_lane_cursor_in(l, f->partitions[i])->stored !=
+                STG_CURSOR_DURABLE)
             return false;
     return true;
 }

@@ -116,6 +116,48 @@ TEST(rows, leave_memory_also_at_the_first_position)
     stg_flow_free(b.flow);
 }
 
+/* The probe of an ordered lane that is kept for the next one leaves with the others,
+ * and they come again, when there is room. */
+TEST(rows, of_an_order_leave_memory_with_the_kept_probe)
+{
+    static char bytes[(1 << 20) - 100];
+    const stg_cursor cursors[] = {
+        {.base = 9, .routed = 1, .parked = 1, .is_ordered = true},
+        {.lane = 1, .base = 9}};
+    const stg_parked_row row = row_of(5, 1); // below the base: in no ring
+    stg_flow_options fo = stg_flow_options_default();
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, OFTEN " breaker=1:1h-1h");
+    stg_flow_free(b.flow);
+    fo.memory_max = 1 << 20;
+    CHECK(stg_flow_new(&b.flow, &memory, &fo, now, NULL) == STG_OK);
+    o.shed_after = STG_NEVER;
+    add_lane(&b, 1, &o);
+    o.order = STG_ORDER_KEY;
+    add_lane(&b, 0, &o);
+    stg_flow_start(b.flow, now);
+    assign(&b, 0, cursors, 2);
+    run(&b);
+    bring(&b, &row, 1);
+    for (size_t i = 0; i < 2; i++) { // the second one is a probe
+        CHECK_U64(b.start_count, i + 1);
+        end_one(&b, i, &(stg_end){.outcome = stg_answered(503)});
+        b.later += 2 * STG_S;
+        CHECK(i > 0 || stg_flow_probe(b.flow, 0, now + b.later));
+        run(&b);
+    }
+    read_one(&b, 9, (stg_record){.bytes = bytes, .size = sizeof bytes});
+    CHECK_U64(b.start_count, 3); // the other lane's, which takes all the memory
+    CHECK_U64(b.fetch_count, 1);
+    end_one(&b, 2, &(stg_end){.outcome = stg_ok()});
+    b.later += 2 * STG_S;
+    run(&b);
+    CHECK_U64(b.fetch_count, 2);
+    stg_flow_free(b.flow);
+}
+
 /* A row that has its place in the lane's order keeps it when others do not fit. */
 TEST(rows, stay_in_their_order_where_others_do_not_fit)
 {
