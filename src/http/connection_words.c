@@ -17,6 +17,7 @@ static void print_place(const stg_connection *c, stg_exchange_phase phase,
         [STG_PHASE_READ] = "answer of",
     };
     const stg_endpoint *e = c->endpoint;
+    const char *proxy = e->proxy != NULL ? e->proxy->peer : "";
     bool is_proxy = e->proxy != NULL && phase < STG_PHASE_TUNNEL;
     bool is_by = phase == STG_PHASE_TUNNEL;
     char peer[300];
@@ -28,7 +29,7 @@ static void print_place(const stg_connection *c, stg_exchange_phase phase,
                        phase == STG_PHASE_RESOLVE ? e->host : e->peer);
     (void)snprintf(text, size, "%s %s%s%s%s", verbs[phase],
                    is_proxy ? "proxy " : "", peer, is_by ? " by proxy " : "",
-                   is_by ? e->proxy->peer : "");
+                   is_by ? proxy : "");
 }
 
 /* How long the phase was allowed to last, or the exchange if that was less. */
