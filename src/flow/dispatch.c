@@ -62,25 +62,12 @@ static bool is_off(const stg_flow *f, const stg_lane *l)
            l->caches[STG_PARKED_RETRIES].is_unread || stg_order_is_waiting(l);
 }
 
-/* What is in flight stays in memory until it ends, and a target that hangs puts that
- * off. A lane may have as much of half the memory in flight as all lanes together
- * leave free of it: one alone a quarter of the memory, and n at different places each
- * an (n + 1)th of the half, so that as much is free for others. (The dynamic
- * threshold of Choudhury and Hahne, "Dynamic queue length thresholds for
- * shared-memory packet switches", 1998.) */
-static bool has_memory_share(const stg_flow *f, const stg_lane *l)
-{
-    size_t half = f->o.memory_max / 2;
-
-    return f->flying < half && l->flying < half - f->flying;
-}
-
 /* Its own slot, or a shared one. */
 static turn find_slot(stg_flow *f, const stg_lane *l, stg_ns now)
 {
     if (l->in_flight == 0)
         return STARTED;
-    if (l->in_flight >= l->peer->limit.value || !has_memory_share(f, l) ||
+    if (l->in_flight >= l->peer->limit.value || !stg_flight_has_memory(f, l) ||
         stg_lane_is_unresponsive(l, now))
         return BLOCKED;
     return f->shared < f->o.in_flight_max ? STARTED : NO_SLOT;
@@ -390,58 +377,6 @@ static void refuse_retry(stg_flow *f, stg_lane *l, stg_delivery *d,
 
 /* -- a start --------------------------------------------------------------- */
 
-static void begin_probe(stg_lane *l, const stg_delivery *d)
-{
-    uint32_t attempts = d->progress.attempts;
-
-    l->probing++;
-    if (!l->has_probed_most && attempts >= l->probe_depth)
-        l->probe_depth =
-            (uint32_t)stg_ns_min(2 * (uint64_t)attempts, UINT32_MAX);
-    l->has_probed_most = !l->has_probed_most && d->is_stored;
-}
-
-/* As many are under way as the limit allows. Of replays that is a share. It is so
- * until the next start: the answers that come before that were all part of it. */
-static bool uses_limit(const stg_lane *l, const stg_delivery *d)
-{
-    return l->in_flight >= l->peer->limit.value ||
-           (d->replay > 0 && l->replaying >= stg_lane_replays_max(l));
-}
-
-static void begin_attempt(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
-{
-    stg_lane_cursor *cursor = stg_delivery_cursor(d);
-
-    stg_dispatch_leave(f, l, d);
-    if (!d->is_stored) {
-        cursor->waiting--;
-        cursor->in_flight++;
-    }
-    if (l->in_flight == 0 && !l->is_failing)
-        l->trying_at = now;
-    f->shared += l->in_flight > 0; // its first is on its own slot
-    l->in_flight++;
-    l->replaying += d->replay > 0;
-    l->is_limit_used = uses_limit(l, d);
-    l->flying += d->message->size;
-    f->flying += d->message->in_flight++ == 0 ? d->message->size : 0;
-    f->in_flight++;
-    stg_budget_begin(&l->peer->budget);
-    stg_budget_begin(&f->budget);
-    l->starts++;
-    l->retries += d->progress.attempts > 0;
-    if (d->is_probe)
-        begin_probe(l, d);
-    if (d->progress.attempts == 0)
-        d->began_at = stg_flow_wall(f, now);
-    d->progress.attempts++;
-    d->attempt_at = now;
-    d->attempt = NULL;
-    d->state = STG_DELIVERY_IN_FLIGHT;
-    stg_list_push(&l->busy, &d->busy);
-}
-
 static void describe(const stg_flow *f, const stg_lane *l,
                      const stg_delivery *d, stg_action *action, stg_ns now)
 {
@@ -526,7 +461,7 @@ static turn try_start(stg_flow *f, stg_lane *l, stg_action *action, stg_ns now,
             return BLOCKED;
         }
         if (pass_budget(f, l, d, now, &why)) {
-            begin_attempt(f, l, d, now);
+            stg_flight_begin(f, l, d, now);
             stg_uplink_start(l, now);
             describe(f, l, d, action, now);
             return STARTED;

@@ -100,31 +100,6 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d)
 
 /* -- the end of an attempt ------------------------------------------------- */
 
-static void leave_flight(stg_flow *f, stg_lane *l, stg_delivery *d)
-{
-    stg_lane_cursor *cursor = stg_delivery_cursor(d);
-
-    if (!d->is_stored) {
-        cursor->in_flight--;
-        cursor->waiting++;
-    }
-    stg_list_remove(&d->busy);
-    stg_list_remove(&d->change); // a cancel that was not given out yet
-    l->in_flight--;
-    l->replaying -= d->replay > 0;
-    l->flying -= d->message->size;
-    f->flying -= --d->message->in_flight == 0 ? d->message->size : 0;
-    f->in_flight--;
-    stg_budget_end(&l->peer->budget, d->paid);
-    stg_budget_end(&f->budget, d->paid);
-    f->shared -= l->in_flight > 0;
-    f->is_lowered = f->is_lowered && f->shared > f->o.in_flight_max;
-    d->attempt = NULL;
-    if (!stg_list_is_empty(&f->no_memory))
-        stg_lane_wake(
-            f, STG_HOLDER(stg_list_first(&f->no_memory), stg_lane, link));
-}
-
 /* Whether the target has trouble. */
 static bool is_trouble(const stg_outcome *o)
 {
@@ -389,7 +364,7 @@ stg_verdict stg_flow_ended(stg_flow *f, stg_delivery *d, const stg_end *ended,
     stg_verdict v = {.attempts = d->attempts_before + d->progress.attempts};
 
     classify_cut(d, d->is_awaited, &end);
-    leave_flight(f, l, d);
+    stg_flight_leave(f, l, d);
     is_again = end.is_unauthorized && !d->was_unauthorized;
     d->was_unauthorized = is_again;
     is_ours = stg_uplink_ended(f, l, &end, now) || is_again;

@@ -510,6 +510,15 @@ void stg_settle_note_open(stg_flow *f, stg_lane *l, stg_ns now);
  * parked row never comes here: nothing of it is stored. */
 void stg_settle_durable(stg_flow *f, stg_delivery *d);
 
+/* -- flight.c -------------------------------------------------------------- */
+
+/* Whether the lane may have one more body in flight. Its first always may. */
+bool stg_flight_has_memory(const stg_flow *f, const stg_lane *l);
+/* An attempt of d, which is in no list of those that wait any more. */
+void stg_flight_begin(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now);
+/* It has ended, or is taken back. */
+void stg_flight_leave(stg_flow *f, stg_lane *l, stg_delivery *d);
+
 /* -- checkpoint.c ---------------------------------------------------------- */
 
 bool stg_checkpoint_next(stg_flow *f, stg_action *action, stg_ns now);

@@ -492,10 +492,8 @@ static void print_length(stg_exchange *x)
 
 static void begin_request(stg_connection *c)
 {
-    const stg_endpoint *e = c->endpoint;
-
     stg_connection_enter(c, STG_PHASE_WRITE,
-                         stg_from_now(e->common->write_timeout));
+                         stg_from_now(c->endpoint->common->write_timeout));
     stg_wire_write(c);
 }
 
@@ -588,7 +586,7 @@ void stg_connection_secured(stg_connection *c)
 
 void stg_connection_written(stg_connection *c)
 {
-    stg_endpoint *e = c->endpoint;
+    const stg_endpoint_common *o = c->endpoint->common;
 
     if (c->phase != STG_PHASE_WRITE)
         return;
@@ -598,5 +596,5 @@ void stg_connection_written(stg_connection *c)
         stg_connection_enter(c, STG_PHASE_READ, STG_NEVER);
     else
         stg_connection_enter(c, STG_PHASE_WAIT,
-                             stg_from_now(e->common->first_byte_timeout));
+                             stg_from_now(o->first_byte_timeout));
 }

@@ -164,6 +164,18 @@ static inline stg_lane_options prepare(bare *b, const char *policy)
     return o;
 }
 
+/* The same with memory for 1 MiB of messages. */
+static inline stg_lane_options prepare_small(bare *b, const char *policy)
+{
+    stg_flow_options fo = stg_flow_options_default();
+    stg_lane_options o = prepare(b, policy);
+
+    stg_flow_free(b->flow);
+    fo.memory_max = 1 << 20;
+    CHECK(stg_flow_new(&b->flow, &memory, &fo, now, NULL) == STG_OK);
+    return o;
+}
+
 static inline void add_lane(bare *b, uint32_t lane, const stg_lane_options *o)
 {
     CHECK_INT(stg_flow_add_lane(b->flow, lane, o, now, NULL), STG_OK);

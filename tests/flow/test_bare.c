@@ -99,14 +99,10 @@ TEST(bare, keeps_no_words_that_there_is_no_room_for)
         "word word word word word word word word word word "
         "word word word word word word word word word word",
         "answer");
-    stg_flow_options fo = stg_flow_options_default();
     stg_lane_options o;
     bare b;
 
-    o = prepare(&b, OFTEN);
-    stg_flow_free(b.flow);
-    fo.memory_max = 1 << 20;
-    CHECK(stg_flow_new(&b.flow, &memory, &fo, now, NULL) == STG_OK);
+    o = prepare_small(&b, OFTEN);
     begin_with(&b, &o);
     read_one(&b, 1, (stg_record){.bytes = bytes, .size = sizeof bytes});
     end_one(&b, 0, &end);

@@ -106,15 +106,11 @@ TEST(bulk, is_filled_though_other_lanes_stand_still)
 {
     static char bytes[50000];
     const stg_record large = {.bytes = bytes, .size = sizeof bytes};
-    stg_flow_options fo = stg_flow_options_default();
     stg_lane_options o, other;
     size_t reads;
     bare b;
 
-    o = prepare(&b, ONCE " breaker=1:1h-1h");
-    stg_flow_free(b.flow);
-    fo.memory_max = 1 << 20;
-    CHECK(stg_flow_new(&b.flow, &memory, &fo, now, NULL) == STG_OK);
+    o = prepare_small(&b, ONCE " breaker=1:1h-1h");
     begin_with(&b, &o);
     read_one(&b, 1, (stg_record){.size = 0});
     end_one(&b, 0, &fails);

@@ -18,7 +18,7 @@ static stg_record message(uint64_t position)
     return (stg_record){.key = position, .bytes = "x", .size = 1};
 }
 
-/* With so many rows in the order of the lane, and memory for 1 MiB. */
+/* With so many rows in the order of the lane. */
 static void begin_with_rows(bare *b, const stg_lane_options *options,
                             uint64_t base, uint64_t rows)
 {
@@ -26,11 +26,7 @@ static void begin_with_rows(bare *b, const stg_lane_options *options,
                     .routed = rows,
                     .parked = rows,
                     .is_ordered = options->order != STG_ORDER_NONE};
-    stg_flow_options fo = stg_flow_options_default();
 
-    stg_flow_free(b->flow);
-    fo.memory_max = 1 << 20;
-    CHECK(stg_flow_new(&b->flow, &memory, &fo, now, NULL) == STG_OK);
     add_lane(b, 0, options);
     stg_flow_start(b->flow, now);
     assign(b, 0, &c, 1);
@@ -58,7 +54,7 @@ TEST(rows, are_no_probes_while_they_wait_for_others)
     stg_lane_options o;
     bare b;
 
-    o = prepare(&b, OFTEN " breaker=1:1h-1h");
+    o = prepare_small(&b, OFTEN " breaker=1:1h-1h");
     o.order = STG_ORDER_STRICT;
     o.shed_after = STG_NEVER;
     begin_with_rows(&b, &o, 5, 2);
@@ -83,15 +79,11 @@ TEST(rows, leave_memory_also_at_the_first_position)
 {
     static char bytes[(1 << 20) - 100];
     const stg_record large = {.bytes = bytes, .size = sizeof bytes};
-    stg_flow_options fo = stg_flow_options_default();
     stg_parked_row row = row_of(0, 1);
     stg_lane_options o;
     bare b;
 
-    o = prepare(&b, OFTEN);
-    stg_flow_free(b.flow);
-    fo.memory_max = 1 << 20;
-    CHECK(stg_flow_new(&b.flow, &memory, &fo, now, NULL) == STG_OK);
+    o = prepare_small(&b, OFTEN);
     CHECK_INT(stg_flow_assign(b.flow, &(stg_assignment){.begin = 0}, now, NULL),
               STG_OK);
     add_lane(&b, 0, &o);
@@ -125,14 +117,10 @@ TEST(rows, of_an_order_leave_memory_with_the_kept_probe)
         {.base = 9, .routed = 1, .parked = 1, .is_ordered = true},
         {.lane = 1, .base = 9}};
     const stg_parked_row row = row_of(5, 1); // below the base: in no ring
-    stg_flow_options fo = stg_flow_options_default();
     stg_lane_options o;
     bare b;
 
-    o = prepare(&b, OFTEN " breaker=1:1h-1h");
-    stg_flow_free(b.flow);
-    fo.memory_max = 1 << 20;
-    CHECK(stg_flow_new(&b.flow, &memory, &fo, now, NULL) == STG_OK);
+    o = prepare_small(&b, OFTEN " breaker=1:1h-1h");
     o.shed_after = STG_NEVER;
     add_lane(&b, 1, &o);
     o.order = STG_ORDER_KEY;
@@ -171,7 +159,7 @@ TEST(rows, stay_in_their_order_where_others_do_not_fit)
     stg_lane_options o;
     bare b;
 
-    o = prepare(&b, OFTEN);
+    o = prepare_small(&b, OFTEN);
     o.order = STG_ORDER_KEY;
     begin_with_rows(&b, &o, 5, 0);
     read_one(&b, 5, message(5));
@@ -207,7 +195,7 @@ TEST(rows, take_memory_before_the_message_after_them)
         stg_lane_options o;
         bare b;
 
-        o = prepare(&b, OFTEN);
+        o = prepare_small(&b, OFTEN);
         o.order = STG_ORDER_KEY;
         o.in_flight_max = 16;
         begin_with_rows(&b, &o, 1, 2);
@@ -263,7 +251,7 @@ TEST(rows, do_not_make_a_lane_lead_that_follows_no_more)
     stg_lane_options o, other;
     bare b;
 
-    o = prepare(&b, OFTEN);
+    o = prepare_small(&b, OFTEN);
     other = o;
     o.order = STG_ORDER_KEY;
     o.follows = follows_none;
@@ -298,7 +286,7 @@ TEST(rows, make_way_in_partitions_that_are_read_together)
     size_t reads;
     bare b;
 
-    o = prepare(&b, OFTEN);
+    o = prepare_small(&b, OFTEN);
     o.follows = follows_own;
     o.ctx = &numbers[0];
     begin_with_rows(&b, &o, 1, 0);
