@@ -47,7 +47,7 @@ static const char *check_cursor(const stg_flow *f, const stg_lane *l,
 {
     const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const char *flaw = check_numbers(f, l, p);
-    uint64_t next, unsettled = 0, last = 0;
+    uint64_t next, unsettled = 0, settled = 0, last = 0;
 
     if (flaw != NULL || p->phase == STG_PHASE_LOST)
         return flaw;
@@ -62,7 +62,9 @@ static const char *check_cursor(const stg_flow *f, const stg_lane *l,
         HOLDS(slot->delivery == NULL || slot->delivery->in_ring);
         HOLDS(slot->delivery == NULL || slot->delivery->lane == l);
         unsettled += slot->delivery != NULL && !slot->delivery->is_stored;
+        settled += slot->delivery == NULL;
     }
+    HOLDS(settled == cursor->ring.settled);
     HOLDS(unsettled == cursor->waiting + cursor->in_flight);
     return NULL;
 }

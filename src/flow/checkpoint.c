@@ -13,18 +13,6 @@
 
 /* -- a cursor's snapshot --------------------------------------------------- */
 
-/* Settled once the group is durable. In an ordered lane what is parked keeps
- * its slot. */
-static bool is_settled(const stg_slot *slot)
-{
-    const stg_delivery *d = slot->delivery;
-
-    if (d == NULL)
-        return true;
-    return d->is_in_group &&
-           (d->kind != STG_CHANGE_PARK || d->lane->o.order == STG_ORDER_NONE);
-}
-
 /* A row without a slot in the ring that ends with this group: from then on
  * its message is passed over, as note_row() of lane_cursor.c has it later. */
 static bool is_noted(const stg_delivery *d, const stg_partition *p)
@@ -33,23 +21,9 @@ static bool is_noted(const stg_delivery *d, const stg_partition *p)
            d->replay == 0 && d->kind != STG_CHANGE_PARK;
 }
 
-/* Puts it in where it belongs. */
-static size_t insert(uint64_t *settled, size_t count, uint64_t position)
-{
-    size_t i = count;
-
-    while (i > 0 && settled[i - 1] > position)
-        i--;
-    if (i > 0 && settled[i - 1] == position)
-        return count;
-    memmove(settled + i + 1, settled + i, (count - i) * sizeof *settled);
-    settled[i] = position;
-    return count + 1;
-}
-
 /* Among what was restored there is room for those that are not in it yet. */
 static size_t add_noted(const stg_lane *l, const stg_partition *p,
-                        uint64_t next, uint64_t *settled, size_t count)
+                        uint64_t next, stg_positions *settled, size_t count)
 {
     const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     size_t most = count + cursor->restored_capacity -
@@ -60,39 +34,23 @@ static size_t add_noted(const stg_lane *l, const stg_partition *p,
         const stg_delivery *d = STG_HOLDER(at, stg_delivery, busy);
 
         if (is_noted(d, p) && d->message->position >= next)
-            count = insert(settled, count, d->message->position);
+            count = stg_positions_insert(settled, count, d->message->position);
     }
     return count;
 }
 
-/* Writes the settled positions above the base to `settled`, which has room, and
- * returns their number. */
+/* Writes what is settled above the base to `settled`, which has room, and
+ * returns how many ranges it is. */
 static size_t find_settled(const stg_lane *l, const stg_partition *p,
-                           uint64_t *base, uint64_t *settled)
+                           uint64_t *base, stg_positions *settled)
 {
     const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_books_change *g = &cursor->in_group;
+    bool with_group = g->fresh + g->delivered + g->dead > 0;
     uint64_t next = stg_lane_cursor_next(l, p);
-    size_t count = 0;
-    bool is_above = false;
+    size_t count =
+        stg_lane_cursor_settled(cursor, with_group, next, base, settled);
 
-    *base = next;
-    for (uint32_t i = 0; i < cursor->ring.count; i++) {
-        const stg_slot *slot =
-            stg_ring_at(&cursor->ring, cursor->ring.first + i);
-
-        if (!is_settled(slot)) {
-            if (!is_above)
-                *base = slot->position;
-            is_above = true;
-        } else if (is_above) {
-            settled[count++] = slot->position;
-        }
-    }
-    for (size_t i = cursor->restored_at; i < cursor->restored_count; i++) {
-        if (cursor->restored[i] < next)
-            continue;
-        settled[count++] = cursor->restored[i];
-    }
     return cursor->restored == NULL ? count
                                     : add_noted(l, p, next, settled, count);
 }
@@ -112,7 +70,7 @@ static stg_ns find_oldest(const stg_lane *l, const stg_partition *p,
 /* Each field has its value here: a compiler clears what lacks some as a whole
  * first, and there is one of these for each lane of a slice. */
 static void snapshot(const stg_lane *l, const stg_partition *p, stg_ns wall_at,
-                     stg_cursor *c, uint64_t *settled)
+                     stg_cursor *c, stg_positions *settled)
 {
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_books_change *g = &cursor->in_group;

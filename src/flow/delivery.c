@@ -210,9 +210,11 @@ uint32_t stg_ring_push(stg_ring *r, uint64_t position, stg_delivery *d)
 void stg_ring_settle(stg_ring *r, uint32_t slot, const stg_memory *memory)
 {
     stg_ring_at(r, slot)->delivery = NULL;
+    r->settled++;
     while (r->count > 0 && stg_ring_at(r, r->first)->delivery == NULL) {
         r->first++;
         r->count--;
+        r->settled--;
     }
     // A small one stays: most lanes come and go by one or two.
     if (r->count == 0 && r->capacity > SMALLEST)

@@ -93,11 +93,8 @@ static void open_parked_gate(stg_flow *f, stg_lane *l)
  * than its share. */
 static bool has_ring_room(stg_flow *f, const stg_lane *l, stg_partition *p)
 {
-    stg_ring *r = &stg_lane_cursor_in(l, p)->ring;
-
-    if (!stg_lane_may_take(f, l))
-        return false;
-    return r->count < stg_lane_ahead(l) && stg_ring_reserve(r, &f->memory);
+    return stg_lane_may_take(f, l) &&
+           stg_lane_cursor_in(l, p)->ring.count < stg_lane_ahead(l);
 }
 
 /* Takes from the window until something can start. False: the window has no
@@ -120,8 +117,7 @@ static bool take_live(stg_flow *f, stg_lane *l, stg_partition *p, bool *is_idle,
         *is_idle = false;
         if (!has_ring_room(f, l, p))
             return false;
-        if (!stg_lane_cursor_pass_known(f, l, m) &&
-            !stg_lane_cursor_take(f, l, m))
+        if (!stg_lane_cursor_take(f, l, m))
             return false;
         stg_lane_cursor_advance(f, l, p);
         if (!stg_list_is_empty(&l->untried))

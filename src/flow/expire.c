@@ -3,21 +3,10 @@
 
 #include "flow/state.h"
 
-/* Counts the positions in [from, end) that were not settled before a restart. */
-static uint64_t count_new(const stg_lane_cursor *cursor, uint64_t from,
-                          uint64_t end)
-{
-    uint64_t count = end - from;
-
-    for (size_t i = cursor->restored_at; i < cursor->restored_count; i++)
-        if (cursor->restored[i] >= from && cursor->restored[i] < end)
-            count--;
-    return count;
-}
-
 /* How many there were nobody knows: as many as there were positions at most.
  * Positions that join a row that is not durable yet make it longer; its first
- * one is its name, and stays once it was sent.
+ * one is its name, and stays once it was sent. What was settled before a restart
+ * is not counted: so no two rows have one name.
  *
  * A parked row in there has no slot in an ordered lane any more: else it would
  * hold the base below, and after a restart all would be counted once more. */
@@ -26,7 +15,9 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
 {
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     stg_bulk_row *r = &cursor->expired;
-    uint64_t count = count_new(cursor, from, end);
+    uint64_t first = from;
+    uint64_t count = stg_positions_missing(
+        cursor->restored, cursor->restored_count, from, end, &first);
 
     assert(r->count == 0 || r->last < from); // the cursor has passed the row
     cursor->lost = stg_ns_max(cursor->lost, end - 1);
@@ -34,9 +25,7 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
     if (count == 0)
         return;
     if (r->count == 0)
-        *r = (stg_bulk_row){.first = from, .last = from};
-    if (!r->is_in_group)
-        r->first = stg_ns_min(r->first, from);
+        *r = (stg_bulk_row){.first = first, .last = first};
     r->last = end - 1;
     r->count += count;
     r->is_dirty = true;
@@ -54,9 +43,7 @@ static void settle(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
     if (stg_lane_follows(l, p) && !l->is_ending)
         fold(f, l, p, from, end);
     cursor->next = end;
-    // No bulk row reaches over it.
-    cursor->taken = stg_ns_max(cursor->taken, end - 1);
-    cursor->has_hole = true;
+    stg_lane_cursor_note_hole(cursor, end - 1);
     cursor->lagging_at = 0;
     stg_lane_cursor_mark(f, l, p, STG_SLICE_DIRTY);
 }

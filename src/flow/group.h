@@ -18,6 +18,8 @@
 #include <stagger/ns.h>
 #include <stagger/retry.h>
 
+#include "flow/positions.h"
+
 /* -- a message ------------------------------------------------------------- */
 
 /* What was published, held in memory once however many lanes want it. Flow does
@@ -130,7 +132,8 @@ typedef struct stg_change {
 #define STG_REPLAY_LOST INT32_MAX
 
 /* Where a lane stands in a partition. Everything below base is settled, and so
- * are the positions listed, which are not below it and rise.
+ * are the ranges listed, which are not below it: also of what was not the
+ * lane's, and of what the log had lost.
  *
  * The books (I17): routed is what a reader handed to the lane and is settled.
  * routed = delivered + dead + cancelled + parked, at any moment, in the store:
@@ -145,7 +148,7 @@ typedef struct stg_cursor {
     bool is_ordered;  /* positions of parked rows do not count as settled */
     stg_ns oldest_at; /* when the oldest message was accepted that is not
                          settled, if that was a minute ago; 0: not, or unknown */
-    const uint64_t *settled;
+    const stg_positions *settled;
     size_t settled_count;
 } stg_cursor;
 

@@ -93,7 +93,7 @@ struct stg_delivery {
     bool is_released;
     bool is_stored; /* the store has a parked row of it */
     bool is_in_group;
-    bool after_hole; /* the log had lost what came before it */
+    bool after_hole; /* what came before it was settled already, or lost */
     bool is_blocked; /* an earlier one of its key is not settled */
     bool is_probe;
     bool
@@ -150,11 +150,19 @@ typedef struct stg_ring {
     uint32_t capacity; /* 0 or a power of two */
     uint32_t first;    /* slots are numbered on and on, and wrap */
     uint32_t count;
+    uint32_t settled; /* of count: those without a delivery */
 } stg_ring;
 
 static inline stg_slot *stg_ring_at(const stg_ring *r, uint32_t slot)
 {
     return &r->slots[slot & (r->capacity - 1)];
+}
+
+/* Whether its last slot is of this position. */
+static inline bool stg_ring_ends_at(const stg_ring *r, uint64_t position)
+{
+    return r->count > 0 &&
+           stg_ring_at(r, r->first + r->count - 1)->position == position;
 }
 
 /* Room for one more; false: no memory. */
@@ -212,11 +220,12 @@ typedef struct stg_lane_cursor {
     /* Its rows were parked when the lane had another order, by another hub:
      * they have no slot in the ring, and nothing is taken before they end. */
     bool is_draining;
-    bool has_hole; /* it has passed over some, and taken none since */
+    bool has_hole; /* it has passed over some that are settled or lost, and
+                      taken none since */
     stg_ring ring;
 
-    /* Positions above the base that the store knew to be settled: skipped. */
-    uint64_t *restored;
+    /* Above the base, what the store knew to be settled: passed over. */
+    stg_positions *restored;
     size_t restored_count, restored_at, restored_capacity;
     /* Rows below it have no slot in the ring: the base has passed them. */
     uint64_t loose_below;
@@ -229,7 +238,8 @@ typedef struct stg_lane_cursor {
 
     stg_bulk_row bulk;
     stg_bulk_row expired; /* what the log had lost */
-    uint64_t taken;       /* the highest position that is not in a range */
+    uint64_t taken;       /* the highest position that is not in the open row */
+    uint64_t passed;      /* the highest that is settled and has no slot */
     uint64_t lost;        /* the highest that the log had lost */
     uint64_t shed_below;  /* past retention: what is below is shed */
     uint64_t durable;     /* the base that the store knows */

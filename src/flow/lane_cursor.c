@@ -2,8 +2,8 @@
  *
  * `next` is the position after the last one taken, `base` the first one that is
  * not settled: what is stored is base, and a restart goes on there. Between them
- * the ring has a slot for each unsettled position, and for each settled one above
- * an unsettled one.
+ * the ring has a slot for each unsettled position, and maybe for settled ones
+ * above: what has no slot is settled, or was never the lane's.
  *
  * A cursor is in the window (`number` counts) or catches up (`next` counts) when
  * the window has moved on: then its messages are read again for it alone.
@@ -31,6 +31,59 @@ uint64_t stg_lane_cursor_base(const stg_lane *l, const stg_partition *p)
 
     return r->count > 0 ? stg_ring_at(r, r->first)->position
                         : stg_lane_cursor_next(l, p);
+}
+
+/* Settled, or will be once the group is durable. In an ordered lane what is parked
+ * keeps its slot. */
+static bool is_settled(const stg_delivery *d, bool with_group)
+{
+    if (d == NULL || !with_group)
+        return d == NULL;
+    return d->is_in_group &&
+           (d->kind != STG_CHANGE_PARK || d->lane->o.order == STG_ORDER_NONE);
+}
+
+/* Above the base, all that has no unsettled slot; nothing where that is only what was
+ * never the lane's. */
+static size_t find_settled(const stg_lane_cursor *cursor, bool with_group,
+                           uint64_t next, uint64_t *base,
+                           stg_positions *settled)
+{
+    const stg_ring *r = &cursor->ring;
+    uint64_t from = 0; // behind the last one that is not settled
+    size_t count = 0;
+
+    *base = next;
+    if (r->count > 0 && r->settled == 0 && !with_group) {
+        *base = stg_ring_at(r, r->first)->position;
+        if (cursor->passed < *base)
+            return 0;
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        const stg_slot *slot = stg_ring_at(r, r->first + i);
+
+        if (is_settled(slot->delivery, with_group))
+            continue;
+        if (from == 0)
+            *base = slot->position;
+        else
+            count = stg_positions_append(settled, count, from, slot->position);
+        from = slot->position + 1;
+    }
+    return from == 0 ? 0 : stg_positions_append(settled, count, from, next);
+}
+
+size_t stg_lane_cursor_settled(const stg_lane_cursor *cursor, bool with_group,
+                               uint64_t next, uint64_t *base,
+                               stg_positions *settled)
+{
+    size_t count = find_settled(cursor, with_group, next, base, settled);
+
+    for (size_t i = cursor->restored_at; i < cursor->restored_count; i++)
+        count = stg_positions_append(
+            settled, count, stg_ns_max(cursor->restored[i].first, next),
+            cursor->restored[i].last + 1);
+    return count;
 }
 
 bool stg_lane_cursor_is_in_window(const stg_lane *l, const stg_partition *p)
@@ -128,21 +181,20 @@ bool stg_lane_cursor_may_pass(const stg_lane *l, const stg_partition *p)
             (l->o.order == STG_ORDER_NONE && !cursor->is_draining));
 }
 
-/* Positions that were settled before a restart, and are passed above an unsettled
- * one, are remembered in the ring. False: no memory. */
-static bool pass_restored(stg_flow *f, stg_lane_cursor *cursor, uint64_t end)
+void stg_lane_cursor_note_hole(stg_lane_cursor *cursor, uint64_t last)
+{
+    cursor->taken = stg_ns_max(cursor->taken, last);
+    cursor->passed = stg_ns_max(cursor->passed, last);
+    cursor->has_hole = true;
+}
+
+/* What was settled before a restart, and ends below. */
+static void pass_restored(stg_lane_cursor *cursor, uint64_t end)
 {
     while (cursor->restored_at < cursor->restored_count &&
-           cursor->restored[cursor->restored_at] < end) {
-        if (cursor->ring.count > 0) {
-            if (!stg_ring_reserve(&cursor->ring, &f->memory))
-                return false;
-            stg_ring_push(&cursor->ring, cursor->restored[cursor->restored_at],
-                          NULL);
-        }
-        cursor->restored_at++;
-    }
-    return true;
+           cursor->restored[cursor->restored_at].last < end)
+        stg_lane_cursor_note_hole(cursor,
+                                  cursor->restored[cursor->restored_at++].last);
 }
 
 void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p)
@@ -150,8 +202,9 @@ void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p)
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_window *w = &p->window;
 
-    if (!stg_lane_cursor_may_pass(l, p) || !pass_restored(f, cursor, w->next))
+    if (!stg_lane_cursor_may_pass(l, p))
         return;
+    pass_restored(cursor, w->next);
     cursor->next = w->next;
     cursor->number = w->end;
     cursor->lagging_at = 0;
@@ -199,23 +252,12 @@ static void forget_restored(stg_flow *f, stg_lane_cursor *cursor)
 /* What was passed is not needed any more, unless rows may still be noted. */
 static bool is_restored(stg_flow *f, stg_lane_cursor *cursor, uint64_t position)
 {
-    while (cursor->restored_at < cursor->restored_count &&
-           cursor->restored[cursor->restored_at] < position)
-        cursor->restored_at++;
+    pass_restored(cursor, position);
     if (cursor->restored_at < cursor->restored_count)
-        return cursor->restored[cursor->restored_at] == position;
+        return cursor->restored[cursor->restored_at].first <= position;
     if (cursor->rows == cursor->replays)
         forget_restored(f, cursor);
     return false;
-}
-
-static size_t find_restored(const stg_lane_cursor *cursor, uint64_t position)
-{
-    size_t i = cursor->restored_at;
-
-    while (i < cursor->restored_count && cursor->restored[i] < position)
-        i++;
-    return i;
 }
 
 /* A row without a slot in the ring is settled, above all that was taken: when
@@ -227,16 +269,15 @@ static void note_row(stg_flow *f, stg_lane *l, const stg_delivery *d)
     stg_partition *p = stg_flow_home(f, d->message);
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     uint64_t position = d->message->position;
-    size_t i = find_restored(cursor, position), count = cursor->restored_count;
 
     if (d->replay > 0 || position < stg_lane_cursor_next(l, p) ||
-        (i < count && cursor->restored[i] == position) ||
-        count == cursor->restored_capacity)
+        cursor->restored_count == cursor->restored_capacity)
         return;
-    memmove(cursor->restored + i + 1, cursor->restored + i,
-            (count - i) * sizeof *cursor->restored);
-    cursor->restored[i] = position;
-    cursor->restored_count = count + 1;
+    cursor->restored_count =
+        cursor->restored_at +
+        stg_positions_insert(cursor->restored + cursor->restored_at,
+                             cursor->restored_count - cursor->restored_at,
+                             position);
 }
 
 void stg_lane_cursor_enter(stg_lane *l, stg_delivery *d)
@@ -250,18 +291,15 @@ void stg_lane_cursor_enter(stg_lane *l, stg_delivery *d)
     l->in_ring += d->message->size;
 }
 
-/* The ring has room for one. */
 bool stg_lane_cursor_pass_known(stg_flow *f, stg_lane *l, const stg_message *m)
 {
     stg_lane_cursor *cursor = &l->cursors[m->slot];
 
     if (cursor->restored != NULL && is_restored(f, cursor, m->position)) {
-        cursor->taken = m->position;
-        if (cursor->ring.count > 0)
-            stg_ring_push(&cursor->ring, m->position, NULL);
+        stg_lane_cursor_note_hole(cursor, m->position);
         return true;
     }
-    if (stg_order_attach_now(f, l, m))
+    if (stg_ring_ends_at(&cursor->ring, m->position))
         return true;
     return l->o.accepts != NULL && !l->o.accepts(l->o.ctx, m);
 }
@@ -327,6 +365,10 @@ bool stg_lane_cursor_take(stg_flow *f, stg_lane *l, stg_message *m)
     stg_lane_cursor *cursor = &l->cursors[m->slot];
     stg_delivery *d;
 
+    if (!stg_order_attach(f, l, stg_flow_home(f, m), m->position + 1))
+        return false;
+    if (stg_lane_cursor_pass_known(f, l, m))
+        return true;
     if (!stg_ring_reserve(&cursor->ring, &f->memory))
         return false;
     d = stg_delivery_new(l, f, m);

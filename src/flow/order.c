@@ -118,35 +118,21 @@ static stg_delivery *find_unattached(const stg_lane *l, const stg_partition *p)
     return first;
 }
 
-void stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
+bool stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
                       uint64_t below)
 {
-    if (l->o.order == STG_ORDER_NONE)
-        return;
-    for (;;) {
-        stg_delivery *d = find_unattached(l, p);
-
-        if (d == NULL || d->message->position >= below ||
-            !stg_ring_reserve(&stg_lane_cursor_in(l, p)->ring, &f->memory))
-            return;
-        stg_lane_cursor_enter(l, d);
-    }
-}
-
-bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m)
-{
-    stg_partition *p = stg_flow_home(f, m);
-    const stg_delivery *d;
+    stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    stg_delivery *d;
 
     if (l->o.order == STG_ORDER_NONE ||
-        (l->caches[STG_PARKED_RETRIES].count == 0 &&
-         stg_lane_cursor_in(l, p)->restored == NULL))
-        return false;
-    stg_order_attach(f, l, p, m->position);
-    d = find_unattached(l, p);
-    if (d == NULL || d->message->position != m->position)
-        return false;
-    stg_order_attach(f, l, p, m->position + 1);
+        (l->caches[STG_PARKED_RETRIES].count == 0 && cursor->restored == NULL))
+        return true;
+    while ((d = find_unattached(l, p)) != NULL &&
+           d->message->position < below) {
+        if (!stg_ring_reserve(&cursor->ring, &f->memory))
+            return false;
+        stg_lane_cursor_enter(l, d);
+    }
     return true;
 }
 

@@ -416,18 +416,16 @@ static bool serve(stg_flow *f, stg_lane *l, chunk *c, size_t i, stg_ns now)
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, c->partition);
     stg_message *m;
 
-    if (cursor->ring.count >= stg_lane_ahead(l) ||
-        !stg_ring_reserve(&cursor->ring, &f->memory))
+    if (cursor->ring.count >= stg_lane_ahead(l))
         return false;
     m = message_of(f, c, i);
     if (m == NULL)
         return false;
-    if (stg_shed_wants(l, cursor, m->position)) {
-        return stg_lane_cursor_pass_known(f, l, m) || stg_shed_pass(f, l, m);
-    }
+    if (stg_shed_wants(l, cursor, m->position))
+        return stg_shed_pass(f, l, m);
     if (!may_send(l, now) || find_room(f, l, c->partition) == 0)
         return false;
-    return stg_lane_cursor_pass_known(f, l, m) || stg_lane_cursor_take(f, l, m);
+    return stg_lane_cursor_take(f, l, m);
 }
 
 static void serve_lane(stg_flow *f, stg_lane *l, chunk *c, stg_ns now)

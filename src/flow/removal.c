@@ -47,8 +47,8 @@ static void note_ends(stg_flow *f, stg_lane *l)
 
         f->partitions[i]->followers -= cursor->is_following;
         if (cursor->restored_count > 0)
-            end = stg_ns_max(end,
-                             cursor->restored[cursor->restored_count - 1] + 1);
+            end = stg_ns_max(
+                end, cursor->restored[cursor->restored_count - 1].last + 1);
         cursor->shed_below = stg_ns_max(cursor->shed_below, end);
     }
     stg_lane_note_end(l);

@@ -321,39 +321,6 @@ void stg_flow_fenced(stg_flow *f, uint32_t partition, stg_ns now)
 
 /* -- the end --------------------------------------------------------------- */
 
-static size_t count_rows(const stg_ring *r)
-{
-    size_t rows = 0;
-
-    for (uint32_t i = 0; i < r->count; i++) {
-        const stg_delivery *d = stg_ring_at(r, r->first + i)->delivery;
-
-        rows += d == NULL || d->is_stored;
-    }
-    return rows;
-}
-
-/* The base, and what is settled above it, in the ring and as it was restored. */
-static size_t find_settled(const stg_lane_cursor *cursor, uint64_t *base,
-                           uint64_t *settled)
-{
-    const stg_ring *r = &cursor->ring;
-    size_t count = 0;
-
-    // The first of a ring is not settled.
-    *base = r->count > 0 ? stg_ring_at(r, r->first)->position : cursor->next;
-    for (uint32_t i = 0; i < r->count; i++) {
-        const stg_slot *slot = stg_ring_at(r, r->first + i);
-
-        if (slot->delivery == NULL)
-            settled[count++] = slot->position;
-    }
-    for (size_t i = cursor->restored_at; i < cursor->restored_count; i++)
-        if (cursor->restored[i] >= cursor->next)
-            settled[count++] = cursor->restored[i];
-    return count;
-}
-
 static bool is_stored(const stg_delivery *d)
 {
     return d->is_stored;
@@ -364,14 +331,16 @@ static bool is_stored(const stg_delivery *d)
 static bool keep_rows(stg_flow *f, stg_lane *l, stg_partition *p)
 {
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
-    size_t most = count_rows(&cursor->ring) + cursor->restored_capacity;
-    uint64_t *settled = stg_flow_allocate(f, (most + 1) * sizeof *settled);
+    size_t most = cursor->ring.count + cursor->restored_capacity + 1;
+    stg_positions *settled = stg_flow_allocate(f, most * sizeof *settled);
     uint64_t base;
 
     if (settled == NULL)
         return false;
-    cursor->restored_count = find_settled(cursor, &base, settled);
+    cursor->restored_count =
+        stg_lane_cursor_settled(cursor, false, cursor->next, &base, settled);
     cursor->next = base;
+    cursor->taken = cursor->passed = 0;
     cursor->restored_at = 0;
     cursor->restored_capacity = most;
     stg_flow_release(f, cursor->restored);

@@ -74,8 +74,10 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     stg_bulk_row *r = &cursor->bulk;
 
-    if (needs_another(l, cursor, position))
+    if (needs_another(l, cursor, position)) {
+        cursor->taken = stg_ns_max(cursor->taken, r->last);
         *r = (stg_bulk_row){.count = 0};
+    }
     if (r->count == 0)
         *r = (stg_bulk_row){.first = position, .last = position};
     if (position > r->last)
@@ -95,15 +97,18 @@ static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t position)
 
 bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m)
 {
-    stg_lane_cursor *cursor = &l->cursors[m->slot];
+    stg_partition *p = stg_flow_home(f, m);
 
-    if (!stg_ring_reserve(&cursor->ring, &f->memory))
+    if (!stg_order_attach(f, l, p, m->position + 1))
         return false;
-    cursor->routed++;
-    fold(f, l, stg_flow_home(f, m), m->position);
-    // Above an unsettled one its slot has to be remembered.
-    if (cursor->ring.count > 0)
-        stg_ring_push(&cursor->ring, m->position, NULL);
+    if (stg_lane_cursor_pass_known(f, l, m))
+        return true;
+    if (!stg_shed_wants(l, stg_lane_cursor_in(l, p), m->position))
+        return false; // there is a hole before it
+    stg_lane_cursor_in(l, p)->routed++;
+    fold(f, l, p, m->position);
+    stg_lane_cursor_in(l, p)->passed = m->position;
+    stg_lane_cursor_in(l, p)->has_hole = true; // of what is in the ring
     return true;
 }
 
@@ -166,10 +171,7 @@ static void fold_window(stg_flow *f, stg_lane *l, stg_partition *p)
         const stg_message *m = stg_window_at(w, cursor->number);
 
         if (!stg_shed_wants(l, cursor, m->position) ||
-            cursor->ring.count >= stg_lane_ahead(l) ||
-            !stg_ring_reserve(&cursor->ring, &f->memory))
-            return;
-        if (!stg_lane_cursor_pass_known(f, l, m) && !stg_shed_pass(f, l, m))
+            cursor->ring.count >= stg_lane_ahead(l) || !stg_shed_pass(f, l, m))
             return;
         stg_lane_cursor_advance(f, l, p);
     }

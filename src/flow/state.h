@@ -122,7 +122,7 @@ typedef struct stg_checkpoint {
     uint64_t made; /* groups so far */
     stg_change *changes;
     stg_cursor *cursors;
-    uint64_t *settled;
+    stg_positions *settled;
     stg_claim *claims;
     stg_note **notes; /* that its changes name */
     size_t note_count;
@@ -345,6 +345,13 @@ void stg_lane_note(stg_flow *f, stg_lane *l);
 
 uint64_t stg_lane_cursor_next(const stg_lane *l, const stg_partition *p);
 uint64_t stg_lane_cursor_base(const stg_lane *l, const stg_partition *p);
+/* The base, and what is settled above it, of what was read up to next and of what
+ * was restored; with_group: once the group that is made is durable. There is room
+ * for as many ranges as the ring has slots and restored_capacity says. Returns how
+ * many they are. */
+size_t stg_lane_cursor_settled(const stg_lane_cursor *cursor, bool with_group,
+                               uint64_t next, uint64_t *base,
+                               stg_positions *settled);
 bool stg_lane_cursor_is_in_window(const stg_lane *l, const stg_partition *p);
 /* When the oldest message was accepted that is not settled, by the wall clock;
  * 0: there is none, or it is not known. */
@@ -366,11 +373,14 @@ void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Puts the lane in the window if it can be, else among the lanes that catch
  * up. */
 void stg_lane_cursor_join(stg_flow *f, stg_lane *l, stg_partition *p);
+/* What ends at last is passed over, for it is lost, or was settled otherwise: no
+ * bulk row reaches over it. */
+void stg_lane_cursor_note_hole(stg_lane_cursor *cursor, uint64_t last);
 /* Passes m if the lane has no business with it: filtered out, settled before the
- * restart, or parked already, and then its row takes the slot. True: it is not to
- * be taken. The ring has room for one. */
+ * restart, or parked already, and then its row has the slot. True: it is not to
+ * be taken. */
 bool stg_lane_cursor_pass_known(stg_flow *f, stg_lane *l, const stg_message *m);
-/* Takes m into the ring, as untried; m's reference is shared. False: no
+/* Passes m, or takes it into the ring as untried; its reference is shared. False: no
  * memory. */
 bool stg_lane_cursor_take(stg_flow *f, stg_lane *l, stg_message *m);
 /* The lane is live at its number: it leads the reader, if it follows the
@@ -401,12 +411,9 @@ bool stg_order_is_blocked(const stg_lane *l, const stg_delivery *d);
 void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d);
 /* Puts parked rows of an ordered lane that were read back (after a restart, or
  * with their partition) into the ring, in the log's order: those below a
- * position. */
-void stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
+ * position. A lane passes nothing before that is done. False: no memory. */
+bool stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
                       uint64_t below);
-/* The same of all up to m, before the lane takes m. True: m itself has a parked
- * row, and is not new. */
-bool stg_order_attach_now(stg_flow *f, stg_lane *l, const stg_message *m);
 /* Where the rows stand of a cursor in a partition that was assigned: see
  * stg_lane_cursor.is_draining. */
 void stg_order_restore(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,
@@ -462,7 +469,8 @@ bool stg_parking_is_fetching(const stg_lane *l);
 
 /* Whether the lane settles what is at position into its bulk row. */
 bool stg_shed_wants(const stg_lane *l, stg_lane_cursor *p, uint64_t position);
-/* Settles a message that the lane has not taken. False: no memory. */
+/* Settles a message that the lane has not taken, unless it has no business with
+ * it. False: not now. */
 bool stg_shed_pass(stg_flow *f, stg_lane *l, const stg_message *m);
 /* The message at position is not part of the open bulk row. If it lies above
  * the row, the row is closed: what is shed next begins a new one. */

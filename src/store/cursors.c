@@ -98,8 +98,11 @@ static void put_cursor(stg_text *t, const stg_cursor *cursor)
     stg_text_put(t, "\": {\"base\": ");
     stg_text_put_number(t, cursor->base);
     for (size_t i = 0; i < cursor->settled_count; i++) {
-        stg_text_put(t, i == 0 ? ", \"settled\": [" : ", ");
-        stg_text_put_number(t, cursor->settled[i]);
+        stg_text_put(t, i == 0 ? ", \"settled\": [[" : ", [");
+        stg_text_put_number(t, cursor->settled[i].first);
+        stg_text_put(t, ", ");
+        stg_text_put_number(t, cursor->settled[i].last);
+        stg_text_put(t, "]");
     }
     if (cursor->settled_count > 0)
         stg_text_put(t, "]");

@@ -14,6 +14,14 @@
 
 #include "store/lanes.h"
 
+static bool read_count(const json_t *value, uint64_t *number)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return false;
+    *number = (uint64_t)json_integer_value(value);
+    return true;
+}
+
 /* What is 0 was left out when the row was written: a missing name is no
  * error. */
 static bool read_number(const json_t *object, const char *name,
@@ -22,16 +30,11 @@ static bool read_number(const json_t *object, const char *name,
     const json_t *value = json_object_get(object, name);
 
     *number = 0;
-    if (value == NULL)
-        return true;
-    if (!json_is_integer(value) || json_integer_value(value) < 0)
-        return false;
-    *number = (uint64_t)json_integer_value(value);
-    return true;
+    return value == NULL || read_count(value, number);
 }
 
 /* One more than the count, for malloc(0) may return NULL. */
-static bool read_settled(const json_t *object, uint64_t **settled,
+static bool read_settled(const json_t *object, stg_positions **settled,
                          size_t *count)
 {
     const json_t *list = json_object_get(object, "settled");
@@ -47,16 +50,18 @@ static bool read_settled(const json_t *object, uint64_t **settled,
     if (*settled == NULL)
         return false;
     for (size_t i = 0; i < *count; i++) {
-        const json_t *value = json_array_get(list, i);
+        const json_t *pair = json_array_get(list, i);
 
-        if (!json_is_integer(value) || json_integer_value(value) < 0)
+        if (json_array_size(pair) != 2 ||
+            !read_count(json_array_get(pair, 0), &(*settled)[i].first) ||
+            !read_count(json_array_get(pair, 1), &(*settled)[i].last))
             return false;
-        (*settled)[i] = (uint64_t)json_integer_value(value);
     }
     return true;
 }
 
-static bool read_cursor(const json_t *object, stg_cursor *c, uint64_t **settled)
+static bool read_cursor(const json_t *object, stg_cursor *c,
+                        stg_positions **settled)
 {
     *settled = NULL;
     if (!json_is_object(object) || !read_number(object, "base", &c->base) ||
@@ -94,7 +99,7 @@ bool stg_cursors_parse(stg_span text, uint32_t partition, uint32_t slice,
         json_object_foreach(row, name, object)
         {
             stg_cursor c = {.partition = partition};
-            uint64_t *settled = NULL;
+            stg_positions *settled = NULL;
 
             is_good = read_lane(name, slice, &c.lane) &&
                       read_cursor(object, &c, &settled);
@@ -122,7 +127,7 @@ typedef struct reading {
     uint32_t partition, slice;
     bool has[STG_SLICE];
     stg_cursor cursors[STG_SLICE];
-    uint64_t *settled[STG_SLICE];
+    stg_positions *settled[STG_SLICE];
     parked_sum *parked; /* of all partitions; they rise, and lanes in each */
     size_t parked_count, parked_room;
     stg_cursor_each *each;

@@ -46,12 +46,13 @@ void stg_lanes_forget(stg_lanes *l, uint32_t number);
 /* Where lanes stand: 256 lanes of a partition a row.
  *
  *     {
- *     "7": {"base": 42, "settled": [44, 45], "routed": 43, "delivered": 42,
+ *     "7": {"base": 42, "settled": [[44, 45]], "routed": 44, "delivered": 43,
  *           "dead": 1},
  *     "8": ...
  *     }
  *
- * a line a lane; what is 0, empty or false is left out. Bases only rise: a lane that
+ * a line a lane; settled are the first and last position of ranges above the
+ * base; what is 0, empty or false is left out. Bases only rise: a lane that
  * comes with a lower one, or not at all, keeps what is stored. So that few rows
  * are ever read, the writer has the bases in memory. */
 

@@ -155,10 +155,10 @@ static void note_cursor(void *ctx, const stg_cursor *c)
 {
     question *q = ctx;
     stg_delivery_status *f = find_fate(q, c->lane);
-    bool is_settled = q->m.position < c->base;
+    bool is_settled =
+        q->m.position < c->base ||
+        stg_positions_have(c->settled, c->settled_count, q->m.position);
 
-    for (size_t i = 0; i < c->settled_count; i++)
-        is_settled |= c->settled[i] == q->m.position;
     // Until here it was not known, or came before the lane.
     if (f != NULL && f->kind == STG_DELIVERY_STATUS_UNKNOWN)
         f->kind = is_settled ? STG_DELIVERY_STATUS_DELIVERED

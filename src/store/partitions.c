@@ -342,7 +342,7 @@ static bool make_cursor_room(stg_taken *t)
 static void keep_cursor(stg_taken *t, const stg_cursor *c)
 {
     size_t size = c->settled_count * sizeof *c->settled;
-    uint64_t *settled = stg_arena_bytes(&t->texts, size + 1);
+    stg_positions *settled = stg_arena_bytes(&t->texts, size + 1);
 
     t->furthest = stg_ns_max(t->furthest, c->base);
     t->is_short |= settled == NULL || !make_cursor_room(t);

@@ -40,7 +40,8 @@ static void note_stand(void *ctx, const stg_cursor *c)
     if (c->lane != m->start.lane)
         return;
     if (c->settled_count > 0)
-        position = stg_ns_max(position, c->settled[c->settled_count - 1] + 1);
+        position =
+            stg_ns_max(position, c->settled[c->settled_count - 1].last + 1);
     if (m->count > 0 && m->stands[m->count - 1].partition == c->partition) {
         stand *last = &m->stands[m->count - 1];
 

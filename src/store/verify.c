@@ -273,7 +273,7 @@ static int check_lane(check *c, const stg_cursor *cursor)
     return rc;
 }
 
-/* Settled positions rise from the base. Where a topic ends the store does not
+/* What is settled rises from the base. Where a topic ends the store does not
  * know, so only the queue's are compared. */
 static void check_place(check *c, const stg_cursor *cursor)
 {
@@ -281,8 +281,11 @@ static void check_place(check *c, const stg_cursor *cursor)
     bool is_bad = cursor->base > c->next;
 
     for (size_t i = 0; i < cursor->settled_count; i++) {
-        is_bad |= cursor->settled[i] < last || cursor->settled[i] >= c->next;
-        last = cursor->settled[i];
+        const stg_positions *at = &cursor->settled[i];
+
+        is_bad |=
+            at->first < last || at->last < at->first || at->last >= c->next;
+        last = at->last;
     }
     if (is_bad && cursor->partition == 0)
         flaw(c, "lane %u: its cursor is beyond the log, or out of order",

@@ -185,6 +185,55 @@ TEST(bare, books_nothing_of_a_partition_that_was_lost)
     }
 }
 
+/* A lane that is added while only the rows are here stands where the group says that
+ * is out, also when the partition comes before the answer. */
+TEST(bare, begins_where_the_group_says_that_is_out)
+{
+    stg_assignment rows = {.partition = 1, .begin = 1, .is_rows_only = true};
+    stg_assignment all = {.partition = 1, .begin = 40};
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, ONCE);
+    begin_with(&b, &o);
+    CHECK_INT(stg_flow_assign(b.flow, &rows, now, NULL), STG_OK);
+    run(&b);
+    b.holds_groups = true;
+    add_lane(&b, 1, &o);
+    run(&b);
+    CHECK_U64(b.cursors[b.last_cursors - 1].lane, 1);
+    CHECK_U64(b.cursors[b.last_cursors - 1].partition, 1);
+    CHECK_INT(stg_flow_assign(b.flow, &all, now, NULL), STG_OK);
+    CHECK_U64(look_in(&b, 1, 1).base, b.cursors[b.last_cursors - 1].base);
+    b.holds_groups = false;
+    answer_group(&b, STG_STORED);
+    stg_flow_free(b.flow);
+}
+
+/* Rows that were asked for before their partition was lost are another hub's. */
+TEST(bare, drops_rows_of_a_partition_that_was_lost)
+{
+    const stg_parked_row row = {
+        .partition = 0, .replay = 1, .record = {.position = 1, .size = 0}};
+    stg_end end = {.outcome = stg_ok()};
+    bare b;
+
+    begin(&b, ONCE);
+    read_one(&b, 1, (stg_record){.size = 0});
+    stg_flow_replayed(b.flow, 0, 0, 1, true, now);
+    run(&b);
+    CHECK_U64(b.fetch_count, 1);
+    stg_flow_lose(b.flow, 0, false, now);
+    run(&b);
+    CHECK_U64(b.revoked, 0); // what is under way is awaited
+    stg_flow_rows(b.flow, 0, true, &row, 1, true, now);
+    run(&b);
+    CHECK_U64(b.start_count, 1);
+    end_one(&b, 0, &end);
+    CHECK_U64(b.revoked, 1);
+    stg_flow_free(b.flow);
+}
+
 /* Of one of which only the rows are here nothing changes where they stay; where they
  * are another hub's, it ends. */
 TEST(bare, keeps_the_rows_of_a_partition_or_loses_them)
@@ -296,7 +345,7 @@ TEST(bare, counts_once_what_is_lost_bit_by_bit)
 /* What was settled before a restart is not lost. */
 TEST(bare, counts_as_lost_what_was_not_settled)
 {
-    static const uint64_t settled[] = {7, 9};
+    static const stg_positions settled[] = {{7, 7}, {9, 9}};
     const stg_cursor c = {.base = 5,
                           .routed = 2,
                           .delivered = 2,
@@ -400,7 +449,7 @@ static bool follows_none(void *ctx, uint32_t partition)
  * and 9 settled, and so many rows. */
 static uint64_t pass_to(stg_order order, uint64_t rows)
 {
-    static const uint64_t settled[] = {7, 9};
+    static const stg_positions settled[] = {{7, 7}, {9, 9}};
     stg_flow_options fo = stg_flow_options_default();
     stg_cursor c = {.base = 5,
                     .routed = 2 + rows,
@@ -461,16 +510,16 @@ TEST(bare, passes_nothing_before_rows_of_another_order)
     stg_flow_free(b.flow);
 }
 
-/* What was settled before a restart is so still, though it passes it above what is
- * under way; without memory to note it nothing is passed. */
-TEST(bare, notes_what_is_settled_in_what_it_passes)
+/* What it passes above what is under way is settled, whether it was so before a
+ * restart or is not the lane's; no memory is needed for that. */
+TEST(bare, notes_what_it_passes_as_settled)
 {
-    static const uint64_t settled[] = {7, 8, 9, 10, 11, 12, 13, 14};
+    static const stg_positions settled[] = {{7, 14}};
     const stg_cursor c = {.base = 5,
                           .routed = 8,
                           .delivered = 8,
                           .settled = settled,
-                          .settled_count = 8};
+                          .settled_count = 1};
     stg_lane_options o;
     bare b;
 
@@ -488,16 +537,14 @@ TEST(bare, notes_what_is_settled_in_what_it_passes)
     o.follows = follows_none;
     allocations_left = 0;
     CHECK_INT(stg_flow_change_lane(b.flow, 0, &o, now, NULL), STG_OK);
-    CHECK_U64(look(&b, 0).next, 6);
-    allocations_left = SIZE_MAX;
-    CHECK_INT(stg_flow_change_lane(b.flow, 0, &o, now, NULL), STG_OK);
     CHECK_U64(look(&b, 0).next, 16);
+    allocations_left = SIZE_MAX;
     stg_flow_stop(b.flow, now);
     run(&b);
     CHECK_U64(b.cursors[0].base, 5);
-    CHECK_U64(b.cursors[0].settled_count, 8);
-    CHECK_U64(b.settled[0], 7);
-    CHECK_U64(b.settled[7], 14);
+    CHECK_U64(b.cursors[0].settled_count, 1);
+    CHECK_U64(b.settled[0].first, 6);
+    CHECK_U64(b.settled[0].last, 15);
     end_one(&b, 0, &(stg_end){.outcome = stg_ok()});
     CHECK_U64(look(&b, 0).base, 16);
     stg_flow_free(b.flow);
@@ -519,7 +566,7 @@ static void *allocate_until(void *ctx, size_t size)
  * when there is memory. */
 static bool set_up(stg_flow *f, const stg_lane_options *o, size_t *left)
 {
-    static const uint64_t settled[] = {7, 9};
+    static const stg_positions settled[] = {{7, 7}, {9, 9}};
     stg_lane_options through_proxy = *o;
     stg_cursor c = {.lane = 0,
                     .base = 5,

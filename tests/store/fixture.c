@@ -546,7 +546,8 @@ static void say_cursor(void *ctx, const stg_cursor *c)
     (void)ctx;
     say("%u/%u %" PRIu64 " [", c->lane, c->partition, c->base);
     for (size_t i = 0; i < c->settled_count; i++)
-        say("%s%" PRIu64, i > 0 ? " " : "", c->settled[i]);
+        say("%s%" PRIu64 "-%" PRIu64, i > 0 ? " " : "", c->settled[i].first,
+            c->settled[i].last);
     say("] %" PRIu64 "=%" PRIu64 "+%" PRIu64 "+%" PRIu64 "+%" PRIu64 "\n",
         c->routed, c->delivered, c->dead, c->cancelled, c->parked);
 }

@@ -425,8 +425,14 @@ TEST(store_verify, finds_each_rule_that_is_broken)
          " '\"base\": 12')",
          "lane 0: its cursor is beyond the log, or out of order\n"},
         {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
-         " '\"base\": 5, \"settled\": [8, 7]')",
+         " '\"base\": 5, \"settled\": [[8, 8], [7, 7]]')",
          "lane 0: its cursor is beyond the log, or out of order\n"},
+        {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
+         " '\"base\": 5, \"settled\": [[8, 7]]')",
+         "lane 0: its cursor is beyond the log, or out of order\n"},
+        {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
+         " '\"base\": 5, \"settled\": [7, 8]')",
+         "the cursors of partition 0, slice 0 cannot be read\n"},
         {"UPDATE cursors SET lanes = replace(lanes, '\"routed\": 10',"
          " '\"routed\": 9')",
          "lane 0: 9 were routed, and delivered, dead, cancelled and parked "

@@ -378,7 +378,7 @@ static const char *id_of(fixture *s, uint64_t position)
 
 TEST(queue_letters, tell_what_became_of_a_message_for_each_lane)
 {
-    const uint64_t above[] = {5};
+    const stg_positions above[] = {{5, 5}};
     stg_cursor cursors[] = {
         {.lane = 0, .base = 9},
         {.lane = 1, .base = 3},

@@ -468,7 +468,7 @@ TEST(store_rows, that_were_replayed_are_not_dead_again)
 
 TEST(store_rows, of_cursors_are_readable_and_come_back)
 {
-    static const uint64_t settled[] = {13, 17};
+    static const stg_positions settled[] = {{13, 13}, {17, 19}};
     stg_cursor cursors[] = {
         {.lane = 0,
          .base = 12,
@@ -489,15 +489,16 @@ TEST(store_rows, of_cursors_are_readable_and_come_back)
     fixture_ask(&s,
                 "INSERT INTO lanes (number, name, url) VALUES (255, 'z', '')");
     fixture_park(&s, 255, 2, 100, "a");
-    CHECK_STR(fixture_ask(&s,
-                          "SELECT * FROM cursors WHERE slice = 0"
-                          " AND partition = 0"),
-              "0|0|0|{\n\"0\": {\"base\": 12, \"settled\": [13, 17],"
-              " \"routed\": 13, \"delivered\": 11, \"dead\": 2},\n"
-              "\"255\": {\"base\": 3}\n}");
+    CHECK_STR(
+        fixture_ask(&s,
+                    "SELECT * FROM cursors WHERE slice = 0"
+                    " AND partition = 0"),
+        "0|0|0|{\n\"0\": {\"base\": 12, \"settled\": [[13, 13], [17, 19]],"
+        " \"routed\": 13, \"delivered\": 11, \"dead\": 2},\n"
+        "\"255\": {\"base\": 3}\n}");
     fixture_reopen(&s);
     CHECK_STR(fixture_stands(&s),
-              "0/0 12 [13 17] 13=11+2+0+0\n"
+              "0/0 12 [13-13 17-19] 13=11+2+0+0\n"
               "255/0 3 [] 0=0+0+0+1\n"
               "256/0 4 [] 4=0+0+4+0\n"
               "1/1 5 [] 0=0+0+0+0\n");

@@ -43,7 +43,7 @@ static uint64_t find_end(const stg_world *w, uint32_t lane, uint32_t p)
             stg_lane_cursor_in(stg_flow_lane(w->flow, lane), part)))
         return 0;
     if (at->is_known && at->c.settled_count > 0)
-        end = stg_ns_max(end, at->c.settled[at->c.settled_count - 1] + 1);
+        end = stg_ns_max(end, at->c.settled[at->c.settled_count - 1].last + 1);
     for (size_t i = 0; i < w->row_count; i++)
         if (w->rows[i].lane == lane && w->rows[i].partition == p)
             end = stg_ns_max(end, w->rows[i].position + 1);
@@ -223,9 +223,12 @@ void stg_world_forget(stg_world *w, uint32_t lane, uint32_t partition)
 }
 
 /* A lane that was to be removed, and that the store does not know any more, is
- * removed, whether or not flow came to say so. */
+ * removed, whether or not flow came to say so: also where a partition was away, and
+ * has its cursor still. */
 static bool is_removed(const stg_world_lane *l)
 {
+    if (l->is_forgotten)
+        return l->is_removing;
     for (uint32_t p = 0; p < STG_WORLD_PARTITIONS_MAX; p++)
         if (l->cursors[p].is_known)
             return false;
@@ -360,7 +363,7 @@ void stg_world_add_again(stg_world *w, uint32_t lane)
     assert(l->was_removed);
     if (w->has_failed)
         return;
-    l->was_removed = l->was_known = l->was_added = false;
+    l->was_removed = l->was_known = l->was_added = l->is_forgotten = false;
     l->life++;
     l->in_flight = 0;
     l->rewound = 0;

@@ -100,7 +100,7 @@ typedef struct stg_world_keys {
 typedef struct stg_world_cursor {
     stg_cursor c;
     bool is_known;
-    uint64_t *settled;
+    stg_positions *settled;
     size_t settled_capacity;
     uint64_t begin; /* the first position that is the lane's business */
     uint64_t over;  /* none of so many first messages is awaited: I18 */
@@ -130,11 +130,12 @@ typedef struct stg_world_lane {
     uint64_t filter;     /* refuses multiples of it; 0: none */
     uint32_t unfollowed; /* bit p: it does not follow partition p */
     bool is_removing, was_removed;
-    bool was_added;   /* flow said that its cursor is durable */
-    bool was_known;   /* the store had a cursor of it, in this life */
-    bool has_changed; /* its policy: of how many attempts? */
-    bool has_lost;    /* messages, or other hubs had some of it */
-    bool has_shed;    /* some of it, so that its order has holes */
+    bool was_added;    /* flow said that its cursor is durable */
+    bool was_known;    /* the store had a cursor of it, in this life */
+    bool is_forgotten; /* and has it no more */
+    bool has_changed;  /* its policy: of how many attempts? */
+    bool has_lost;     /* messages, or other hubs had some of it */
+    bool has_shed;     /* some of it, so that its order has holes */
     stg_world_receipt *receipts; /* by index of the message */
 } stg_world_lane;
 

@@ -126,31 +126,34 @@ static bool settle_one(stg_world *w, uint32_t lane, uint64_t i, bool is_last)
 static void lose(stg_world *w, uint32_t lane, uint32_t p)
 {
     stg_world_cursor *c = &w->lanes[lane]->cursors[p];
-    uint64_t trimmed = w->partitions[p].trimmed;
+    uint64_t trimmed = w->partitions[p].trimmed, first = 0;
+    uint64_t count = stg_positions_missing(c->c.settled, c->c.settled_count,
+                                           c->c.base, trimmed, &first);
 
-    if (c->c.base >= trimmed)
+    if (count == 0)
         return;
     stg_world_put_dead(w, &(stg_change){.kind = STG_CHANGE_RANGE,
                                         .lane = lane,
                                         .partition = p,
-                                        .position = c->c.base,
+                                        .position = first,
                                         .replay = STG_REPLAY_LOST,
                                         .last_position = trimmed - 1,
-                                        .count = trimmed - c->c.base,
+                                        .count = count,
                                         .is_expired = true});
-    c->c.routed += trimmed - c->c.base;
-    c->c.dead += trimmed - c->c.base;
+    c->c.routed += count;
+    c->c.dead += count;
 }
 
-/* Settled positions below the base are no longer listed. */
+/* What is settled below the base is no longer listed. */
 static void raise_base(stg_world_cursor *c, uint64_t base)
 {
     size_t count = 0;
 
     c->c.base = stg_ns_max(c->c.base, base);
     for (size_t i = 0; i < c->c.settled_count; i++)
-        if (c->settled[i] >= c->c.base)
-            c->settled[count++] = c->settled[i];
+        count = stg_positions_append(c->settled, count,
+                                     stg_ns_max(c->settled[i].first, c->c.base),
+                                     c->settled[i].last + 1);
     c->c.settled_count = count;
 }
 

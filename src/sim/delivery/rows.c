@@ -312,6 +312,7 @@ static void apply_change(stg_world *w, const stg_change *c)
         break;
     case STG_CHANGE_FORGET:
         l->cursors[c->partition].is_known = false;
+        l->is_forgotten = true;
         break;
     }
 }
@@ -319,7 +320,9 @@ static void apply_change(stg_world *w, const stg_change *c)
 static bool is_rising(const stg_cursor *c)
 {
     for (size_t i = 0; i < c->settled_count; i++)
-        if (c->settled[i] < (i == 0 ? c->base : c->settled[i - 1] + 1))
+        if (c->settled[i].last < c->settled[i].first ||
+            (i == 0 ? c->settled[i].first < c->base
+                    : c->settled[i].first <= c->settled[i - 1].last + 1))
             return false;
     return true;
 }
@@ -339,7 +342,7 @@ static void apply_cursor(stg_world *w, const stg_cursor *c)
                       "a cursor never goes back");
     stg_world_require(w, is_rising(c), "check",
                       stg_about_message(c->lane, c->partition, c->base),
-                      "settled positions rise from the base");
+                      "settled ranges rise from the base, with gaps");
     if (c->settled_count > 0)
         memcpy(known->settled, c->settled,
                c->settled_count * sizeof *known->settled);
@@ -372,10 +375,7 @@ bool stg_world_is_settled(const stg_world_cursor *c, uint64_t position)
         return false;
     if (position < c->c.base)
         return true;
-    for (size_t i = 0; i < c->c.settled_count; i++)
-        if (c->c.settled[i] == position)
-            return true;
-    return false;
+    return stg_positions_have(c->c.settled, c->c.settled_count, position);
 }
 
 /* -- a replay -------------------------------------------------------------- */
