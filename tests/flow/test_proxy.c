@@ -92,6 +92,34 @@ TEST(proxy, wakes_nobody_where_nobody_may_dial)
     }
 }
 
+/* What a lane was sure of it is sure of still when another attempt of it tells less:
+ * once the dial that ended otherwise is long ago, the proxy is down. */
+TEST(proxy, is_down_by_what_was_sure_once)
+{
+    stg_end unsure = {.outcome = stg_failed(STG_FAULT_CONNECT_TIMEOUT),
+                      .dialed_at = now + STG_S};
+    stg_end reached = reached_at(now + 2 * STG_S);
+    bare b;
+
+    begin_proxy(&b);
+    read_one(&b, 2, (stg_record){.size = 0});
+    CHECK_U64(b.start_count, 4);
+    b.later = 2 * STG_S;
+    for (size_t i = 0; i < 4; i++)
+        if (b.starts[i].lane == 1)
+            end_one(&b, i, &reached);
+    b.later += STG_S / 2;
+    for (size_t i = 0, count = 0; i < 4; i++)
+        if (b.starts[i].lane == 0)
+            end_one(&b, i, count++ == 0 ? &away : &unsure);
+    CHECK_U64(b.tells[STG_TELL_PROXY_DOWN], 0);
+    b.later += 2 * STG_S;
+    run(&b);
+    CHECK_U64(b.tells[STG_TELL_PROXY_DOWN], 1);
+    CHECK_U64(stg_flow_view_proxy(b.flow, PROXY), 1);
+    stg_flow_free(b.flow);
+}
+
 /* -- the network of this machine -------------------------------------------- */
 
 /* Lanes that may not dial are not waited for. */
