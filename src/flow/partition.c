@@ -316,6 +316,8 @@ static void begin_lane(stg_flow *f, stg_lane *l, stg_partition *p)
 
     cursor->is_following = false;
     stg_lane_cursor_follow(l, p);
+    if (l->is_ending) // nor is it removed before it is forgotten here, too
+        stg_lane_move(f, l, STG_IN_NONE);
     if (!has_begun(l, p))
         stg_lane_cursor_begin(l, p);
     if (cursor->stored == STG_CURSOR_NEW || l->is_ending)
