@@ -31,9 +31,12 @@ else: a load average that says otherwise is told.
   isolation  The same for 49 healthy targets beside one that is healthy, one
              whose packets nobody answers (a full backlog), one that never
              answers, and one that refuses connections; in turn, medians.
-  flight     Memory with 10,000 deliveries in flight over 1,000 targets that
-             take their time, less that of the same hub idle; and their rate:
-             1000x10, as above.
+  flight     Memory with 0, 2,000, 5,000 and 10,000 requests in flight to 1,000
+             targets that have answered before and do not now. What each request
+             costs is the slope from 2,000 on: the first ones fill holes that the
+             heap of an idle hub has. Medians of readings at rest, and of runs,
+             with the least and the most of them. And the rate of 1000x10, as
+             above.
   ingress    Messages a second that are durable, in batches and one by one,
              with idempotency keys and without, from wrk on core 1. The one
              target refuses connections, so that nothing is delivered.
@@ -186,8 +189,8 @@ class Bench:
         self.stack.callback(self.end, process)
         return process
 
-    def sink(self, *options):
-        sink = self.start(1, self.stagger, "sink", "--quiet", "--listen", "0",
+    def sink(self, *options, port=0):
+        sink = self.start(1, self.stagger, "sink", "--quiet", "--listen", port,
                           *options, stdout=subprocess.PIPE, text=True)
         self.stack.callback(sink.stdout.close)
         return sink, sink.stdout.readline().split()[-1]
@@ -210,24 +213,31 @@ class Bench:
         time.sleep(0.1)
         return f"http://127.0.0.1:{s.getsockname()[1]}"
 
-    def settings(self, targets, secret):
-        """A file with targets that are signed for with this secret."""
+    def signs(self, secret):
+        """Settings of targets that are signed for with this secret."""
+        return {"in-flight": IN_FLIGHT,
+                "sign": {"scheme": ("rfc9421" if secret.startswith("-----")
+                                    else "standard-webhooks"),
+                         "secrets": [secret]}}
+
+    def settings(self, targets, defaults):
+        """A file with targets that have these settings."""
         path = os.path.join(self.folder, "hub.yaml")
-        sign = {"scheme": ("rfc9421" if secret.startswith("-----")
-                           else "standard-webhooks"), "secrets": [secret]}
         with open(path, "w", opener=lambda p, f: os.open(p, f, 0o600)) as file:
-            json.dump({"defaults": {"in-flight": IN_FLIGHT, "sign": sign},
+            json.dump({"defaults": defaults,
                        "targets": [{"name": f"t{i}", "url": url}
                                    for i, url in enumerate(targets)]}, file)
         return path
 
-    def hub(self, targets, *options, secret=None):
+    def hub(self, targets, *options, secret=None, defaults=None):
         """A hub with an empty store that is ready: it and its ingress."""
         port = free_port()
         store = os.path.join(self.folder, f"store-{port}.db")
         words = [word for target in targets for word in ("--to", target)]
         if secret is not None:
-            words, options = ["-c", self.settings(targets, secret)], ()
+            defaults = self.signs(secret)
+        if defaults is not None:
+            words, options = ["-c", self.settings(targets, defaults)], ()
         self.errors = open(os.path.join(self.folder, "hub.log"), "w+")
         self.stack.callback(self.errors.close)
         hub = self.start(0, *self.hub_program, "hub", "--quiet", "--store", store,
@@ -666,29 +676,61 @@ class Bench:
     # -- memory
 
     def flight(self):
-        print("flight      deliveries  RSS idle MB  RSS MB  bytes each")
-        targets, each = 1000, 10
-        with self.world():
-            sink, url = self.sink("--delay", "3s")
-            hub, ingress = self.hub([f"{url}/t/{i}" for i in range(targets)],
-                                    "--in-flight", each)
-            self.publish(ingress, each)  # lanes have begun, and are idle again
-            self.await_connections(sink.pid, 0)
-            time.sleep(4)
-            idle = resident_kb(hub.pid)
-            self.publish(ingress, 60 if self.is_quick else 120)
-            most, held = 0, 0
-            until = time.monotonic() + (20 if self.is_quick else 60)
-            while time.monotonic() < until:
-                held = max(held, self.connections(sink.pid))
-                most = max(most, resident_kb(hub.pid))
-                if held >= targets * each:
-                    break
-                time.sleep(0.1)
-            print(f"            {held:10,}  {idle / 1024:11.1f}  "
-                  f"{most / 1024:6.1f}  "
-                  f"{(most - idle) * 1024 / max(1, held):10,.0f}", flush=True)
+        print("flight      in flight  RSS MB  of no file  bytes each more")
+        slopes = []
+        for _ in range(self.pairs):
+            rows = []
+            for flying, resident, own in self.fly(1000, (0, 2000, 5000, 10000)):
+                more = ("" if not rows else
+                        f"{(own - rows[-1][1]) / (flying - rows[-1][0]):15,.0f}")
+                rows.append((flying, own))
+                print(f"            {flying:9,}  {resident / 2**20:6.1f}  "
+                      f"{own / 2**20:10.1f}  {more}", flush=True)
+            slopes.append(statistics.linear_regression(*zip(*rows[1:])).slope)
+        print(f"            the slope from 2,000 on: "
+              f"{statistics.median(slopes):,.0f} bytes each, "
+              f"{min(slopes):,.0f} to {max(slopes):,.0f}", flush=True)
         self.measure_rates(["1000x10"])
+
+    def fly(self, targets, points):
+        """Of a hub with so many requests in flight, one point after the other, that
+        nobody answers: how many, bytes resident, and of them those of no file."""
+        messages, port = 100, free_port()
+        with self.world():
+            sink, url = self.sink("--count", messages * targets, port=port)
+            hub, ingress = self.hub(
+                [f"{url}/t/{i}" for i in range(targets)],
+                defaults={"in-flight": IN_FLIGHT,
+                          "timeouts": {"attempt": "1h"},
+                          "connections": {"idle": "200ms"}})
+            # By its answers a target may have more in flight than one, and has
+            # what every target has that was sent to: after ten seconds also a
+            # history. The store and the heap come to rest meanwhile.
+            self.publish(ingress, messages)
+            sink.wait(60)
+            sink, _ = self.sink("--hang", port=port)
+            time.sleep(13)
+            none, published = self.connections(sink.pid), 0
+            for point in points:
+                if point > published:
+                    self.publish(ingress, (point - published) // targets)
+                published = point
+                self.await_connections(sink.pid, none + point)
+                time.sleep(2)
+                flying = self.connections(sink.pid) - none
+                if flying < 0.99 * point:
+                    sys.exit(f"hub.py: {flying} in flight, not {point}")
+                yield flying, *self.quiet_bytes(hub.pid)
+
+    def quiet_bytes(self, pid):
+        """Resident, and of them anonymous: medians of some readings."""
+        rows = []
+        for _ in range(5):
+            text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+            rows.append([int(re.search(rf"^{which}:\s+(\d+)", text, re.M)[1]) * 1024
+                         for which in ("Rss", "Anonymous")])
+            time.sleep(0.2)
+        return [statistics.median(column) for column in zip(*rows)]
 
     def connections(self, pid):
         return len(os.listdir(f"/proc/{pid}/fd")) - 6

@@ -20,12 +20,14 @@ static const stg_ns APART = 250 * STG_MS;
 /* Without a file, a look for one is taken so often at least. */
 static const stg_ns REST = 100 * STG_MS;
 
-/* Of a connection that is being made. */
+/* Of a connection that is being made. Thousands may wait for their turn, so words
+ * have memory only where there is something to say. */
 struct stg_addresses {
     uint8_t count;
     bool is_target_refused; /* by egress, where the proxy is dialed */
-    int error;     /* why there are none: STG_ERROR_EGRESS or _FAMILY */
-    char why[176]; /* what is wrong with the first one that may not be tried */
+    int error; /* why there are none: STG_ERROR_EGRESS or _FAMILY */
+    char *why; /* what is wrong with the first one that may not be tried; NULL:
+                  nothing, or there was no memory */
     stg_address at[];
 };
 
@@ -36,6 +38,21 @@ static stg_addresses *new_addresses(size_t count)
     return calloc(1, sizeof(stg_addresses) + count * sizeof(stg_address));
 }
 
+static void free_addresses(stg_addresses *a)
+{
+    if (a != NULL)
+        free(a->why);
+    free(a);
+}
+
+/* The last refusal replaces the one before. */
+static void refuse(stg_addresses *a, int error, const char *why)
+{
+    free(a->why);
+    a->error = error;
+    a->why = strdup(why);
+}
+
 static void print_address(const stg_address *at, char host[64])
 {
     if (at->any.sa_family == AF_INET6)
@@ -44,19 +61,26 @@ static void print_address(const stg_address *at, char host[64])
         (void)uv_ip4_name(&at->v4, host, 64);
 }
 
+static void refuse_egress(stg_addresses *a, const stg_address *at,
+                          const char *why)
+{
+    char host[64] = "", text[176];
+
+    print_address(at, host);
+    (void)snprintf(text, sizeof text, "%.45s may not be connected to: %s", host,
+                   why);
+    refuse(a, STG_ERROR_EGRESS, text);
+}
+
 static bool is_allowed(stg_addresses *a, const stg_client *c,
                        const stg_address *at)
 {
-    char why[STG_EGRESS_WHY_MAX], host[64] = "";
+    char why[STG_EGRESS_WHY_MAX];
 
     if (stg_egress_allows(&c->egress, &at->any, why))
         return true;
-    if (a->error == STG_ERROR_EGRESS)
-        return false;
-    print_address(at, host);
-    a->error = STG_ERROR_EGRESS;
-    (void)snprintf(a->why, sizeof a->why, "%.45s may not be connected to: %s",
-                   host, why);
+    if (a->error != STG_ERROR_EGRESS)
+        refuse_egress(a, at, why);
     return false;
 }
 
@@ -70,10 +94,9 @@ static bool is_of_family(stg_addresses *a, const stg_endpoint *e,
         return true;
     if (a->error != 0)
         return false;
-    a->error = STG_ERROR_FAMILY;
-    (void)snprintf(a->why, sizeof a->why,
-                   "it has no address of IPv%c, as the source has",
-                   family == AF_INET ? '4' : '6');
+    refuse(a, STG_ERROR_FAMILY,
+           family == AF_INET ? "it has no address of IPv4, as the source has"
+                             : "it has no address of IPv6, as the source has");
     return false;
 }
 
@@ -473,9 +496,11 @@ bool stg_dial_is_allowed(stg_connection *c)
 
 const char *stg_dial_why(const stg_connection *c)
 {
-    return c->addresses != NULL && c->addresses->count == 0
-               ? c->addresses->why
-               : "the address may not be connected to any more";
+    const stg_addresses *a = c->addresses;
+
+    if (a == NULL || a->count > 0)
+        return "the address may not be connected to any more";
+    return a->why != NULL ? a->why : "no address may be connected to";
 }
 
 bool stg_dial_is_target_refused(const stg_connection *c)
@@ -573,6 +598,6 @@ void stg_dial_begin(stg_connection *c)
 
 void stg_dial_end(stg_connection *c)
 {
-    free(c->addresses);
+    free_addresses(c->addresses);
     c->addresses = NULL;
 }
