@@ -214,7 +214,7 @@ static void try_all(disk_deed deed, int error, bool may_last)
 
     for (uint64_t seed = 1; seed <= seeds(RUNS); seed++) {
         stg_rng rng = stg_rng_seed(seed);
-        long from = (long)stg_rng_upto(&rng, (uint64_t)calls);
+        long from = (long)stg_rng_upto(&rng, (uint64_t)calls - 1);
         long until = from + 1;
 
         if (may_last && stg_rng_upto(&rng, 1) == 0)
