@@ -271,6 +271,7 @@ void stg_checkpoint_strip(stg_flow *f)
     stg_checkpoint_free(f);
     c->state = STG_GROUP_NONE;
     c->is_bare = false;
+    stg_checkpoint_resume(f);
 }
 
 /* -- the answer ------------------------------------------------------------ */
@@ -287,14 +288,17 @@ void stg_checkpoint_resume(stg_flow *f)
     open_store_gates(f);
 }
 
-/* A group that may be there is sent again as it is. One that did not fit goes out
+/* A group that may be there is sent again as it is, but for what was lost: also where it
+ * is fenced the second time. One that did not fit goes out
  * once more without its new rows (bare), so that what frees room is stored; one that
  * was fenced is taken back, since another hub has its partitions. */
 static void answer(stg_flow *f, stg_stored how, stg_ns now)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    if (how == STG_STORED_UNKNOWN) {
+    c->is_unknown |= how == STG_STORED_UNKNOWN;
+    if (how == STG_STORED_UNKNOWN ||
+        (how == STG_STORED_FENCED && c->is_unknown)) {
         c->state = STG_GROUP_MADE;
         return;
     }

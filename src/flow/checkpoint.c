@@ -394,7 +394,7 @@ static bool build(stg_flow *f, stg_ns now)
     claims = clear_marks(f, due, c->claims);
     if (due & STG_SLICE_DIRTY)
         c->cursors_at = stg_ns_add(
-            now, stg_ns_max(50 * STG_MS, (128 * to.cursors + 8 * to.settled) *
+            now, stg_ns_max(50 * STG_MS, (128 * to.cursors + 24 * to.settled) *
                                              (STG_S / (4 << 20))));
     c->marks &= (uint8_t) ~(due | STG_SLICE_MUST); // written, or none
     c->group = (stg_group){.changes = c->changes,
@@ -404,6 +404,7 @@ static bool build(stg_flow *f, stg_ns now)
                            .claims = c->claims,
                            .claim_count = claims,
                            .number = ++c->made};
+    c->is_unknown = false;
     c->state = STG_GROUP_MADE;
     return true;
 }

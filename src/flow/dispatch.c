@@ -104,8 +104,10 @@ static bool take_live(stg_flow *f, stg_lane *l, stg_partition *p, bool *is_idle,
 {
     stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
     const stg_window *w = &p->window;
+    uint32_t count;
 
-    if (!stg_partition_is_assigned(p) || stg_lane_cursor_is_draining(cursor))
+    if (!stg_partition_is_assigned(p) || stg_lane_cursor_is_draining(cursor) ||
+        !stg_order_has_rows(l, p))
         return false;
     if (!cursor->is_catching_up && cursor->number < w->first)
         stg_lane_cursor_join(f, l, p);
@@ -125,7 +127,10 @@ static bool take_live(stg_flow *f, stg_lane *l, stg_partition *p, bool *is_idle,
     }
     cursor->next = w->next;
     *wants_merged |= p->is_merged;
-    stg_order_attach(f, l, p, w->next);
+    count = cursor->ring.count;
+    // There may be memory later, or what came into the ring may be due.
+    if (!stg_order_attach(f, l, p, w->next) || cursor->ring.count > count)
+        *is_idle = false;
     return false;
 }
 

@@ -9,7 +9,7 @@
  * is not counted: so no two rows have one name.
  *
  * A parked row in there has no slot in an ordered lane any more: else it would
- * hold the base below, and after a restart all would be counted once more. */
+ * hold the base below. It is counted, too: the count is a bound. */
 static void fold(stg_flow *f, stg_lane *l, stg_partition *p, uint64_t from,
                  uint64_t end)
 {

@@ -93,7 +93,7 @@ struct stg_delivery {
     bool is_released;
     bool is_stored; /* the store has a parked row of it */
     bool is_in_group;
-    bool after_hole; /* what came before it was settled already, or lost */
+    bool after_hole; /* what came before it is settled, shed or lost */
     bool is_blocked; /* an earlier one of its key is not settled */
     bool is_probe;
     bool
@@ -220,8 +220,8 @@ typedef struct stg_lane_cursor {
     /* Its rows were parked when the lane had another order, by another hub:
      * they have no slot in the ring, and nothing is taken before they end. */
     bool is_draining;
-    bool has_hole; /* it has passed over some that are settled or lost, and
-                      taken none since */
+    bool has_hole; /* it has passed over some that are settled, shed or lost,
+                      and taken none since */
     stg_ring ring;
 
     /* Above the base, what the store knew to be settled: passed over. */

@@ -205,6 +205,8 @@ void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p)
     if (!stg_lane_cursor_may_pass(l, p))
         return;
     pass_restored(cursor, w->next);
+    if (cursor->next < w->next)
+        stg_lane_cursor_note_hole(cursor, w->next - 1);
     cursor->next = w->next;
     cursor->number = w->end;
     cursor->lagging_at = 0;

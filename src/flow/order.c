@@ -136,6 +136,29 @@ bool stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
     return true;
 }
 
+static bool is_row_of(const stg_delivery *d, const stg_partition *p)
+{
+    return d->message->slot == p->slot && d->is_stored && d->replay == 0 &&
+           d->state != STG_DELIVERY_ENDED;
+}
+
+bool stg_order_has_rows(const stg_lane *l, const stg_partition *p)
+{
+    const stg_lane_cursor *cursor = stg_lane_cursor_in(l, p);
+    const stg_list *rows = &l->caches[STG_PARKED_RETRIES].rows;
+    uint64_t missing = cursor->rows - cursor->replays;
+
+    if (stg_lane_is_loaded(l))
+        return true;
+    for (stg_link *at = stg_list_first(rows); at != NULL;
+         at = stg_list_next(rows, at))
+        missing -= is_row_of(STG_HOLDER(at, stg_delivery, link), p);
+    for (stg_link *at = stg_list_first(&l->busy); at != NULL;
+         at = stg_list_next(&l->busy, at))
+        missing -= is_row_of(STG_HOLDER(at, stg_delivery, busy), p);
+    return missing == 0;
+}
+
 /* -- a change -------------------------------------------------------------- */
 
 /* Rows say where they stand by the order that there was. */

@@ -128,6 +128,7 @@ typedef struct stg_checkpoint {
     size_t note_count;
     stg_list in_group; /* deliveries, in the order of their changes */
     stg_group_state state;
+    bool is_unknown;   /* this one may have been stored already */
     bool is_full;      /* the last one with rows did not fit */
     bool is_bare;      /* this one is cursors only */
     bool is_bare_due;  /* and so shall the next be: it makes room */
@@ -414,6 +415,9 @@ void stg_order_unblock(stg_flow *f, stg_lane *l, const stg_delivery *d);
  * position. A lane passes nothing before that is done. False: no memory. */
 bool stg_order_attach(stg_flow *f, stg_lane *l, stg_partition *p,
                       uint64_t below);
+/* Whether the lane may read of the partition: all rows of it that come before are in
+ * memory. Of others some may be missing while rows of another order end. */
+bool stg_order_has_rows(const stg_lane *l, const stg_partition *p);
 /* Where the rows stand of a cursor in a partition that was assigned: see
  * stg_lane_cursor.is_draining. */
 void stg_order_restore(stg_flow *f, stg_lane *l, stg_lane_cursor *cursor,

@@ -60,6 +60,20 @@ static bool read_settled(const json_t *object, stg_positions **settled,
     return true;
 }
 
+/* They rise from the base, and do not touch. */
+static bool is_rising(const stg_cursor *c)
+{
+    uint64_t least = c->base;
+
+    for (size_t i = 0; i < c->settled_count; i++) {
+        if (c->settled[i].first < least ||
+            c->settled[i].last < c->settled[i].first)
+            return false;
+        least = c->settled[i].last + 2;
+    }
+    return true;
+}
+
 static bool read_cursor(const json_t *object, stg_cursor *c,
                         stg_positions **settled)
 {
@@ -75,7 +89,7 @@ static bool read_cursor(const json_t *object, stg_cursor *c,
         return false;
     c->is_ordered = json_is_true(json_object_get(object, "ordered"));
     c->settled = *settled;
-    return true;
+    return is_rising(c);
 }
 
 static bool read_lane(const char *name, uint32_t slice, uint32_t *lane)
@@ -136,7 +150,15 @@ typedef struct reading {
     bool is_short; /* of memory */
 } reading;
 
-/* Of equal bases the lowest shard's cursor stays. The settled positions are
+/* Of equal bases the one that was handed more, which only rises: a shard that had
+ * the lane before has its cursor still. */
+static bool is_further(const stg_cursor *c, const stg_cursor *than)
+{
+    return c->base != than->base ? c->base > than->base
+                                 : c->routed > than->routed;
+}
+
+/* The settled positions are
  * copied, for the parsed text is freed before the slice is told. */
 static void note(void *ctx, const stg_cursor *c)
 {
@@ -144,7 +166,7 @@ static void note(void *ctx, const stg_cursor *c)
     uint32_t at = c->lane % STG_SLICE;
     size_t size = c->settled_count * sizeof *c->settled;
 
-    if (r->has[at] && r->cursors[at].base >= c->base)
+    if (r->has[at] && !is_further(c, &r->cursors[at]))
         return;
     free(r->settled[at]);
     r->settled[at] = malloc(size + 1);

@@ -421,6 +421,111 @@ TEST(answers, to_a_fetch_bring_no_slot_to_what_has_ended)
     stg_flow_free(b.flow);
 }
 
+/* Whether it was stored the first time nobody knows: without the partition that was
+ * lost it comes again, and not as another one that says less. */
+TEST(answers, that_fence_a_group_that_may_be_there_are_no_end_of_it)
+{
+    const stg_end end = {.outcome = stg_answered(503)};
+    bare b;
+
+    begin(&b, OFTEN);
+    assign(&b, 1, NULL, 0);
+    run(&b);
+    read_one(&b, 1, (stg_record){.size = 0});
+    read_of(&b, 1, 1, (stg_record){.size = 0});
+    run(&b);
+    CHECK_U64(b.start_count, 2);
+    b.holds_groups = true;
+    (void)stg_flow_ended(b.flow, b.started[0], &end, now);
+    (void)stg_flow_ended(b.flow, b.started[1], &end, now);
+    run(&b);
+    CHECK_U64(b.last_changes, 2);
+    answer_group(&b, STG_STORED_UNKNOWN);
+    CHECK_U64(b.last_changes, 2);
+    stg_flow_fenced(b.flow, 1, now);
+    answer_group(&b, STG_STORED_FENCED);
+    CHECK_U64(b.last_changes, 1);
+    CHECK_U64(b.changes[0].partition, 0);
+    b.holds_groups = false;
+    answer_group(&b, STG_STORED);
+    CHECK_U64(look(&b, 0).parked, 1);
+    CHECK_U64(b.revoked, 1);
+    stg_flow_free(b.flow);
+}
+
+/* With rows of another order of which not all were fetched: one in partition 1, due in
+ * an hour. */
+static void assign_old_rows(bare *b, uint64_t fetches)
+{
+    const stg_cursor old = {
+        .partition = 1, .base = 5, .routed = 2, .parked = 2};
+    stg_parked_row row = row_of(3);
+
+    row.partition = 1;
+    row.due_at = row.wait = STG_HOUR;
+    assign(b, 1, &old, 1);
+    run(b);
+    CHECK_U64(b->fetch_count, fetches);
+    stg_flow_rows(b->flow, 0, false, &row, 1, false, now + b->later);
+    run(b);
+    CHECK_U64(b->fetch_count, fetches + 1);
+}
+
+/* A message is not taken for a new one while its row may not have been fetched yet. */
+TEST(answers, to_a_fetch_come_before_the_messages_of_its_rows)
+{
+    const stg_cursor own = {
+        .base = 5, .routed = 1, .parked = 1, .is_ordered = true};
+    const stg_parked_row row = row_of(5);
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, OFTEN);
+    o.order = STG_ORDER_KEY;
+    add_lane(&b, 0, &o);
+    stg_flow_start(b.flow, now);
+    assign(&b, 0, &own, 1);
+    assign_old_rows(&b, 1);
+    read_one(&b, 5, (stg_record){.size = 0});
+    CHECK_U64(b.start_count, 0);
+    CHECK_U64(look(&b, 0).next, 5);
+    stg_flow_rows(b.flow, 0, false, &row, 1, true, now);
+    run(&b);
+    b.later = STG_S;
+    run(&b);
+    CHECK_U64(b.start_count, 1);
+    CHECK_U64(b.positions[0], 5);
+    CHECK_U64(look(&b, 0).next, 6);
+    stg_flow_free(b.flow);
+}
+
+/* What is under way without a row, and a replay, are none of its rows. */
+TEST(answers, to_a_fetch_are_not_awaited_where_there_are_no_rows)
+{
+    stg_parked_row replay = row_of(1);
+    stg_lane_options o;
+    bare b;
+
+    o = prepare(&b, OFTEN);
+    o.order = STG_ORDER_KEY;
+    begin_with(&b, &o);
+    read_one(&b, 1, (stg_record){.size = 0});
+    end_one(&b, 0, &done);
+    read_one(&b, 2, (stg_record){.size = 0});
+    replay.replay = 1;
+    stg_flow_replayed(b.flow, 0, 0, 1, true, now);
+    run(&b);
+    stg_flow_rows(b.flow, 0, true, &replay, 1, true, now);
+    run(&b);
+    CHECK_U64(b.start_count, 3);
+    CHECK_U64(b.starts[2].start.replay, 1);
+    assign_old_rows(&b, 2);
+    read_one(&b, 3, (stg_record){.size = 0});
+    CHECK_U64(b.start_count, 4);
+    CHECK_U64(b.positions[3], 3);
+    stg_flow_free(b.flow);
+}
+
 /* There is room to note as many as it counts: of the others nothing is noted. */
 TEST(answers, bring_more_rows_than_the_cursor_counts)
 {

@@ -186,6 +186,33 @@ TEST(rows, stay_in_their_order_where_others_do_not_fit)
     stg_flow_free(b.flow);
 }
 
+/* Rows below what was read, which no message follows, come into the ring when there
+ * is memory for it. */
+TEST(rows, take_memory_at_the_end_of_what_was_read)
+{
+    stg_parked_row rows[] = {row_of(8, 1), row_of(9, 1)};
+    stg_lane_options o;
+    bare b;
+
+    o = prepare_small(&b, OFTEN);
+    o.order = STG_ORDER_KEY;
+    o.in_flight_max = 16;
+    begin_with_rows(&b, &o, 1, 2);
+    bring(&b, rows, 2);
+    for (uint64_t position = 1; position <= 7; position++)
+        read_one(&b, position, message(position));
+    CHECK_U64(b.start_count, 7);
+    allocations_left = 0;
+    stg_flow_messages(b.flow, false, 0, 0, NULL, 0, 10, now);
+    run(&b);
+    allocations_left = SIZE_MAX;
+    for (int i = 0; i < 3; i++)
+        let_turn(&b);
+    CHECK_U64(b.start_count, 9);
+    CHECK_U64(b.positions[7] + b.positions[8], 8 + 9);
+    stg_flow_free(b.flow);
+}
+
 /* Rows come into the ring as the lane comes to the message after them, and the message
  * itself: it is taken when there is memory for all. */
 TEST(rows, take_memory_before_the_message_after_them)

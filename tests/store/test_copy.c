@@ -369,7 +369,7 @@ TEST(store_verify, finds_each_rule_that_is_broken)
     } rows[] = {
         {"UPDATE meta SET value = 10 WHERE name = 'next_position'",
          "1 messages have a position that was not given yet, or none\n"
-         "lane 0: its cursor is beyond the log, or out of order\n"},
+         "lane 0: its cursor is beyond the log\n"},
         {"DELETE FROM meta WHERE name = 'incarnations'",
          "meta has no incarnations\n"},
         {"DELETE FROM meta WHERE name = 'letters_version'",
@@ -423,13 +423,22 @@ TEST(store_verify, finds_each_rule_that_is_broken)
          "the cursors of partition 0, slice 0 cannot be read\n"},
         {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
          " '\"base\": 12')",
-         "lane 0: its cursor is beyond the log, or out of order\n"},
+         "lane 0: its cursor is beyond the log\n"},
         {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
          " '\"base\": 5, \"settled\": [[8, 8], [7, 7]]')",
-         "lane 0: its cursor is beyond the log, or out of order\n"},
+         "the cursors of partition 0, slice 0 cannot be read\n"},
+        {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
+         " '\"base\": 5, \"settled\": [[6, 7], [8, 8]]')",
+         "the cursors of partition 0, slice 0 cannot be read\n"},
+        {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
+         " '\"base\": 5, \"settled\": [[4, 7]]')",
+         "the cursors of partition 0, slice 0 cannot be read\n"},
+        {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
+         " '\"base\": 5, \"settled\": [[7, 99]]')",
+         "lane 0: its cursor is beyond the log\n"},
         {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
          " '\"base\": 5, \"settled\": [[8, 7]]')",
-         "lane 0: its cursor is beyond the log, or out of order\n"},
+         "the cursors of partition 0, slice 0 cannot be read\n"},
         {"UPDATE cursors SET lanes = replace(lanes, '\"base\": 11',"
          " '\"base\": 5, \"settled\": [7, 8]')",
          "the cursors of partition 0, slice 0 cannot be read\n"},

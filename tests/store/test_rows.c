@@ -466,6 +466,33 @@ TEST(store_rows, that_were_replayed_are_not_dead_again)
 
 /* -- cursors */
 
+/* A shard that had the lane before has its cursor still. */
+TEST(store_rows, of_cursors_in_two_shards_tell_the_one_that_was_handed_more)
+{
+    static const char *const shards[][2] = {{"0", "1"}, {"1", "0"}};
+
+    for (size_t i = 0; i < 2; i++) {
+        char change[500];
+        fixture s;
+
+        fixture_make(&s);
+        fixture_open(&s);
+        fixture_close(&s);
+        snprintf(change, sizeof change,
+                 "INSERT INTO cursors (partition, shard, slice, lanes) VALUES"
+                 " (0, %s, 0, '{\"0\": {\"base\": 5, \"settled\": [[7, 8]],"
+                 " \"routed\": 7, \"delivered\": 7}}'),"
+                 " (0, %s, 0, '{\"0\": {\"base\": 5, \"settled\": [[7, 20]],"
+                 " \"routed\": 19, \"delivered\": 19}}')",
+                 shards[i][0], shards[i][1]);
+        fixture_ask(&s, change);
+        s.is_made_up = true;
+        fixture_open(&s);
+        CHECK_STR(fixture_stands(&s), "0/0 5 [7-20] 19=19+0+0+0\n");
+        fixture_end(&s);
+    }
+}
+
 TEST(store_rows, of_cursors_are_readable_and_come_back)
 {
     static const stg_positions settled[] = {{13, 13}, {17, 19}};

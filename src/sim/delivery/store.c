@@ -79,7 +79,8 @@ void stg_world_end_store(stg_world *w)
 {
     stg_stored how = write_group(w);
 
-    if (how != STG_STORED_UNKNOWN)
+    if (how != STG_STORED_UNKNOWN &&
+        !(how == STG_STORED_FENCED && w->was_written))
         forget_group(w);
     w->group = NULL;
     stg_flow_stored(w->flow, how, w->now);
