@@ -288,10 +288,10 @@ void stg_checkpoint_resume(stg_flow *f)
     open_store_gates(f);
 }
 
-/* A group that may be there is sent again as it is, but for what was lost: also where it
- * is fenced the second time. One that did not fit goes out
- * once more without its new rows (bare), so that what frees room is stored; one that
- * was fenced is taken back, since another hub has its partitions. */
+/* A group that may be there is sent again as it is, but for what was lost: also where
+ * it is fenced the second time. One that did not fit goes out once more without its
+ * new rows (bare), so that what frees room is stored; one that was fenced is taken
+ * back, since another hub has its partitions. */
 static void answer(stg_flow *f, stg_stored how, stg_ns now)
 {
     stg_checkpoint *c = &f->checkpoint;

@@ -1,4 +1,4 @@
-/* What is counted while an attempt is under way: slots, replays, bytes and budgets,
+/* The counters of attempts under way: slots, replays, bytes and budgets,
  * of its lane and of all. What begins here ends here. */
 #include "flow/state.h"
 

@@ -188,7 +188,7 @@ void stg_lane_cursor_note_hole(stg_lane_cursor *cursor, uint64_t last)
     cursor->has_hole = true;
 }
 
-/* What was settled before a restart, and ends below. */
+/* Passes over the restored ranges that end below. */
 static void pass_restored(stg_lane_cursor *cursor, uint64_t end)
 {
     while (cursor->restored_at < cursor->restored_count &&

@@ -65,6 +65,19 @@ size_t stg_positions_insert(stg_positions *list, size_t count,
     return count + 1;
 }
 
+bool stg_positions_are_sound(const stg_positions *list, size_t count,
+                             uint64_t base)
+{
+    uint64_t least = base;
+
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].first < least || list[i].last < list[i].first)
+            return false;
+        least = list[i].last + 2;
+    }
+    return true;
+}
+
 bool stg_positions_have(const stg_positions *list, size_t count,
                         uint64_t position)
 {

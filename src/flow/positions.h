@@ -23,6 +23,10 @@ size_t stg_positions_append(stg_positions *list, size_t count, uint64_t first,
 size_t stg_positions_insert(stg_positions *list, size_t count,
                             uint64_t position);
 
+/* Whether they are as such arrays are, and none begins below the base. */
+bool stg_positions_are_sound(const stg_positions *list, size_t count,
+                             uint64_t base);
+
 /* Whether one of them has the position. */
 bool stg_positions_have(const stg_positions *list, size_t count,
                         uint64_t position);

@@ -374,15 +374,15 @@ void stg_lane_cursor_pass(stg_flow *f, stg_lane *l, stg_partition *p);
 /* Puts the lane in the window if it can be, else among the lanes that catch
  * up. */
 void stg_lane_cursor_join(stg_flow *f, stg_lane *l, stg_partition *p);
-/* What ends at last is passed over, for it is lost, or was settled otherwise: no
- * bulk row reaches over it. */
+/* Positions up to last are passed over, for they are lost, or were settled
+ * otherwise: no bulk row reaches over them. */
 void stg_lane_cursor_note_hole(stg_lane_cursor *cursor, uint64_t last);
 /* Passes m if the lane has no business with it: filtered out, settled before the
  * restart, or parked already, and then its row has the slot. True: it is not to
  * be taken. */
 bool stg_lane_cursor_pass_known(stg_flow *f, stg_lane *l, const stg_message *m);
-/* Passes m, or takes it into the ring as untried; its reference is shared. False: no
- * memory. */
+/* Passes m, or takes it into the ring as untried; its reference is shared. False:
+ * no memory. */
 bool stg_lane_cursor_take(stg_flow *f, stg_lane *l, stg_message *m);
 /* The lane is live at its number: it leads the reader, if it follows the
  * partition. */
@@ -528,7 +528,7 @@ void stg_settle_durable(stg_flow *f, stg_delivery *d);
 bool stg_flight_has_memory(const stg_flow *f, const stg_lane *l);
 /* An attempt of d, which is in no list of those that wait any more. */
 void stg_flight_begin(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now);
-/* It has ended, or is taken back. */
+/* The attempt has ended, or is taken back. */
 void stg_flight_leave(stg_flow *f, stg_lane *l, stg_delivery *d);
 
 /* -- checkpoint.c ---------------------------------------------------------- */

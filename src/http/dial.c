@@ -38,13 +38,6 @@ static stg_addresses *new_addresses(size_t count)
     return calloc(1, sizeof(stg_addresses) + count * sizeof(stg_address));
 }
 
-static void free_addresses(stg_addresses *a)
-{
-    if (a != NULL)
-        free(a->why);
-    free(a);
-}
-
 /* The last refusal replaces the one before. */
 static void refuse(stg_addresses *a, int error, const char *why)
 {
@@ -598,6 +591,8 @@ void stg_dial_begin(stg_connection *c)
 
 void stg_dial_end(stg_connection *c)
 {
-    free_addresses(c->addresses);
+    if (c->addresses != NULL)
+        free(c->addresses->why);
+    free(c->addresses);
     c->addresses = NULL;
 }

@@ -60,20 +60,6 @@ static bool read_settled(const json_t *object, stg_positions **settled,
     return true;
 }
 
-/* They rise from the base, and do not touch. */
-static bool is_rising(const stg_cursor *c)
-{
-    uint64_t least = c->base;
-
-    for (size_t i = 0; i < c->settled_count; i++) {
-        if (c->settled[i].first < least ||
-            c->settled[i].last < c->settled[i].first)
-            return false;
-        least = c->settled[i].last + 2;
-    }
-    return true;
-}
-
 static bool read_cursor(const json_t *object, stg_cursor *c,
                         stg_positions **settled)
 {
@@ -89,7 +75,7 @@ static bool read_cursor(const json_t *object, stg_cursor *c,
         return false;
     c->is_ordered = json_is_true(json_object_get(object, "ordered"));
     c->settled = *settled;
-    return is_rising(c);
+    return stg_positions_are_sound(c->settled, c->settled_count, c->base);
 }
 
 static bool read_lane(const char *name, uint32_t slice, uint32_t *lane)

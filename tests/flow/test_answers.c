@@ -361,6 +361,17 @@ TEST(answers, to_a_fetch_come_before_a_lane_is_removed)
     stg_flow_free(b.flow);
 }
 
+/* A lane of this order, with its cursor in partition 0. */
+static void begin_restored(bare *b, stg_order order, const stg_cursor *c)
+{
+    stg_lane_options o = prepare(b, OFTEN);
+
+    o.order = order;
+    add_lane(b, 0, &o);
+    stg_flow_start(b->flow, now);
+    assign(b, 0, c, 1);
+}
+
 /* Rows of a lane that had another order, and a replay: nothing of the partition is
  * taken before they end. */
 static void begin_draining(bare *b, stg_order order)
@@ -370,12 +381,8 @@ static void begin_draining(bare *b, stg_order order)
                           .parked = 2,
                           .replays = 1,
                           .is_ordered = order == STG_ORDER_NONE};
-    stg_lane_options o = prepare(b, OFTEN);
 
-    o.order = order;
-    add_lane(b, 0, &o);
-    stg_flow_start(b->flow, now);
-    assign(b, 0, &c, 1);
+    begin_restored(b, order, &c);
     run(b);
     CHECK_U64(b->fetch_count, 2);
 }
@@ -390,14 +397,9 @@ TEST(answers, to_a_fetch_bring_no_slot_to_what_has_ended)
     const stg_cursor old = {
         .partition = 1, .base = 5, .routed = 1, .parked = 1};
     stg_parked_row rows[] = {row_of(5), row_of(6), row_of(3)};
-    stg_lane_options o;
     bare b;
 
-    o = prepare(&b, OFTEN);
-    o.order = STG_ORDER_KEY;
-    add_lane(&b, 0, &o);
-    stg_flow_start(b.flow, now);
-    assign(&b, 0, &own, 1);
+    begin_restored(&b, STG_ORDER_KEY, &own);
     assign(&b, 1, &old, 1);
     run(&b);
     rows[2].partition = 1;
@@ -477,14 +479,9 @@ TEST(answers, to_a_fetch_come_before_the_messages_of_its_rows)
     const stg_cursor own = {
         .base = 5, .routed = 1, .parked = 1, .is_ordered = true};
     const stg_parked_row row = row_of(5);
-    stg_lane_options o;
     bare b;
 
-    o = prepare(&b, OFTEN);
-    o.order = STG_ORDER_KEY;
-    add_lane(&b, 0, &o);
-    stg_flow_start(b.flow, now);
-    assign(&b, 0, &own, 1);
+    begin_restored(&b, STG_ORDER_KEY, &own);
     assign_old_rows(&b, 1);
     read_one(&b, 5, (stg_record){.size = 0});
     CHECK_U64(b.start_count, 0);

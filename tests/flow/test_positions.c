@@ -85,3 +85,21 @@ TEST(positions, tells_how_many_are_missing_and_the_first)
         CHECK_U64(first, expected);
     }
 }
+
+TEST(positions, are_sound_if_they_rise_and_do_not_touch)
+{
+    static const struct {
+        stg_positions list[2];
+        bool is_sound;
+    } cases[] = {
+        {{{5, 6}, {8, 8}}, true},  {{{6, 6}, {9, 12}}, true},
+        {{{4, 6}, {8, 8}}, false}, {{{5, 6}, {7, 8}}, false},
+        {{{5, 6}, {6, 8}}, false}, {{{8, 8}, {5, 6}}, false},
+        {{{6, 5}, {8, 8}}, false}, {{{5, 6}, {9, 8}}, false},
+    };
+
+    CHECK(stg_positions_are_sound(NULL, 0, 5));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_INT(stg_positions_are_sound(cases[i].list, 2, 5),
+                  cases[i].is_sound);
+}

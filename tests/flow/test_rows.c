@@ -186,22 +186,31 @@ TEST(rows, stay_in_their_order_where_others_do_not_fit)
     stg_flow_free(b.flow);
 }
 
+/* A lane with order key and two rows, 8 and 9, due at once or after so long; what is
+ * before them is under way. */
+static void begin_before_rows(bare *b, stg_ns due_at)
+{
+    stg_parked_row rows[] = {row_of(8, 1), row_of(9, 1)};
+    stg_lane_options o = prepare_small(b, OFTEN);
+
+    o.order = STG_ORDER_KEY;
+    o.in_flight_max = 16;
+    begin_with_rows(b, &o, 1, 2);
+    for (size_t i = 0; i < 2; i++)
+        rows[i].due_at = rows[i].wait = due_at;
+    bring(b, rows, 2);
+    for (uint64_t position = 1; position <= 7; position++)
+        read_one(b, position, message(position));
+    CHECK_U64(b->start_count, 7);
+}
+
 /* Rows below what was read, which no message follows, come into the ring when there
  * is memory for it. */
 TEST(rows, take_memory_at_the_end_of_what_was_read)
 {
-    stg_parked_row rows[] = {row_of(8, 1), row_of(9, 1)};
-    stg_lane_options o;
     bare b;
 
-    o = prepare_small(&b, OFTEN);
-    o.order = STG_ORDER_KEY;
-    o.in_flight_max = 16;
-    begin_with_rows(&b, &o, 1, 2);
-    bring(&b, rows, 2);
-    for (uint64_t position = 1; position <= 7; position++)
-        read_one(&b, position, message(position));
-    CHECK_U64(b.start_count, 7);
+    begin_before_rows(&b, 0);
     allocations_left = 0;
     stg_flow_messages(b.flow, false, 0, 0, NULL, 0, 10, now);
     run(&b);
@@ -218,20 +227,9 @@ TEST(rows, take_memory_at_the_end_of_what_was_read)
 TEST(rows, take_memory_before_the_message_after_them)
 {
     for (int is_shed = 0; is_shed < 2; is_shed++) {
-        stg_parked_row rows[] = {row_of(8, 1), row_of(9, 1)};
-        stg_lane_options o;
         bare b;
 
-        o = prepare_small(&b, OFTEN);
-        o.order = STG_ORDER_KEY;
-        o.in_flight_max = 16;
-        begin_with_rows(&b, &o, 1, 2);
-        for (size_t i = 0; i < 2; i++)
-            rows[i].due_at = rows[i].wait = STG_HOUR;
-        bring(&b, rows, 2);
-        for (uint64_t position = 1; position <= 7; position++)
-            read_one(&b, position, message(position));
-        CHECK_U64(b.start_count, 7);
+        begin_before_rows(&b, STG_HOUR);
         if (is_shed) {
             stg_flow_pause(b.flow, 0, true, now);
             stg_flow_retain(b.flow, 0, 100, now);

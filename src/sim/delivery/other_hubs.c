@@ -144,7 +144,7 @@ static void lose(stg_world *w, uint32_t lane, uint32_t p)
     c->c.dead += count;
 }
 
-/* What is settled below the base is no longer listed. */
+/* Settled ranges below the base are no longer listed. */
 static void raise_base(stg_world_cursor *c, uint64_t base)
 {
     size_t count = 0;

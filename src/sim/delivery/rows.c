@@ -317,16 +317,6 @@ static void apply_change(stg_world *w, const stg_change *c)
     }
 }
 
-static bool is_rising(const stg_cursor *c)
-{
-    for (size_t i = 0; i < c->settled_count; i++)
-        if (c->settled[i].last < c->settled[i].first ||
-            (i == 0 ? c->settled[i].first < c->base
-                    : c->settled[i].first <= c->settled[i - 1].last + 1))
-            return false;
-    return true;
-}
-
 /* Positions are copied, for a group is flow's. Checked against the rows only
  * now, when all changes of the group have been made. */
 static void apply_cursor(stg_world *w, const stg_cursor *c)
@@ -340,9 +330,10 @@ static void apply_cursor(stg_world *w, const stg_cursor *c)
     stg_world_require(w, !known->is_known || c->base >= known->c.base, "I2",
                       stg_about_message(c->lane, c->partition, c->base),
                       "a cursor never goes back");
-    stg_world_require(w, is_rising(c), "check",
-                      stg_about_message(c->lane, c->partition, c->base),
-                      "settled ranges rise from the base, with gaps");
+    stg_world_require(
+        w, stg_positions_are_sound(c->settled, c->settled_count, c->base),
+        "check", stg_about_message(c->lane, c->partition, c->base),
+        "settled ranges rise from the base, with gaps");
     if (c->settled_count > 0)
         memcpy(known->settled, c->settled,
                c->settled_count * sizeof *known->settled);
