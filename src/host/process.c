@@ -121,6 +121,25 @@ void stg_process_trim(void)
 #endif
 }
 
+/* The table has a power of two of places, of which two are for other things. Another
+ * thread may take what is given back here, in the moment until libuv asks for it.
+ * (Volatile, for compilers may leave out an allocation that nothing is made of.) */
+bool stg_process_can_watch(const uv_loop_t *loop, int fd)
+{
+    size_t places = 64;
+    void *volatile table;
+    bool is_there;
+
+    if ((unsigned)fd < loop->nwatchers)
+        return true;
+    while (places < (size_t)fd + 3)
+        places *= 2;
+    table = malloc(places * sizeof(void *));
+    is_there = table != NULL;
+    free(table);
+    return is_there;
+}
+
 uint32_t stg_process_pool(void)
 {
     const char *text = getenv("UV_THREADPOOL_SIZE");

@@ -54,6 +54,11 @@ void stg_process_look(stg_process_view *view);
  * large process: not for the loop, nor often. Any thread. */
 void stg_process_trim(void);
 
+/* Whether there is memory for the loop to watch this file, too: libuv ends the process
+ * where its table of files cannot grow (maybe_resize() of its core.c). Asked by the
+ * loop's thread, just before. */
+bool stg_process_can_watch(const uv_loop_t *loop, int fd);
+
 /* Threads of libuv's pool: UV_THREADPOOL_SIZE of the environment, else 4. */
 uint32_t stg_process_pool(void);
 

@@ -122,14 +122,12 @@ void stg_connection_close(stg_connection *c)
 {
     if (c->phase == STG_PHASE_ENDED)
         return;
-    if (c->phase == STG_PHASE_IDLE && stg_list_has(&c->link)) {
-        stg_list_remove(&c->link);
-        stg_list_remove(&c->waiting);
+    if (c->phase == STG_PHASE_IDLE && stg_list_has(&c->link))
         c->endpoint->idle_count--;
-    }
     c->exchange.ended_in = c->phase;
     c->phase = STG_PHASE_ENDED;
-    stg_list_remove(&c->link); // of those that wait for a lookup
+    stg_list_remove(&c->link);
+    stg_list_remove(&c->waiting);
     if (!c->has_exchange) {
         c->endpoint = NULL;
         stg_deadline_clear(&c->client->deadlines, &c->deadline);
@@ -137,8 +135,9 @@ void stg_connection_close(stg_connection *c)
     stg_dial_close(c);
 }
 
-/* The exchange is over and c in the pool, closing or closed. The last thing
- * that is done with c: what is told may send, cancel and free. */
+/* The exchange is over and c in the pool, closing or closed; where its socket was
+ * handed over, it is freed here. The last thing that is done with c: what is told
+ * may send, cancel and free. */
 static void tell(stg_connection *c, stg_endpoint *e, stg_reply *reply)
 {
     stg_exchange *x = &c->exchange;
@@ -490,7 +489,7 @@ static void print_length(stg_exchange *x)
     x->length_size = (uint8_t)at;
 }
 
-static void begin_request(stg_connection *c)
+void stg_connection_begin_request(stg_connection *c)
 {
     stg_connection_enter(c, STG_PHASE_WRITE,
                          stg_from_now(c->endpoint->common->write_timeout));
@@ -529,13 +528,14 @@ void stg_connection_start(stg_connection *c, stg_span headers, stg_span body,
     x->whole_at = stg_ns_add(now, timeout);
     x->sent = 0;
     x->error = 0;
+    x->dialed_at = 0;
     x->is_cancelled = false;
     x->is_reused = c->has_carried;
     print_length(x);
     c->has_exchange = true;
     c->has_carried = true;
     if (c->phase == STG_PHASE_IDLE)
-        begin_request(c);
+        stg_connection_begin_request(c);
     else if (stg_connection_keep_headers(c))
         stg_dial_begin(c);
     else
@@ -566,7 +566,7 @@ void stg_connection_reached(stg_connection *c)
 
     c->exchange.dialed_at = stg_deadlines_now();
     if (e->tls == NULL) {
-        begin_request(c);
+        stg_connection_begin_request(c);
         return;
     }
     stg_connection_enter(c, STG_PHASE_TLS,
@@ -581,7 +581,7 @@ void stg_connection_reached(stg_connection *c)
 void stg_connection_secured(stg_connection *c)
 {
     c->endpoint->certificate_until = stg_tls_peer_until(c->tls);
-    begin_request(c);
+    stg_connection_begin_request(c);
 }
 
 void stg_connection_written(stg_connection *c)

@@ -5,13 +5,13 @@
  * not answered for a while; the first that connects wins, and the others are
  * closed. Many dials at once are spread over turns of the loop; where the system
  * has no file left they wait for one, and that time is not the target's. */
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "host/process.h"
 #include "http/internal.h"
 
 /* RFC 8305, section 5: after so long the next address is tried, too. */
@@ -26,8 +26,7 @@ struct stg_addresses {
     uint8_t count;
     bool is_target_refused; /* by egress, where the proxy is dialed */
     int error; /* why there are none: STG_ERROR_EGRESS or _FAMILY */
-    char *why; /* what is wrong with the first one that may not be tried; NULL:
-                  nothing, or there was no memory */
+    char *why; /* the first one may not be tried; NULL: nothing, or no memory */
     stg_address at[];
 };
 
@@ -271,15 +270,18 @@ static void connected(uv_connect_t *request, int status)
 
 /* The port is chosen when it connects, so that connections to two targets may
  * have one port: there are more of them then. */
-static int bind_source(stg_socket *s, const stg_address *source)
+static int prepare(stg_socket *s, const stg_address *source)
 {
-#ifdef IP_BIND_ADDRESS_NO_PORT
     uv_os_fd_t fd;
-    int on = 1;
 
-    if (uv_fileno((uv_handle_t *)&s->tcp, &fd) == 0)
-        (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
-                         sizeof on);
+    if (uv_fileno((uv_handle_t *)&s->tcp, &fd) != 0 ||
+        !stg_process_can_watch(s->tcp.loop, fd))
+        return UV_ENOMEM;
+    if (source->any.sa_family == AF_UNSPEC)
+        return 0;
+#ifdef IP_BIND_ADDRESS_NO_PORT
+    (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &(int){1},
+                     sizeof(int));
 #endif
     return uv_tcp_bind(&s->tcp, &source->any, 0);
 }
@@ -293,9 +295,7 @@ static int open_socket(stg_connection *c, const stg_address *to)
     int error = UV_ENOMEM;
 
     if (s != NULL && request != NULL)
-        // Of no family it has no file yet.
-        error = uv_tcp_init_ex(c->client->loop, &s->tcp,
-                               c->endpoint->common->source.any.sa_family);
+        error = uv_tcp_init_ex(c->client->loop, &s->tcp, to->any.sa_family);
     if (error != 0) {
         free(s);
         free(request);
@@ -305,8 +305,7 @@ static int open_socket(stg_connection *c, const stg_address *to)
     s->family = to->any.sa_family;
     c->handles++;
     stg_list_push(&c->dials, &s->link);
-    if (c->endpoint->common->source.any.sa_family != AF_UNSPEC)
-        error = bind_source(s, &c->endpoint->common->source);
+    error = prepare(s, &c->endpoint->common->source);
     if (error == 0)
         error = uv_tcp_connect(request, &s->tcp, &to->any, connected);
     if (error != 0) {
@@ -333,20 +332,42 @@ static stg_ns find_next_at(const stg_connection *c, stg_ns now)
     return stg_ns_add(now, apart);
 }
 
-/* For its turn, or for a file; where other addresses are being tried, its time
- * goes on. */
+static void add(stg_list *dials, stg_link *link, bool is_first)
+{
+    if (is_first)
+        stg_list_unshift(dials, link);
+    else
+        stg_list_push(dials, link);
+}
+
+/* For its turn, for a file, or for another connection of the target that is free
+ * before; where other addresses are being tried, its time goes on. */
 static void wait_for_turn(stg_connection *c, bool is_first)
 {
-    stg_list *dials = &c->client->dials;
-
-    if (stg_list_is_empty(&c->dials))
+    if (stg_list_is_empty(&c->dials)) {
         stg_connection_wait(c);
+        add(&c->endpoint->dials, &c->waiting, is_first);
+    }
     stg_connection_enter(c, STG_PHASE_CONNECT,
                          c->dial_at == 0 ? STG_NEVER : c->dial_at);
-    if (is_first)
-        stg_list_unshift(dials, &c->link);
-    else
-        stg_list_push(dials, &c->link);
+    if (!stg_list_has(&c->link))
+        add(&c->client->dials, &c->link, is_first);
+}
+
+/* Where files are scarce, all wait in one row: a target that has connections keeps
+ * none of them from another one whose turn it is. */
+stg_connection *stg_dial_find_waiting(const stg_endpoint *e)
+{
+    const stg_client *client = e->client;
+    stg_link *first = stg_list_first(&e->dials);
+    stg_connection *c = STG_HOLDER(first, stg_connection, waiting);
+
+    if (c == NULL || stg_list_first(&client->dials) == &c->link)
+        return c;
+    return stg_deadlines_now() >= client->rest_until &&
+                   stg_files_have_target(&client->files)
+               ? c
+               : NULL;
 }
 
 static void dial(stg_connection *c)
@@ -354,6 +375,7 @@ static void dial(stg_connection *c)
     const stg_addresses *a = c->addresses;
     int error;
 
+    stg_list_remove(&c->waiting);
     stg_connection_go_on(c);
     if (c->dial_at == 0)
         c->dial_at =
@@ -368,6 +390,7 @@ static void dial(stg_connection *c)
         wait_for_turn(c, true);
         return;
     }
+    c->endpoint->connects += c->address == 0;
     c->address++;
     stg_connection_enter(c, STG_PHASE_CONNECT,
                          find_next_at(c, stg_deadlines_now()));
@@ -396,10 +419,8 @@ void stg_dial_next(stg_connection *c)
 {
     stg_client *client = c->client;
 
-    if (stg_list_has(&c->link))
-        return;
-    if (stg_list_is_empty(&client->dials) && client->dialed < STG_DIALS_MAX &&
-        has_file(client)) {
+    if (!stg_list_has(&c->link) && stg_list_is_empty(&client->dials) &&
+        client->dialed < STG_DIALS_MAX && has_file(client)) {
         (void)uv_idle_start(&client->turn, stg_dial_turn);
         dial(c);
         return;
@@ -514,34 +535,6 @@ static stg_addresses *refuse_target(const stg_endpoint *e)
 
 /* -- resolve --------------------------------------------------------------- */
 
-/* Codes of libuv's as those of the system's resolver, which policies know. */
-static stg_outcome outcome_of(int error)
-{
-    static const struct {
-        int uv, eai;
-    } codes[] = {
-        {UV_EAI_AGAIN, EAI_AGAIN},
-        {UV_EAI_BADFLAGS, EAI_BADFLAGS},
-        {UV_EAI_FAIL, EAI_FAIL},
-        {UV_EAI_FAMILY, EAI_FAMILY},
-        {UV_EAI_MEMORY, EAI_MEMORY},
-        {UV_EAI_NONAME, EAI_NONAME},
-        {UV_EAI_SERVICE, EAI_SERVICE},
-        {UV_EAI_SOCKTYPE, EAI_SOCKTYPE},
-#ifdef EAI_NODATA
-        {UV_EAI_NODATA, EAI_NODATA},
-#endif
-#ifdef EAI_ADDRFAMILY
-        {UV_EAI_ADDRFAMILY, EAI_ADDRFAMILY},
-#endif
-    };
-
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i].uv == error)
-            return stg_failed_resolver(codes[i].eai);
-    return stg_failed_errno(-error);
-}
-
 void stg_dial_asked(stg_link *waiting, bool is_under_way)
 {
     stg_connection *c = STG_HOLDER(waiting, stg_connection, link);
@@ -569,7 +562,7 @@ void stg_dial_told(stg_link *waiting, stg_name *n)
                    "resolve %s%s: %s", is_proxy ? "proxy " : "", n->host,
                    n->why);
     stg_connection_fail(
-        c, is_proxy ? stg_failed(STG_FAULT_PROXY) : outcome_of(n->error),
+        c, is_proxy ? stg_failed(STG_FAULT_PROXY) : stg_name_outcome(n->error),
         c->client->detail);
 }
 
@@ -577,7 +570,6 @@ void stg_dial_begin(stg_connection *c)
 {
     stg_endpoint *e = c->endpoint;
 
-    e->connects++;
     if (!is_target_allowed(e)) {
         connect_to(c, refuse_target(e));
     } else if (e->is_address) {

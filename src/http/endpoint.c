@@ -310,6 +310,7 @@ static stg_endpoint *make(const stg_endpoint_options *o, const whereabouts *w)
         return NULL;
     set_options(e, o, w);
     stg_list_init(&e->idle);
+    stg_list_init(&e->dials);
     at = (char *)(e + 1) + proxy_size;
     e->host = put(&at, host.at, host.size);
     e->peer = put(&at, t.peer, t.peer_size);
@@ -432,11 +433,44 @@ static stg_connection *take_idle(stg_endpoint *e)
     return c;
 }
 
+static bool is_usable(stg_connection *c, stg_ns until, stg_ns now)
+{
+    return now < until && stg_dial_is_allowed(c) && stg_wire_is_quiet(c);
+}
+
+/* What waits for its turn to dial goes on with the socket of one whose own exchange
+ * has ended, and which is closed. */
+static void hand_over(stg_connection *from, stg_connection *to)
+{
+    stg_list_remove(&to->link);
+    stg_list_remove(&to->waiting);
+    to->socket = from->socket;
+    to->socket->tcp.data = to;
+    to->tls = from->tls;
+    to->made_at = from->made_at;
+    to->rule = from->rule;
+    to->read_ms = from->read_ms;
+    to->handles++;
+    from->handles--;
+    from->socket = NULL;
+    from->tls = NULL;
+    stg_connection_close(from);
+    stg_connection_go_on(to);
+    stg_dial_end(to);
+    to->exchange.is_reused = true;
+    stg_connection_begin_request(to);
+}
+
 void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now)
 {
     const stg_endpoint_common *o = e->common;
     stg_ns old_at = stg_ns_add(c->made_at, o->age_max);
+    stg_connection *waiting = stg_dial_find_waiting(e);
 
+    if (waiting != NULL && o->idle_count_max > 0 && is_usable(c, old_at, now)) {
+        hand_over(c, waiting);
+        return;
+    }
     // One that is too old already is closed in the next turn.
     if (e->idle_count >= o->idle_count_max) {
         stg_connection_close(c);
@@ -459,7 +493,7 @@ static stg_connection *take(stg_endpoint *e, stg_ns now)
     stg_connection *c;
 
     while ((c = take_idle(e)) != NULL) {
-        if (now < c->phase_at && stg_dial_is_allowed(c) && stg_wire_is_quiet(c))
+        if (is_usable(c, c->phase_at, now))
             return c;
         stg_connection_close(c);
     }

@@ -91,6 +91,7 @@ struct stg_endpoint {
     stg_endpoint_common *common;
     stg_tls_context *tls; /* NULL: http */
     stg_list idle;        /* of connections, the last used first */
+    stg_list dials;       /* those of client.dials that try no address now */
     uint32_t idle_count, busy;
     char *head;       /* from the method to the endpoint's headers */
     size_t head_size; /* 0: each request has a head of its own, made of it */
@@ -172,7 +173,7 @@ struct stg_connection {
     stg_client *client;
     stg_endpoint *endpoint; /* NULL: it is closing, and has no exchange */
     stg_link link;          /* idle, or waiting for a lookup, or to be dialed */
-    stg_link waiting;       /* in client.idle */
+    stg_link waiting;       /* in client.idle, or in endpoint.dials */
     stg_exchange_phase phase;
     bool has_exchange; /* busy */
     bool has_carried;  /* an exchange before this one */
@@ -205,7 +206,8 @@ void stg_client_release(stg_client *c);
 
 /* -- endpoint.c ------------------------------------------------------------ */
 
-/* Into the pool, the connection being whole and quiet; or closes it. */
+/* The connection being whole and quiet, its socket goes to an exchange that waits
+ * to dial, or it goes into the pool; or it is closed. */
 void stg_endpoint_keep(stg_endpoint *e, stg_connection *c, stg_ns now);
 
 /* An exchange is over, and nothing points from it to e any more. */
@@ -238,6 +240,9 @@ void stg_connection_enter(stg_connection *c, stg_exchange_phase phase,
 void stg_connection_connected(stg_connection *c);
 void stg_connection_reached(stg_connection *c);
 void stg_connection_secured(stg_connection *c);
+
+/* Its exchange's request goes out, for there is nothing more to wait for. */
+void stg_connection_begin_request(stg_connection *c);
 
 /* The whole request is with the system. */
 void stg_connection_written(stg_connection *c);
@@ -315,6 +320,9 @@ void stg_dial_rested(stg_deadline *rest);
 
 /* Whether there is an address that was not tried. */
 bool stg_dial_has_next(const stg_connection *c);
+
+/* Whose turn it is to go on with a connection of e's that is free; or NULL. */
+stg_connection *stg_dial_find_waiting(const stg_endpoint *e);
 
 /* All that is open of it is closed, the connection being over. */
 void stg_dial_close(stg_connection *c);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/process.h"
 #include "http/names.h"
 
 /* Try after 0.5, 1, 2, 4 and 8 s: an answer to any of them counts. */
@@ -72,7 +73,8 @@ static socket_watch *new_watch(stg_names *all, ares_socket_t fd)
 
     if (s == NULL)
         return NULL;
-    if (uv_poll_init(all->loop, &s->poll, fd) != 0) {
+    if (!stg_process_can_watch(all->loop, fd) ||
+        uv_poll_init(all->loop, &s->poll, fd) != 0) {
         free(s);
         return NULL;
     }
@@ -400,4 +402,32 @@ void stg_resolve_close(stg_names *all)
     all->channel = NULL;
     if (channel != NULL)
         free_channel(channel);
+}
+
+/* Policies know the codes of the system's resolver. */
+stg_outcome stg_name_outcome(int error)
+{
+    static const struct {
+        int uv, eai;
+    } codes[] = {
+        {UV_EAI_AGAIN, EAI_AGAIN},
+        {UV_EAI_BADFLAGS, EAI_BADFLAGS},
+        {UV_EAI_FAIL, EAI_FAIL},
+        {UV_EAI_FAMILY, EAI_FAMILY},
+        {UV_EAI_MEMORY, EAI_MEMORY},
+        {UV_EAI_NONAME, EAI_NONAME},
+        {UV_EAI_SERVICE, EAI_SERVICE},
+        {UV_EAI_SOCKTYPE, EAI_SOCKTYPE},
+#ifdef EAI_NODATA
+        {UV_EAI_NODATA, EAI_NODATA},
+#endif
+#ifdef EAI_ADDRFAMILY
+        {UV_EAI_ADDRFAMILY, EAI_ADDRFAMILY},
+#endif
+    };
+
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].uv == error)
+            return stg_failed_resolver(codes[i].eai);
+    return stg_failed_errno(-error);
 }

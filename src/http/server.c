@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/refuse.h"
+#include "host/process.h"
 
 enum { ACCEPTS_MAX = 64 }; /* in a turn of the loop */
 
@@ -238,7 +239,8 @@ static bool is_full(const stg_httpd *s)
 static bool take(stg_httpd *s, int fd, const struct sockaddr *from,
                  bool has_reserve)
 {
-    stg_inbound *c = calloc(1, s->hooks->size);
+    stg_inbound *c =
+        stg_process_can_watch(s->loop, fd) ? calloc(1, s->hooks->size) : NULL;
 
     if (c == NULL)
         return drop(s, c, fd, has_reserve);

@@ -538,6 +538,11 @@ void stg_tls_end(stg_tls *t)
     ERR_clear_error();
 }
 
+bool stg_tls_is_quiet(const stg_tls *t)
+{
+    return SSL_has_pending(t->ssl) == 0;
+}
+
 /* Where a handshake's messages came with the answer, as tickets do, OpenSSL
  * keeps a buffer for what it might say to them until something is written. */
 void stg_tls_rest(stg_tls *t)

@@ -94,6 +94,9 @@ stg_tls_result stg_tls_write(stg_tls *t, const char *bytes, size_t size,
 /* Says to the other side that nothing more comes. */
 void stg_tls_end(stg_tls *t);
 
+/* All that came was read: nothing of a record is left in it. */
+bool stg_tls_is_quiet(const stg_tls *t);
+
 /* It has nothing to do for now: gives back what it can of its memory, 16 to 32
  * KiB. Allowed at any time. */
 void stg_tls_rest(stg_tls *t);

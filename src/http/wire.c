@@ -376,6 +376,8 @@ bool stg_wire_is_quiet(const stg_connection *c)
     uv_os_fd_t fd;
     char byte;
 
+    if (c->tls != NULL && !stg_tls_is_quiet(c->tls))
+        return false;
     if (c->exchange.is_reused && c->read_ms == uv_now(c->client->loop))
         return true;
     return uv_fileno((const uv_handle_t *)&c->socket->tcp, &fd) == 0 &&

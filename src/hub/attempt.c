@@ -201,13 +201,14 @@ void stg_attempt_tell_waiting(stg_hub *h)
         STG_LOG_REPEAT(
             h->log, STG_LOG_WARN, "fd-limit", 1,
             stg_field_text("detail",
-                           "no file is left for a connection to a target"),
+                           "no file, or no memory for one, is left "
+                           "for a connection to a target"),
             stg_field_number("connections",
                              stg_client_files(h->client)->targets),
             stg_field_bool("has_evicted", false),
             stg_field_text("next",
-                           "raise the limit of open files "
-                           "(LimitNOFILE=, ulimit -n)"));
+                           "raise the limit of open files (LimitNOFILE=, "
+                           "ulimit -n), or of memory"));
 }
 
 bool stg_attempt_convert(stg_attempt *a, stg_parcel *p)

@@ -820,6 +820,122 @@ TEST(client, counts_the_time_to_connect_from_when_it_dials)
     world_close(&w);
 }
 
+/* As long as the target has connections that become free, nobody waits for a file. */
+TEST(client, takes_a_connection_that_is_free_before_it_may_dial)
+{
+    enum { MANY = 8, MOST = 3, FILES = 4 };
+    WORLD(w,
+          SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK), HEAR, SAY(OK), HEAR, SAY(OK)));
+    stg_endpoint_options o = world_options(&w, "/");
+    stg_files *files = stg_client_files(w.client);
+    stg_exchange *x[MANY];
+    ending e[MANY], last;
+
+    world_use(&w, &o);
+    files->limit = FILES; // of which one is for producers
+    for (int i = 0; i < MANY; i++)
+        x[i] = world_start(&w, &e[i], "");
+    stg_exchange_cancel(x[MOST]);
+    for (int i = 0; i < MANY; i++)
+        world_wait(&w, &e[i]);
+    CHECK_INT(e[MOST].outcome.fault, STG_FAULT_CANCELLED);
+    for (int i = 0; i < MANY; i++) {
+        if (i == MOST)
+            continue;
+        check_status(&e[i], 200, "ok");
+        CHECK(e[i].is_reused == (i > MOST));
+        CHECK((e[i].dialed_at == 0) == e[i].is_reused);
+    }
+    CHECK_U64(w.leaf.accepted, MOST);
+    CHECK_U64(w.leaf.requests, MANY - 1);
+    CHECK_U64(world_look(&w).connects, MOST);
+    CHECK_U64(world_look(&w).idle, MOST);
+    CHECK_U64(files->targets, MOST);
+    last = world_exchange(&w, ""); // what was handed over is as good as any
+    check_status(&last, 200, "ok");
+    CHECK(last.is_reused);
+    CHECK_U64(w.leaf.accepted, MOST);
+    world_close(&w);
+}
+
+/* Where files are scarce. */
+TEST(client, keeps_no_connection_from_a_target_whose_turn_it_is)
+{
+    enum { BEFORE = 8, BEHIND = 8, MOST = 3, FILES = 4 };
+    WORLD(w, SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK), HEAR, SAY(OK), HEAR, SAY(OK),
+                    HEAR, SAY(OK), HEAR, SAY(OK)));
+    stg_endpoint_options o = world_options(&w, "/");
+    ending before[BEFORE], other, behind[BEHIND];
+    stg_span none = {"", 0};
+    stg_endpoint *e;
+
+    world_use(&w, &o);
+    stg_client_files(w.client)->limit = FILES;
+    CHECK_INT(stg_endpoint_new(&e, w.client, &o, NULL), STG_OK);
+    for (int i = 0; i < BEFORE; i++)
+        (void)world_start(&w, &before[i], "");
+    memset(&other, 0, sizeof other);
+    CHECK(stg_endpoint_send(e, none, none, 20 * STG_S, world_told, &other));
+    for (int i = 0; i < BEHIND; i++)
+        (void)world_start(&w, &behind[i], "");
+    world_wait(&w, &other);
+    check_status(&other, 200, "ok");
+    CHECK_U64(behind[BEHIND - 1].times, 0);
+    CHECK(!other.is_reused);
+    for (int i = 0; i < BEHIND; i++) {
+        world_wait(&w, &behind[i]);
+        check_status(&behind[i], 200, "ok");
+    }
+    for (int i = 0; i < BEFORE; i++)
+        check_status(&before[i], 200, "ok");
+    CHECK_U64(w.leaf.accepted, MOST + 2); // for the other one, and back
+    stg_endpoint_free(e);
+    world_close(&w);
+}
+
+TEST(client, hands_over_no_connection_where_none_may_be_kept)
+{
+    enum { MANY = 5, FILES = 4 };
+    WORLD(w, SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK)));
+    stg_endpoint_options o = world_options(&w, "/");
+    ending e[MANY];
+
+    o.idle_count_max = 0;
+    world_use(&w, &o);
+    stg_client_files(w.client)->limit = FILES;
+    for (int i = 0; i < MANY; i++)
+        (void)world_start(&w, &e[i], "");
+    for (int i = 0; i < MANY; i++) {
+        world_wait(&w, &e[i]);
+        check_status(&e[i], 200, "ok");
+        CHECK(!e[i].is_reused);
+    }
+    CHECK_U64(w.leaf.accepted, MANY);
+    world_close(&w);
+}
+
+/* What is closed behind its answer is handed to nobody. */
+TEST(client, dials_where_the_connection_that_is_free_is_not_usable)
+{
+    enum { MANY = 6, FILES = 4 };
+    WORLD(w, SCRIPT(HEAR, LAST(OK)));
+    stg_endpoint_options o = world_options(&w, "/");
+    ending e[MANY];
+
+    world_use(&w, &o);
+    stg_client_files(w.client)->limit = FILES;
+    for (int i = 0; i < MANY; i++)
+        (void)world_start(&w, &e[i], "");
+    for (int i = 0; i < MANY; i++) {
+        world_wait(&w, &e[i]);
+        check_status(&e[i], 200, "ok");
+        CHECK(!e[i].is_reused);
+        CHECK(e[i].dialed_at > 0);
+    }
+    CHECK_U64(w.leaf.accepted, MANY);
+    world_close(&w);
+}
+
 /* I25: it is no attempt, and costs the target nothing. */
 TEST(client, waits_for_a_file_where_the_process_has_too_many_open)
 {
@@ -911,6 +1027,7 @@ TEST(client, keeps_the_time_of_each_exchange_on_a_reused_connection)
     (void)world_start_sized(&w, &e, "", "", 0, 10 * STG_MS);
     world_wait(&w, &e);
     CHECK(e.is_reused);
+    CHECK_U64(e.dialed_at, 0);
     check_fault(&e, STG_FAULT_TIMEOUT, false, "nothing came within 10 ms");
     world_close(&w);
 }

@@ -175,6 +175,28 @@ TEST(tls, carries_exchanges_and_keeps_the_connection)
     close_stage(&s);
 }
 
+/* The session goes with the socket. */
+TEST(tls, hands_a_connection_that_is_free_to_one_that_waits_to_dial)
+{
+    enum { MANY = 5, MOST = 3, FILES = 4 };
+    STAGE(s, "IP:127.0.0.1", 3600, SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK)));
+    stg_endpoint_options o = options(&s);
+    ending e[MANY];
+
+    world_use(&s.w, &o);
+    stg_client_files(s.w.client)->limit = FILES; // one is for producers
+    for (int i = 0; i < MANY; i++)
+        (void)world_start(&s.w, &e[i], "hello");
+    for (int i = 0; i < MANY; i++) {
+        world_wait(&s.w, &e[i]);
+        CHECK_STR(e[i].answer, "ok");
+        CHECK(e[i].is_reused == (i >= MOST));
+    }
+    CHECK_U64(s.w.leaf.accepted, MOST);
+    CHECK_U64(s.w.leaf.requests, MANY);
+    close_stage(&s);
+}
+
 TEST(tls, speaks_1_2_too_and_nothing_older)
 {
     STAGE(s, "IP:127.0.0.1", 3600, SCRIPT(HEAR, SAY(OK)));
