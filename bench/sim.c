@@ -3,7 +3,8 @@
  * usage: sim [STAGGER]
  *
  * Calls of contention a second on one core, through stg_retry_step() as programs
- * run it, and bytes a client; events of overload a second; repetitions on one
+ * run it, and bytes a client; events of overload a second, and those of hubs whose
+ * every step is judged, under a plain load and in random worlds; repetitions on one
  * core and on all; and with the command, the whole experiment that it repeats
  * when it is given no options. What is compared is measured in turn, for a
  * machine is not as fast in one minute as in the next. */
@@ -19,6 +20,7 @@
 #include <stagger/text.h>
 
 #include "sim/contention.h"
+#include "sim/delivery/swarm.h"
 #include "sim/overload.h"
 #include "sim/parallel.h"
 
@@ -215,6 +217,92 @@ static void show_overload(void)
            middle, rounds[ROUNDS - 1]);
 }
 
+/* -- hubs that are judged: an event is what comes to flow, and an action what it
+ * wants done */
+
+typedef struct worked {
+    uint64_t events, actions;
+} worked;
+
+/* Of a hub with ten targets that answer within 20 ms, and 2,000 messages a second
+ * for a minute. All of flow is checked as often as in random worlds. */
+static bool play_load(uint64_t seed, worked *sum)
+{
+    enum { TARGETS = 10, A_TURN = 40, TURNS = 3000, CHECKS = 20 };
+    const stg_world_hooks hooks = {.memory = {take, give_back, NULL}};
+    stg_world_totals totals;
+    stg_world *w;
+    bool is_good;
+
+    if (stg_world_new(&w, &hooks, seed) != STG_OK)
+        return false;
+    stg_world_set_checks(w, CHECKS);
+    for (uint32_t i = 0; i < TARGETS; i++) {
+        stg_lane_options *o = stg_world_add_lane(
+            w, "exponential base=1s cap=1m jitter=full attempts=8");
+
+        if (o == NULL)
+            return false;
+        o->in_flight_max = 64;
+        stg_world_set_answer(w, i, stg_answered(200), 20 * STG_MS);
+    }
+    stg_world_start(w);
+    for (uint64_t i = 1; i <= TURNS; i++) {
+        stg_world_publish(w, 0, A_TURN);
+        stg_world_run(w, i * 20 * STG_MS);
+    }
+    stg_world_run(w, STG_NEVER);
+    stg_world_check_ends(w);
+    totals = stg_world_sum(w);
+    sum->events += totals.events;
+    sum->actions += totals.actions;
+    is_good = stg_world_failed(w) == NULL &&
+              totals.delivered == (uint64_t)TARGETS * A_TURN * TURNS;
+    stg_world_free(w);
+    return is_good;
+}
+
+/* Of forty random worlds. */
+static bool play_random(uint64_t seed, worked *sum)
+{
+    enum { WORLDS = 40 };
+    stg_memory memory = {take, give_back, NULL};
+    stg_swarm_bounds most = stg_swarm_bounds_default();
+    static stg_swarm_run run;
+    static stg_script script;
+
+    for (uint64_t i = 0; i < WORLDS; i++) {
+        stg_swarm_draw(&script, seed * WORLDS + i, &most);
+        if (!stg_swarm_play(&script, &memory, &run) || run.has_failed)
+            return false;
+        sum->events += run.sum.events;
+        sum->actions += run.sum.actions;
+    }
+    return true;
+}
+
+static void show_judged(const char *what,
+                        bool (*play)(uint64_t seed, worked *sum))
+{
+    double events[ROUNDS], actions[ROUNDS], middle;
+
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        double took = seconds(CLOCK_PROCESS_CPUTIME_ID);
+        worked sum = {.events = 0};
+
+        if (!play(i + 1, &sum)) {
+            fprintf(stderr, "bench/sim: %s failed\n", what);
+            return;
+        }
+        took = seconds(CLOCK_PROCESS_CPUTIME_ID) - took;
+        events[i] = (double)sum.events / 1e6 / took;
+        actions[i] = (double)sum.actions / 1e6 / took;
+    }
+    middle = median(events, ROUNDS);
+    printf("%s: %.2f M events/s, best %.2f; %.2f M actions/s\n", what, middle,
+           events[ROUNDS - 1], median(actions, ROUNDS));
+}
+
 /* -- all cores */
 
 /* What is done on one core and on all, in turn. */
@@ -331,6 +419,8 @@ int main(int argc, char **argv)
 
     show_one_core();
     show_overload();
+    show_judged("a hub with ten targets, judged", play_load);
+    show_judged("random worlds of hubs, judged", play_random);
     show_cores(cores);
     if (argc > 1)
         show_experiment(argv[1], cores);
