@@ -182,11 +182,16 @@ static uint64_t find_lowest(const stg_world *w, uint32_t p)
     return lowest;
 }
 
-static bool is_any_removing(const stg_world *w)
+/* A lane that is new holds back all from where it begins until its cursor is durable;
+ * one that is being removed holds back nothing any more. */
+static bool is_any_without_cursor(const stg_world *w, uint32_t p)
 {
-    for (uint32_t l = 0; l < w->lane_count; l++)
-        if (w->lanes[l]->is_removing)
+    for (uint32_t i = 0; i < w->lane_count; i++) {
+        const stg_world_lane *l = w->lanes[i];
+
+        if (l->is_removing || (!l->was_removed && !l->cursors[p].is_known))
             return true;
+    }
     return false;
 }
 
@@ -203,8 +208,7 @@ static bool is_at_rest(const stg_world *w, uint32_t p)
 }
 
 /* A partition that goes in order is committed up to its lowest cursor. That
- * cannot be asked of one that was lost or fenced, that has no cursor, or while
- * a lane is being removed, as its cursor holds back nothing any more. */
+ * cannot be asked of one that was lost or fenced, or where a lane has none. */
 void stg_world_note_revoked(stg_world *w, uint32_t partition)
 {
     stg_world_partition *at = &w->partitions[partition];
@@ -218,7 +222,7 @@ void stg_world_note_revoked(stg_world *w, uint32_t partition)
                       stg_about_partition(partition),
                       "nothing of a revoked partition is under way");
     if (at->is_lost || at->generation > at->claimed || lowest == UINT64_MAX ||
-        is_any_removing(w))
+        is_any_without_cursor(w, partition))
         return;
     stg_world_require(w, at->committed == stg_ns_max(lowest, at->committed),
                       "I2", stg_about_partition(partition),
