@@ -7,23 +7,23 @@
 
 #include "tests/harness.h"
 
-/* Sanitizers would end the process where there is no memory. */
-const char *
-__asan_default_options(void); // NOLINT(bugprone-reserved-identifier)
-const char *
-__tsan_default_options(void); // NOLINT(bugprone-reserved-identifier)
+/* Sanitizers would end the process where there is no memory. Their libraries look for
+ * these in the program. */
+#define SEEN __attribute__((visibility("default")))
+// NOLINTBEGIN(bugprone-reserved-identifier)
+SEEN const char *__asan_default_options(void);
+SEEN const char *__tsan_default_options(void);
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1";
 }
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
 const char *__tsan_default_options(void)
 {
     return "allocator_may_return_null=1";
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 /* Bytes of addresses that the process has. */
 static size_t find_size(void)
