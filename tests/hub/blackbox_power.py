@@ -7,7 +7,7 @@ import subprocess
 import time
 
 TOOL = os.environ.get("STAGGER_DISK", "")
-IMAGE_MB = 128
+IMAGE_MB = 512
 
 
 class Disk:
