@@ -438,8 +438,8 @@ static bool is_usable(stg_connection *c, stg_ns until, stg_ns now)
     return now < until && stg_dial_is_allowed(c) && stg_wire_is_quiet(c);
 }
 
-/* What waits for its turn to dial goes on with the socket of one whose own exchange
- * has ended, and which is closed. */
+/* An exchange that waits for its turn to dial goes on with the socket of a connection
+ * whose own exchange has ended, and which is closed. */
 static void hand_over(stg_connection *from, stg_connection *to)
 {
     stg_list_remove(&to->link);

@@ -117,7 +117,7 @@ bool stg_name_ask(stg_name *n, stg_link *waiting, stg_ns now);
  * (RFC 8305, section 4). */
 uint8_t stg_name_order(stg_name *n, stg_address to[STG_ADDRESSES_MAX]);
 
-/* What an attempt comes to whose name has this error. */
+/* The outcome of an attempt whose name has this error. */
 stg_outcome stg_name_outcome(int error);
 
 /* -- names.c and resolve.c ------------------------------------------------- */

@@ -893,46 +893,41 @@ TEST(client, keeps_no_connection_from_a_target_whose_turn_it_is)
     world_close(&w);
 }
 
-TEST(client, hands_over_no_connection_where_none_may_be_kept)
-{
-    enum { MANY = 5, FILES = 4 };
-    WORLD(w, SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK)));
-    stg_endpoint_options o = world_options(&w, "/");
-    ending e[MANY];
-
-    o.idle_count_max = 0;
-    world_use(&w, &o);
-    stg_client_files(w.client)->limit = FILES;
-    for (int i = 0; i < MANY; i++)
-        (void)world_start(&w, &e[i], "");
-    for (int i = 0; i < MANY; i++) {
-        world_wait(&w, &e[i]);
-        check_status(&e[i], 200, "ok");
-        CHECK(!e[i].is_reused);
-    }
-    CHECK_U64(w.leaf.accepted, MANY);
-    world_close(&w);
-}
-
-/* What is closed behind its answer is handed to nobody. */
-TEST(client, dials_where_the_connection_that_is_free_is_not_usable)
+/* More exchanges than files: each of them has a connection of its own. */
+static void check_each_dials(world *w, const stg_endpoint_options *o)
 {
     enum { MANY = 6, FILES = 4 };
-    WORLD(w, SCRIPT(HEAR, LAST(OK)));
-    stg_endpoint_options o = world_options(&w, "/");
     ending e[MANY];
 
-    world_use(&w, &o);
-    stg_client_files(w.client)->limit = FILES;
+    world_use(w, o);
+    stg_client_files(w->client)->limit = FILES;
     for (int i = 0; i < MANY; i++)
-        (void)world_start(&w, &e[i], "");
+        (void)world_start(w, &e[i], "");
     for (int i = 0; i < MANY; i++) {
-        world_wait(&w, &e[i]);
+        world_wait(w, &e[i]);
         check_status(&e[i], 200, "ok");
         CHECK(!e[i].is_reused);
         CHECK(e[i].dialed_at > 0);
     }
-    CHECK_U64(w.leaf.accepted, MANY);
+    CHECK_U64(w->leaf.accepted, MANY);
+}
+
+TEST(client, hands_over_no_connection_where_none_may_be_kept)
+{
+    WORLD(w, SCRIPT(HEAR, SAY(OK), HEAR, SAY(OK)));
+    stg_endpoint_options o = world_options(&w, "/");
+
+    o.idle_count_max = 0;
+    check_each_dials(&w, &o);
+    world_close(&w);
+}
+
+TEST(client, hands_over_no_connection_that_is_closed_behind_its_answer)
+{
+    WORLD(w, SCRIPT(HEAR, LAST(OK)));
+    stg_endpoint_options o = world_options(&w, "/");
+
+    check_each_dials(&w, &o);
     world_close(&w);
 }
 
