@@ -152,7 +152,9 @@ typedef struct stg_cursor {
     size_t settled_count;
 } stg_cursor;
 
-#define STG_SLICE 256 /* lanes of a stored row of cursors */
+/* Lanes of a stored row of cursors, which is written whole: few enough that a lane
+ * whose message failed does not write many others with its own. */
+#define STG_SLICE 32
 
 /* What is written of a partition is written in the name of a generation: a
  * number that rises with each taking of the partition, by whomever. The store

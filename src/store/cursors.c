@@ -1,4 +1,4 @@
-/* The cursors of lanes, 256 a row, as the writer writes them.
+/* The cursors of lanes, STG_SLICE a row, as the writer writes them.
  *
  * A group brings whole slices; the rows it replaces need not be read, for the
  * writer knows the bases of what it wrote before. A row is read only where the
@@ -11,19 +11,22 @@
  * that do not. After a rollback all is read anew. */
 #include "store/lanes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+static_assert(STG_SLICE <= 32, "`has` has a bit for each");
 
 /* A row, as far as it decides whether it must be read before it is written. */
 struct stg_slice {
     uint32_t partition, slice;
-    uint64_t has[STG_SLICE / 64]; /* lanes that are stored */
+    uint32_t has; /* lanes that are stored, a bit for each */
     uint64_t bases[STG_SLICE];
 };
 
 static bool has(const stg_slice *s, uint32_t lane)
 {
-    return s->has[lane % STG_SLICE / 64] >> lane % 64 & 1;
+    return s->has >> lane % STG_SLICE & 1;
 }
 
 /* -- the rows that there are ----------------------------------------------- */
@@ -170,7 +173,7 @@ static void add(row *r, const stg_cursor *cursor)
     uint32_t at = cursor->lane % STG_SLICE;
 
     put_cursor(&r->c->text, cursor);
-    r->now.has[at / 64] |= (uint64_t)1 << at % 64;
+    r->now.has |= UINT32_C(1) << at;
     r->now.bases[at] = cursor->base;
 }
 
@@ -385,7 +388,7 @@ static void note(void *ctx, const stg_cursor *cursor)
     row *r = ctx;
     uint32_t at = cursor->lane % STG_SLICE;
 
-    r->now.has[at / 64] |= (uint64_t)1 << at % 64;
+    r->now.has |= UINT32_C(1) << at;
     r->now.bases[at] = cursor->base;
 }
 

@@ -43,7 +43,7 @@ void stg_lanes_forget(stg_lanes *l, uint32_t number);
 
 /* -- cursors ----------------------------------------------------------------- */
 
-/* Where lanes stand: 256 lanes of a partition a row.
+/* Where lanes stand: STG_SLICE lanes of a partition a row.
  *
  *     {
  *     "7": {"base": 42, "settled": [[44, 45]], "routed": 44, "delivered": 43,

@@ -40,7 +40,7 @@
  * claims: who writes a number for a shard: the generation rises with each who
  * takes it, and what comes with an older one is refused.
  *
- * cursors: 256 lanes a row, as JSON for people: see lanes.h. A lane that went
+ * cursors: STG_SLICE lanes a row, as JSON for people: see lanes.h. A lane that went
  * from one shard to another is in the rows of both: the furthest counts.
  *
  * parked: what was tried and waits, with its body. Times in ns since 1970. The

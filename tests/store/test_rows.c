@@ -504,8 +504,8 @@ TEST(store_rows, of_cursors_are_readable_and_come_back)
          .dead = 2,
          .settled = settled,
          .settled_count = 2},
-        {.lane = 255, .base = 3},
-        {.lane = 256, .base = 4, .cancelled = 4, .routed = 4},
+        {.lane = STG_SLICE - 1, .base = 3},
+        {.lane = STG_SLICE, .base = 4, .cancelled = 4, .routed = 4},
         {.lane = 1, .partition = 1, .base = 5},
     };
     fixture s;
@@ -514,20 +514,20 @@ TEST(store_rows, of_cursors_are_readable_and_come_back)
     fixture_open(&s);
     CHECK_INT(fixture_cursors(&s, cursors, 4), STG_STORED);
     fixture_ask(&s,
-                "INSERT INTO lanes (number, name, url) VALUES (255, 'z', '')");
-    fixture_park(&s, 255, 2, 100, "a");
+                "INSERT INTO lanes (number, name, url) VALUES (31, 'z', '')");
+    fixture_park(&s, 31, 2, 100, "a");
     CHECK_STR(
         fixture_ask(&s,
                     "SELECT * FROM cursors WHERE slice = 0"
                     " AND partition = 0"),
         "0|0|0|{\n\"0\": {\"base\": 12, \"settled\": [[13, 13], [17, 19]],"
         " \"routed\": 13, \"delivered\": 11, \"dead\": 2},\n"
-        "\"255\": {\"base\": 3}\n}");
+        "\"31\": {\"base\": 3}\n}");
     fixture_reopen(&s);
     CHECK_STR(fixture_stands(&s),
               "0/0 12 [13-13 17-19] 13=11+2+0+0\n"
-              "255/0 3 [] 0=0+0+0+1\n"
-              "256/0 4 [] 4=0+0+4+0\n"
+              "31/0 3 [] 0=0+0+0+1\n"
+              "32/0 4 [] 4=0+0+4+0\n"
               "1/1 5 [] 0=0+0+0+0\n");
     s.is_made_up = true;
     fixture_end(&s);
@@ -568,9 +568,10 @@ TEST(store_rows, of_many_slices_are_all_known)
 
     for (uint32_t i = 0; i < SLICES; i++) {
         cursors[i] = (stg_cursor){
-            .lane = 256 * i, .base = 1000 + i, .is_ordered = i % 3 == 0};
-        at += (size_t)snprintf(expected + at, sizeof expected - at,
-                               "%u/0 %u [] 0=0+0+0+0\n", 256 * i, 1000 + i);
+            .lane = STG_SLICE * i, .base = 1000 + i, .is_ordered = i % 3 == 0};
+        at +=
+            (size_t)snprintf(expected + at, sizeof expected - at,
+                             "%u/0 %u [] 0=0+0+0+0\n", STG_SLICE * i, 1000 + i);
     }
     fixture_make(&s);
     fixture_open(&s);
