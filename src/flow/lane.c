@@ -64,7 +64,9 @@ bool stg_lane_is_unresponsive(const stg_lane *l, stg_ns now)
 
 uint32_t stg_lane_limit(const stg_lane *l)
 {
-    return l->peer == NULL ? 1 : l->peer->limit.value;
+    if (l->peer == NULL) // as it will start
+        return l->o.is_limit_fixed ? l->o.in_flight_max : 1;
+    return l->peer->limit.value;
 }
 
 void stg_lane_start_limit(stg_lane *l, stg_ns now)

@@ -199,7 +199,6 @@ static void put_back(stg_flow *f, stg_lane *l, stg_delivery *d, stg_ns now)
     } else {
         stg_dispatch_untried(d, true);
     }
-    stg_lane_wake(f, l);
 }
 
 /* For how long the answer asks the whole lane to wait. */

@@ -145,7 +145,7 @@ static void look_at_peer(const stg_lane *l, stg_lane_view *v, stg_ns now)
         (void)stg_budget_init(&fresh, &l->o.policy->budget);
         v->breaker = STG_BREAKER_CLOSED;
         v->budget_left = stg_budget_left(&fresh, now);
-        v->is_slow_start = l->o.in_flight_max > 1;
+        v->is_slow_start = v->limit < l->o.in_flight_max;
         return;
     }
     v->breaker = stg_breaker_look(&l->peer->breaker, now, &reopen_at);

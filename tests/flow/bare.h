@@ -11,13 +11,14 @@
 
 #include <stagger/text.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "flow/flow.h"
 #include "tests/harness.h"
-#include "tests/malloc_memory.h"
 
 /* How many more allocations flow has; there is no end to them unless a test says so. */
 static size_t allocations_left = SIZE_MAX;
+static size_t allocations_held;
 
 static inline void *bare_allocate(void *ctx, size_t size)
 {
@@ -25,10 +26,18 @@ static inline void *bare_allocate(void *ctx, size_t size)
     if (allocations_left == 0)
         return NULL;
     allocations_left -= allocations_left < SIZE_MAX;
+    allocations_held++;
     return malloc(size);
 }
 
-static const stg_memory memory = {bare_allocate, stg_malloc_release, NULL};
+static inline void bare_release(void *ctx, void *memory)
+{
+    (void)ctx;
+    allocations_held -= memory != NULL;
+    free(memory);
+}
+
+static const stg_memory memory = {bare_allocate, bare_release, NULL};
 static const stg_ns now = STG_S;
 
 /* Each message has one attempt; or as many as it needs. */
@@ -43,14 +52,14 @@ typedef struct bare {
     stg_delivery *started[16];
     stg_action starts[16];
     uint64_t positions[16]; /* of their messages */
-    size_t start_count, cancel_count;
+    size_t start_count, cancel_count, commit_count;
     stg_change_kind kind; /* of the last row with a failure */
     stg_outcome outcome;
     char detail[400], answer[2048];
     size_t answer_size;
     uint32_t true_size;
     size_t read_count;
-    stg_action catch_up, fetch; /* the last one */
+    stg_action main_read, catch_up, fetch; /* the last one */
     size_t fetch_count;
     bool is_stopped, is_clean;
     bool is_unsound;       /* the store is: its books do not balance */
@@ -101,6 +110,7 @@ static inline void note_group(bare *b, const stg_group *g)
 static inline void note_action(bare *b, const stg_action *a)
 {
     b->cancel_count += a->kind == STG_ACTION_CANCEL;
+    b->commit_count += a->kind == STG_ACTION_COMMIT;
     b->removed += a->kind == STG_ACTION_REMOVED;
     b->revoked += a->kind == STG_ACTION_REVOKED;
     b->read_count += a->kind == STG_ACTION_READ;
@@ -111,6 +121,8 @@ static inline void note_action(bare *b, const stg_action *a)
         b->started[b->start_count++] = a->start.delivery;
     } else if (a->kind == STG_ACTION_READ && a->read.is_catch_up) {
         b->catch_up = *a;
+    } else if (a->kind == STG_ACTION_READ) {
+        b->main_read = *a;
     } else if (a->kind == STG_ACTION_FETCH) {
         b->fetch = *a;
         b->fetch_count++;

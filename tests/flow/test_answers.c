@@ -455,6 +455,53 @@ TEST(answers, that_fence_a_group_that_may_be_there_are_no_end_of_it)
     stg_flow_free(b.flow);
 }
 
+/* The group after one that may have been there is another one: where it is fenced, it
+ * is taken back, and what has come meanwhile goes with it. */
+TEST(answers, that_were_unknown_say_nothing_of_the_next_group)
+{
+    const stg_end end = {.outcome = stg_answered(503)};
+    bare b;
+
+    begin(&b, OFTEN);
+    for (uint64_t position = 1; position <= 3; position++)
+        read_one(&b, position, (stg_record){.size = 0});
+    CHECK_U64(b.start_count, 3);
+    b.holds_groups = true;
+    end_one(&b, 0, &end);
+    answer_group(&b, STG_STORED_UNKNOWN);
+    answer_group(&b, STG_STORED);
+    end_one(&b, 1, &end);
+    CHECK_U64(b.last_changes, 1);
+    end_one(&b, 2, &end);
+    answer_group(&b, STG_STORED_FENCED);
+    CHECK_U64(b.last_changes, 2);
+    answer_group(&b, STG_STORED);
+    CHECK_U64(look(&b, 0).parked, 3);
+    stg_flow_free(b.flow);
+}
+
+/* A commit that is due is not sent once the partition is lost: another hub has it. */
+TEST(answers, that_come_before_a_loss_commit_nothing)
+{
+    bare b;
+    size_t before;
+
+    begin(&b, ONCE);
+    read_one(&b, 1, (stg_record){.size = 0});
+    before = b.commit_count;
+    b.holds_groups = true;
+    b.later = STG_MIN;
+    end_one(&b, 0, &done);
+    CHECK_U64(b.last_cursors, 1);
+    CHECK_U64(b.cursors[0].base, 2);
+    stg_flow_stored(b.flow, STG_STORED, now + b.later);
+    stg_flow_lose(b.flow, 0, false, now + b.later);
+    run(&b);
+    CHECK_U64(b.commit_count, before);
+    CHECK_U64(b.revoked, 1);
+    stg_flow_free(b.flow);
+}
+
 /* With rows of another order of which not all were fetched: one in partition 1, due in
  * an hour. */
 static void assign_old_rows(bare *b, uint64_t fetches)

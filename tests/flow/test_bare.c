@@ -1,5 +1,6 @@
 /* Flow without a world: what no log, target or shell of the simulator does. */
 #include "tests/flow/bare.h"
+#include "tests/malloc_memory.h"
 
 /* -- a message that the log has not got as it was published ---------------- */
 
@@ -179,10 +180,58 @@ TEST(bare, books_nothing_of_a_partition_that_was_lost)
         read_one(&b, 2, (stg_record){.size = 0});
         v = stg_flow_ended(b.flow, b.started[0], &end, now);
         CHECK_INT(v.decision.next, i == 0 ? STG_DONE : STG_WAIT);
+        if (i > 0)
+            CHECK_INT(v.decision.why, STG_WHY_CANCELLED);
         run(&b);
         CHECK_U64(count_routed(&b), 0);
         stg_flow_free(b.flow);
     }
+}
+
+/* Also where the partition was being given away, and there was time for what is under
+ * way. */
+TEST(bare, cancels_at_once_what_another_hub_has)
+{
+    bare b;
+
+    begin(&b, ONCE);
+    read_one(&b, 1, (stg_record){.size = 0});
+    stg_flow_revoke(b.flow, 0, false, STG_MIN, now);
+    run(&b);
+    CHECK_U64(b.cancel_count, 0);
+    stg_flow_lose(b.flow, 0, false, now);
+    run(&b);
+    CHECK_U64(b.cancel_count, 1);
+    end_one(&b, 0, &(stg_end){.outcome = stg_failed(STG_FAULT_CANCELLED)});
+    CHECK_U64(b.revoked, 1);
+    stg_flow_free(b.flow);
+}
+
+/* The partition has gone and come back since it was asked for. */
+TEST(bare, takes_nothing_that_was_read_for_an_earlier_assignment)
+{
+    const stg_record r = {.position = 1};
+    uint64_t before;
+    bare b;
+
+    begin(&b, ONCE);
+    before = b.main_read.read.assignment;
+    CHECK_U64(before, stg_flow_assignment(b.flow, 0));
+    stg_flow_revoke(b.flow, 0, false, 0, now);
+    run(&b);
+    CHECK_U64(b.revoked, 1);
+    assign(&b, 0, NULL, 0);
+    run(&b);
+    CHECK_U64(b.read_count, 2);
+    CHECK_U64(b.main_read.read.assignment, stg_flow_assignment(b.flow, 0));
+    stg_flow_messages(b.flow, false, 0, before, &r, 1, 2, now);
+    run(&b);
+    CHECK_U64(b.start_count, 0);
+    stg_flow_messages(b.flow, false, 0, b.main_read.read.assignment, &r, 1, 2,
+                      now);
+    run(&b);
+    CHECK_U64(b.start_count, 1);
+    stg_flow_free(b.flow);
 }
 
 /* A lane that is added while only the rows are here stands where the group says that
@@ -319,6 +368,82 @@ TEST(bare, catches_up_to_the_main_reader)
     CHECK_U64(b.start_count, 1);
     CHECK_U64(look(&b, 1).next, 100);
     CHECK_U64(look(&b, 0).next, 100);
+    stg_flow_free(b.flow);
+}
+
+/* A message may be larger than the lane's share of memory; the next one then waits. */
+TEST(bare, catches_up_within_its_share_of_memory)
+{
+    static const char large[300000];
+    const stg_record r = {.bytes = large, .size = sizeof large};
+    stg_record records[] = {r, r, r};
+    const stg_cursor cursors[] = {{.lane = 0, .base = 100},
+                                  {.lane = 1, .base = 5}};
+    stg_lane_options o;
+    bare b;
+
+    for (uint64_t i = 0; i < 3; i++)
+        records[i].position = 7 + i;
+    o = prepare_small(&b, ONCE);
+    add_lane(&b, 0, &o);
+    add_lane(&b, 1, &o);
+    stg_flow_start(b.flow, now);
+    assign(&b, 0, cursors, 2);
+    run(&b);
+    CHECK_U64(b.catch_up.read.from, 5);
+    stg_flow_messages(b.flow, true, 0, 0, records, 3, 50, now);
+    CHECK_U64(look(&b, 1).waiting, 1);
+    CHECK_U64(look(&b, 1).next, 8);
+    stg_flow_free(b.flow);
+}
+
+/* The lowest partition first, whichever lane was behind first. */
+TEST(bare, catches_up_in_the_lowest_partition_first)
+{
+    const stg_cursor in_1[] = {{.lane = 1, .partition = 1, .base = 5},
+                               {.lane = 2, .partition = 1, .base = 100}};
+    const stg_cursor in_0[] = {{.lane = 0, .base = 5},
+                               {.lane = 2, .base = 100}};
+    bare b;
+    stg_lane_options o = prepare(&b, ONCE);
+
+    o.is_from_earliest = false;
+    for (uint32_t lane = 0; lane < 3; lane++)
+        add_lane(&b, lane, &o);
+    stg_flow_start(b.flow, now);
+    assign(&b, 1, in_1, 2);
+    assign(&b, 0, in_0, 2);
+    run(&b);
+    CHECK_U64(b.catch_up.partition, 0);
+    catch_up(&b, 0, b.catch_up.read.assignment, NULL, 0, 50);
+    CHECK_U64(b.catch_up.partition, 1);
+    stg_flow_free(b.flow);
+}
+
+/* A lane that sheds takes what was read, and asks for nothing. One that joins behind
+ * it has nothing to take: more is read. */
+TEST(bare, reads_for_a_lane_that_joins_where_another_sheds)
+{
+    static const char large[200000];
+    const stg_end end = {.outcome = stg_answered(503)};
+    stg_lane_options o;
+    stg_action a;
+    bare b;
+
+    o = prepare_small(&b, ONCE " breaker=1:1h-1h");
+    begin_with(&b, &o);
+    read_one(&b, 1, (stg_record){.size = 0});
+    end_one(&b, 0, &end);
+    CHECK_U64(b.tells[STG_TELL_SHEDDING], 1);
+    read_of(&b, 0, 2, (stg_record){.bytes = large, .size = sizeof large});
+    CHECK(!stg_flow_next_start(b.flow, &a, now));
+    CHECK_U64(look(&b, 0).next, 3);
+    o.is_from_earliest = false;
+    add_lane(&b, 1, &o);
+    CHECK_U64(look(&b, 1).next, 3);
+    b.read_count = 0;
+    run(&b);
+    CHECK_U64(b.read_count, 1);
     stg_flow_free(b.flow);
 }
 

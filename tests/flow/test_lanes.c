@@ -114,3 +114,101 @@ TEST(lanes, allow_no_more_than_was_used)
     }
     stg_flow_free(b.flow);
 }
+
+/* Each allocation fails in its turn: the table of lanes has to grow, too. */
+TEST(lanes, leave_nothing_behind_that_could_not_be_added)
+{
+    stg_status status = STG_NOT_FOUND;
+    size_t left = 0;
+
+    for (; status != STG_OK; left++) {
+        bare b;
+        stg_lane_options o = prepare(&b, ONCE);
+
+        assign(&b, 0, NULL, 0);
+        add_lane(&b, 0, &o);
+        allocations_left = left;
+        status = stg_flow_add_lane(b.flow, STG_SLICE, &o, now, NULL);
+        allocations_left = SIZE_MAX;
+        stg_flow_free(b.flow);
+        CHECK_U64(allocations_held, 0);
+    }
+    CHECK(left > 4);
+}
+
+/* -- rows and cursors ------------------------------------------------------ */
+
+/* A lane that is paused, or behind a gate, tries none of its rows: they stay where
+ * they are. */
+TEST(lanes, fetch_no_rows_that_they_may_not_try)
+{
+    const stg_cursor c = {.base = 5, .routed = 2, .parked = 2};
+
+    for (int is_gated = 0; is_gated < 2; is_gated++) {
+        bare b;
+        stg_lane_options o = prepare(&b, OFTEN);
+
+        o.is_paused = !is_gated;
+        o.is_gated = is_gated;
+        add_lane(&b, 0, &o);
+        stg_flow_start(b.flow, now);
+        assign(&b, 0, &c, 1);
+        run(&b);
+        CHECK_U64(b.fetch_count, 0);
+        if (is_gated)
+            stg_flow_gate(b.flow, 0, false, now);
+        else
+            stg_flow_pause(b.flow, 0, false, now);
+        run(&b);
+        CHECK_U64(b.fetch_count, 1);
+        stg_flow_free(b.flow);
+    }
+}
+
+/* A lane is written with those of the same row of the store, and no others. */
+TEST(lanes, are_written_with_those_of_their_row_alone)
+{
+    bare b;
+    stg_lane_options o = prepare(&b, ONCE);
+
+    assign(&b, 0, NULL, 0);
+    add_lane(&b, 0, &o);
+    o.is_paused = true;
+    add_lane(&b, 1, &o);
+    add_lane(&b, STG_SLICE, &o);
+    stg_flow_start(b.flow, now);
+    run(&b);
+    CHECK_U64(b.last_cursors, 3);
+    read_one(&b, 1, (stg_record){.size = 0});
+    b.later = STG_MIN;
+    end_one(&b, 0, &(stg_end){.outcome = stg_ok()});
+    CHECK_U64(b.last_cursors, 2);
+    CHECK_U64(b.cursors[0].base, 2);
+    CHECK_U64(b.cursors[1].lane, 1);
+    stg_flow_free(b.flow);
+}
+
+/* Nobody knows since when: since its partition came, at least. */
+TEST(lanes, are_behind_from_the_time_at_which_they_were_seen_to_be)
+{
+    const stg_cursor cursors[] = {{.lane = 0, .base = 100},
+                                  {.lane = 1, .base = 5}};
+    const stg_assignment g = {
+        .begin = 1, .cursors = cursors, .cursor_count = 2};
+    stg_ns since[2];
+
+    for (uint64_t hours = 0; hours < 2; hours++) {
+        bare b;
+        stg_lane_options o = prepare(&b, ONCE);
+
+        add_lane(&b, 0, &o);
+        add_lane(&b, 1, &o);
+        stg_flow_start(b.flow, now);
+        CHECK_INT(stg_flow_assign(b.flow, &g, now + hours * STG_HOUR, NULL),
+                  STG_OK);
+        CHECK(look(&b, 1).is_catching_up);
+        since[hours] = look(&b, 1).oldest_at;
+        stg_flow_free(b.flow);
+    }
+    CHECK_U64(since[1] - since[0], STG_HOUR);
+}

@@ -131,6 +131,7 @@ TEST(uplink, dials_once_a_second_while_it_is_away)
     publish_until(w, 50 * STG_MS, gone_at + 3 * STG_S);
     CHECK(world_look_all(w).is_uplink_down);
     CHECK_U64(world_look_all(w).uplink_lanes, 10);
+    CHECK_U64(world_look_all(w).proxies_down, 0);
     CHECK_INT(world_look(w, 3).state, STG_LANE_THROTTLED);
     before = starts_of_all(w);
     publish_until(w, 50 * STG_MS, gone_at + 23 * STG_S);

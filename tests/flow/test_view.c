@@ -247,3 +247,28 @@ TEST(view, has_a_word_for_each_state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         CHECK_STR(stg_lane_state_name((stg_lane_state)i), names[i]);
 }
+
+/* Before the first attempt, too: one that adapts begins with one, a fixed one with all
+ * that it may have. */
+TEST(view, says_of_a_new_lane_how_it_will_start)
+{
+    for (uint32_t most = 1; most <= 3; most++)
+        for (int is_fixed = 0; is_fixed < 2; is_fixed++) {
+            stg_world *w = world_new(12);
+            stg_lane_options *o = world_lane(w, STEADY);
+            bool is_slow = most > 1 && !is_fixed;
+
+            o->in_flight_max = most;
+            o->is_limit_fixed = is_fixed;
+            world_script(w, 0, "hang 200");
+            stg_world_start(w);
+            CHECK_U64(world_look(w, 0).limit, is_fixed ? most : 1);
+            CHECK_FROM(most, world_look(w, 0).is_slow_start == is_slow);
+            stg_world_publish(w, 0, 1);
+            stg_world_run(w, world_after(w, 500 * STG_MS));
+            CHECK_U64(world_look(w, 0).in_flight, 1);
+            CHECK_U64(world_look(w, 0).limit, is_fixed ? most : 1);
+            CHECK_FROM(most, world_look(w, 0).is_slow_start == is_slow);
+            world_free(w);
+        }
+}
