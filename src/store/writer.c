@@ -63,17 +63,15 @@ static void tell_trouble(stg_store_writer *w, bool is_hanging)
         "%s; nothing can be stored meanwhile, and it is tried again", why.text);
 }
 
-/* Whether it is no use to wait for it any longer. */
+/* Whether it is no use to wait for it any longer: once so, it stays so. */
 static bool wait_on(stg_store_writer *w)
 {
-    bool over;
-
     uv_mutex_lock(&w->in->lock);
     stg_request_queue_answer_pings(w->in);
-    over = w->in->is_broken || (w->in->stage >= STG_QUEUE_ENDING &&
-                                ++w->closing_tries >= CLOSING_TRIES);
+    w->is_hopeless = w->in->is_broken || (w->in->stage >= STG_QUEUE_ENDING &&
+                                          ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
-    return over;
+    return w->is_hopeless;
 }
 
 /* A server that is away is told at once; another process that writes to the
@@ -86,22 +84,18 @@ static bool is_over(void *ctx)
     if (!stg_writer_is_stuck(w) &&
         (w->url != NULL || w->busy_tries >= TOLD_TRIES))
         tell_trouble(w, false);
-    w->is_hopeless = wait_on(w);
-    return w->is_hopeless;
+    return wait_on(w);
 }
 
 /* The same while the server has a command. */
 static bool is_hanging(void *ctx)
 {
     stg_store_writer *w = ctx;
-    bool over;
 
     w->busy_tries++;
     if (!stg_writer_is_stuck(w) && w->busy_tries >= TOLD_TRIES)
         tell_trouble(w, true);
-    over = wait_on(w);
-    w->is_hopeless = w->is_hopeless || over;
-    return over;
+    return wait_on(w);
 }
 
 static int begin(stg_store_writer *w)

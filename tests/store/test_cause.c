@@ -71,6 +71,10 @@ TEST(cause, suggests_what_was_meant_in_the_letters_of_records)
         {"refusd", "no: CONNECTION_REFUSED"},
         {"connect-timeot", "no: CONNECT_TIMEOUT"},
         {"conection_refused", "no: CONNECTION_REFUSED"},
+        // Categories and families stay the words that they are.
+        {"overlaod", "no: OVERLOAD"},
+        {"serverr", "no: SERVER"},
+        {"grpc-eror", "no: GRPC_ERROR"},
         {"quite another word", "no: "},
     };
 

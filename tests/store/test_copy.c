@@ -2,6 +2,7 @@
  * dead letters, a bulk row and a parked row. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -327,6 +328,43 @@ TEST(store_copy, is_taken_back_where_its_restore_did_not_end)
     fixture_open(&c.fixture);
     CHECK_INT(count_names(&c, "*replaced*"), 0);
     CHECK_STR(fixture_ask(&c.fixture, "SELECT count(*) FROM messages"), "10");
+    fixture_end(&c.fixture);
+}
+
+/* A tool has taken the WAL away, and a crash has ended its transaction: the journal
+ * has what was there before. */
+TEST(store_copy, is_taken_back_with_the_journal_that_mends_it)
+{
+    char command[4 * PATH_ROOM], *words = NULL;
+    sqlite3 *db = NULL;
+    copies c;
+
+    make(&c);
+    fixture_close(&c.fixture);
+    CHECK_INT(sqlite3_open(c.fixture.path, &db), SQLITE_OK);
+    // Pages are written to the file before the end, for there is room for one.
+    sqlite3_exec(db,
+                 "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN;"
+                 " DELETE FROM failed_broadcast_logs; CREATE TABLE t (x);"
+                 " INSERT INTO t SELECT zeroblob(100000)",
+                 NULL, NULL, &words);
+    CHECK_STR(words, NULL);
+    snprintf(command, sizeof command,
+             "cd %s && cp store.db old && cp store.db-journal journal",
+             c.fixture.folder);
+    CHECK_INT(system(command), 0);
+    sqlite3_close(db);
+    snprintf(command, sizeof command,
+             "cd %s && mv old store.db && ln store.db"
+             " store.db.replaced-20260301T120000Z"
+             " && mv journal store.db.replaced-20260301T120000Z-journal",
+             c.fixture.folder);
+    CHECK_INT(system(command), 0);
+    fixture_open(&c.fixture);
+    CHECK_INT(count_names(&c, "*replaced*"), 0);
+    CHECK_STR(
+        fixture_ask(&c.fixture, "SELECT count(*) FROM failed_broadcast_logs"),
+        "3");
     fixture_end(&c.fixture);
 }
 

@@ -11,6 +11,7 @@
 #include "store/postgres/open.h"
 #include "store/published.h"
 #include "store/rewinds.h"
+#include "store/target_rows.h"
 #include "tests/harness.h"
 #include "tests/store/fixture.h"
 
@@ -720,6 +721,69 @@ TEST(store_hubs, know_of_a_pause_that_another_was_called_for)
     CHECK_INT(stg_store_paused(b.store, fixture_lane(&b, "y")), STG_PAUSE_NONE);
     fixture_end(&b);
     fixture_end(&a);
+}
+
+/* Somebody else has all of a table until it ends. */
+static PGconn *begin_table_lock(const fixture *s)
+{
+    PGconn *conn = PQconnectdb(s->path);
+    PGresult *r = PQexec(conn, "BEGIN; LOCK TABLE lanes");
+
+    CHECK_INT(PQresultStatus(r), PGRES_COMMAND_OK);
+    PQclear(r);
+    return conn;
+}
+
+static unsigned times_targets; /* were told */
+
+static void on_targets(void *ctx, const stg_target_row *rows, size_t count)
+{
+    (void)ctx;
+    CHECK_INT(count, 1);
+    CHECK_STR(rows->name, "x");
+    times_targets++;
+}
+
+static void on_written(void *ctx, stg_target_write how, uint64_t version)
+{
+    (void)version;
+    CHECK_INT(how, STG_TARGET_WRITTEN);
+    *(bool *)ctx = true;
+}
+
+/* The question comes behind the look, and before the next one. */
+static void on_no_letter(void *ctx, const stg_letter *l)
+{
+    CHECK(l == NULL);
+    CHECK_U64(times_targets, 0);
+    *(bool *)ctx = true;
+}
+
+/* A look for what others did began before a change of the hub's own, and is
+ * answered after it: what it found may be older, and is left to the next one. */
+TEST(store_hubs, leave_a_look_that_began_before_a_change_of_their_own)
+{
+    bool is_written = false, is_asked = false;
+    PGconn *lock;
+    fixture s;
+
+    times_targets = 0;
+    fixture_make(&s);
+    s.options.targets = on_targets;
+    fixture_open(&s);
+    lock = begin_table_lock(&s);
+    FIXTURE_POLL(&s, strcmp(fixture_ask(&s,
+                                        "SELECT count(*) FROM pg_locks"
+                                        " WHERE NOT granted AND relation ="
+                                        " CAST('lanes' AS regclass)"),
+                            "1") == 0);
+    stg_store_write_target(s.store, "x", "{}", 0, on_written, &is_written);
+    FIXTURE_UNTIL(&s, is_written);
+    stg_store_letter(s.store, 1, on_no_letter, &is_asked);
+    PQfinish(lock);
+    FIXTURE_UNTIL(&s, is_asked);
+    FIXTURE_UNTIL(&s, times_targets == 1);
+    fixture_end(&s);
 }
 
 TEST(store_hubs, agree_on_the_number_of_shards)

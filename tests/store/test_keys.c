@@ -20,8 +20,26 @@ typedef struct model {
     uint64_t next;
 } model;
 
+static void hash(model *m, size_t i, uint32_t number)
+{
+    char name[16];
+    int size = snprintf(name, sizeof name, "key %u", number);
+
+    CHECK(stg_keys_hash(&m->keys, &m->hashes[i], (stg_span){name, (size_t)size},
+                        NULL));
+}
+
+static uint64_t slot_of(const model *m, size_t i)
+{
+    return stg_hash(&m->keys.seed, m->hashes[i].key, STG_KEY_SIZE) %
+           m->keys.slot_count;
+}
+
+/* The first key is of the first slot, and the second of the last. */
 static void begin(model *m)
 {
+    uint32_t number = KEYS;
+
     *m = (model){.keys = {.kept = STG_DAY, .count_max = 1000000}, .next = 1};
     CHECK_INT(stg_sql_open_writer(&m->db, ":memory:"), SQLITE_OK);
     CHECK_INT(stg_sql_exec(m->db,
@@ -29,13 +47,14 @@ static void begin(model *m)
                            " PRIMARY KEY, key BLOB, body BLOB, at INTEGER)"),
               SQLITE_OK);
     CHECK_INT(stg_keys_load(&m->keys, m->db), SQLITE_OK);
-    for (uint32_t i = 0; i < KEYS; i++) {
-        char name[16];
-        int size = snprintf(name, sizeof name, "key %u", i);
-
-        CHECK(stg_keys_hash(&m->keys, &m->hashes[i],
-                            (stg_span){name, (size_t)size}, NULL));
-    }
+    for (uint32_t i = 0; i < KEYS; i++)
+        hash(m, i, i);
+    do
+        hash(m, 0, number++);
+    while (slot_of(m, 0) != 0);
+    do
+        hash(m, 1, number++);
+    while (slot_of(m, 1) != m->keys.slot_count - 1);
 }
 
 static void end(model *m)

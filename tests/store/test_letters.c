@@ -589,9 +589,49 @@ TEST(queue_letters, are_read_whole_by_the_ids_of_a_page)
     CHECK(is_known);
     CHECK_INT(stg_find_is_target(db, "b", &is_known), 0);
     CHECK(!is_known);
+    CHECK(stg_list_is_empty(&db->statements));
     stg_found_free(&page);
     stg_found_free(&whole);
     stg_filter_free(&f);
+    stg_sql_close(db);
+    s.is_made_up = true;
+    fixture_end(&s);
+}
+
+/* A connection lasts as long as the store, and would keep them. */
+TEST(queue_letters, are_found_by_statements_that_end)
+{
+    uint64_t id = 1;
+    const stg_letter_filter filters[] = {
+        {.target = NULL},
+        {.target = "a"},
+        {.ids = &id, .id_count = 1},
+        {.has_position = true, .position = 1},
+        {.has_position = true, .position = 1, .ids = &id, .id_count = 1},
+    };
+    stg_found page = {.count = 0};
+    stg_db *db;
+    fixture s;
+
+    fixture_make(&s);
+    fixture_open(&s);
+    fixture_lane(&s, "a");
+    fixture_put(&s, NULL, "body");
+    die(&s, 0, 1, 503);
+    CHECK_INT(stg_sql_open_reader(&db, s.path), 0);
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        stg_filter f;
+
+        CHECK(stg_filter_copy(&f, &filters[i]));
+        CHECK_INT(stg_find_page(db, &f, 0, 10, false, &page), 0);
+        CHECK_FROM(i, page.count == 1);
+        CHECK_FROM(i, stg_list_is_empty(&db->statements));
+        stg_filter_free(&f);
+    }
+    CHECK_INT(stg_find_one(db, id, &page), 0);
+    CHECK_U64(page.count, 1);
+    CHECK(stg_list_is_empty(&db->statements));
+    stg_found_free(&page);
     stg_sql_close(db);
     s.is_made_up = true;
     fixture_end(&s);

@@ -473,6 +473,38 @@ TEST(store_life, answers_appends_that_come_while_it_breaks)
     fixture_end(&s);
 }
 
+static int revive_at_once(stg_db *db, bool (*is_over)(void *ctx), void *ctx)
+{
+    (void)db;
+    (void)is_over;
+    (void)ctx;
+    return SQLITE_OK;
+}
+
+/* Ten seconds, from when a thread that reads has seen it close. */
+TEST(store_life, waits_for_a_server_that_is_away_for_a_time_when_it_closes)
+{
+    static const stg_sql_calls calls = {.revive = revive_at_once};
+    stg_db db = {.calls = &calls};
+    stg_request_queue in = {.stage = STG_QUEUE_ENDING};
+    stg_read_retry a = {.in = &in};
+    uint64_t before = uv_hrtime(), seen;
+
+    CHECK_INT(uv_mutex_init(&in.lock), 0);
+    CHECK(stg_store_again(&a, &db, STG_SQL_AWAY));
+    CHECK_U64(a.closing_at, 0);
+    in.stage = STG_QUEUE_CLOSING;
+    CHECK(stg_store_again(&a, &db, STG_SQL_AWAY));
+    seen = a.closing_at;
+    CHECK(seen >= before);
+    CHECK(stg_store_again(&a, &db, STG_SQL_AWAY));
+    CHECK_U64(a.closing_at, seen);
+    // As if it had been ten seconds ago.
+    a.closing_at -= 10 * STG_S;
+    CHECK(!stg_store_again(&a, &db, STG_SQL_AWAY));
+    uv_mutex_destroy(&in.lock);
+}
+
 static void never(void *ctx, stg_stored how, const uint32_t *fenced,
                   size_t count)
 {

@@ -137,3 +137,52 @@ TEST(parcel, hashes_keys_as_fnv_1a)
     CHECK_U64(
         stg_parcel_hash((stg_span){"\xd5\x6b\xb9\x53\x42\x87\x08\x36", 8}), 1);
 }
+
+/* -- ids --------------------------------------------------------------------- */
+
+TEST(id, is_read_as_it_was_printed)
+{
+    for (uint64_t seed = 0; seed < seeds(1000); seed++) {
+        stg_rng rng = stg_rng_seed(seed);
+        uint64_t epoch = stg_rng_next(&rng), e;
+        uint64_t position = stg_rng_next(&rng) >> stg_rng_upto(&rng, 63), p;
+        char text[STG_ID_TEXT_MAX];
+
+        stg_id_print(epoch, position, text);
+        CHECK_FROM(seed, stg_id_parse(text, strlen(text), &e, &p));
+        CHECK_FROM(seed, e == epoch && p == position);
+    }
+}
+
+TEST(id, is_sixteen_hex_digits_and_a_number)
+{
+    char text[STG_ID_TEXT_MAX];
+
+    CHECK_STR(stg_id_print(0, 0, text), "0000000000000000-0");
+    CHECK_STR(stg_id_print(UINT64_C(0xfedcba9876543210), 1234567890, text),
+              "fedcba9876543210-1234567890");
+    CHECK_STR(stg_id_print(UINT64_MAX, UINT64_MAX, text),
+              "ffffffffffffffff-18446744073709551615");
+}
+
+TEST(id, is_nothing_else)
+{
+    static const char *const wrong[] = {
+        "",
+        "0123456789abcdef",
+        "0123456789abcdef-",
+        "0123456789abcdef-01",
+        "0123456789abcdef--1",
+        "0123456789abcdef-1 ",
+        "0123456789ABCDEF-1",
+        "0123456789abcde-12",
+        "0123456789abcdef0-1",
+        "0123456789abcdef-18446744073709551616",
+    };
+    uint64_t e, p;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        CHECK(!stg_id_parse(wrong[i], strlen(wrong[i]), &e, &p));
+    CHECK(stg_id_parse("0123456789abcdef-18446744073709551615", 37, &e, &p));
+    CHECK_U64(p, UINT64_MAX);
+}
