@@ -95,15 +95,13 @@ static void forget_headers(stg_connection *c)
 }
 
 /* Nothing points to c any more: its sockets are closed, and its exchange was
- * told. */
+ * told, of which nothing is kept. */
 static void release(stg_connection *c)
 {
     stg_client *client = c->client;
 
     stg_deadline_clear(&client->deadlines, &c->deadline);
     stg_dial_end(c);
-    stg_connection_forget_answer(c);
-    forget_headers(c);
     if (c->tls != NULL)
         stg_tls_free(c->tls);
     free(c);

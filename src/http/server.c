@@ -149,12 +149,14 @@ static void pass_rest(stg_deadline *d)
     wake(STG_HOLDER((void *)d, stg_httpd, rest));
 }
 
-static void rest(stg_httpd *s)
+/* Always false: there is no room. */
+static bool rest(stg_httpd *s)
 {
     s->is_resting = true;
     (void)uv_poll_stop(&s->listener);
     stg_deadline_set(&s->deadlines, &s->rest,
                      stg_ns_add(stg_deadlines_now(), REST));
+    return false;
 }
 
 /* Closes a connection of the same client where it may: the client that has too
@@ -303,35 +305,22 @@ static bool accept_by_reserve(stg_httpd *s)
  * nobody waits second.) */
 static bool find_file(stg_httpd *s, bool is_awaited)
 {
-    if (!is_awaited)
-        return false;
-    if (evict_idle(s) || accept_by_reserve(s) || free_short(s))
-        return true;
-    rest(s);
-    return false;
+    return is_awaited &&
+           (evict_idle(s) || accept_by_reserve(s) || free_short(s) || rest(s));
 }
 
 static bool find_place(stg_httpd *s, bool is_awaited)
 {
-    if (!is_full(s))
-        return true;
-    if (!is_awaited)
-        return false;
-    if (make_room(s) || has_short_place(s))
-        return true;
-    rest(s);
-    return false;
+    return !is_full(s) ||
+           (is_awaited && (make_room(s) || has_short_place(s) || rest(s)));
 }
 
-/* False: there are none, or no room for one. */
+/* False: there are none, or no file for one. */
 static bool accept_next(stg_httpd *s, bool is_awaited)
 {
     struct sockaddr_storage from;
-    int fd;
+    int fd = accept_one(s, &from);
 
-    if (!find_place(s, is_awaited))
-        return false;
-    fd = accept_one(s, &from);
     if (fd >= 0) {
         (void)stg_httpd_adopt(s, fd, (struct sockaddr *)&from);
         return true;
@@ -348,7 +337,9 @@ static void accept_some(uv_poll_t *poll, int status, int events)
 
     (void)status;
     (void)events;
-    for (int i = 0; i < ACCEPTS_MAX && accept_next(s, i == 0); i++)
+    for (int i = 0;
+         i < ACCEPTS_MAX && find_place(s, i == 0) && accept_next(s, i == 0);
+         i++)
         ;
 }
 

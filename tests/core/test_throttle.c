@@ -267,6 +267,30 @@ TEST(throttle, finds_a_cube_root_that_is_exact)
     CHECK_U64(stg_throttle_rate(&t), 400000288);
 }
 
+/* The time since the peak counts for a year: the rate is out of all bounds then, but
+ * for twice the measured one. */
+TEST(throttle, has_no_bounds_long_after_the_peak)
+{
+    stg_throttle t = of_kind(STG_THROTTLE_AWS, 0);
+    stg_outcome ok = stg_ok();
+
+    t.rate = 1;
+    t.peak = 288;
+    t.measured = 300000000;
+    stg_throttle_report(&t, &ok, 0, 365 * STG_DAY);
+    CHECK_U64(stg_throttle_rate(&t), 600000000);
+}
+
+TEST(throttle, begins_to_count_in_the_half_second_of_the_first_answer)
+{
+    stg_throttle t = of_kind(STG_THROTTLE_AWS, 0);
+    stg_outcome ok = stg_ok();
+
+    stg_throttle_report(&t, &ok, 0, STG_HOUR);
+    CHECK_U64(t.counted, (UINT64_C(7200) << 28) | 1);
+    CHECK_U64(t.measured, 0);
+}
+
 TEST(throttle, saturates_at_any_rate_of_answers)
 {
     stg_throttle t = of_kind(STG_THROTTLE_AWS, 0);

@@ -103,6 +103,10 @@ TEST(client, asks_for_the_root_where_the_url_has_no_path)
     world_use(&w, &o);
     (void)world_exchange(&w, "");
     check_has(w.leaf.heard, "POST / HTTP/1.1\r\n");
+    o = world_options(&w, "/");
+    world_use(&w, &o);
+    (void)world_exchange(&w, "");
+    check_has(w.leaf.heard, "POST / HTTP/1.1\r\n");
     world_close(&w);
 }
 
@@ -952,6 +956,7 @@ TEST(client, waits_for_a_file_where_the_process_has_too_many_open)
     world_wait(&w, &given_up);
     check_fault(&given_up, STG_FAULT_CANCELLED, true, "not tried: ");
     CHECK(given_up.is_put_back);
+    CHECK(given_up.took >= 50 * STG_MS);
     CHECK(stg_client_has_waited(w.client));
     CHECK(!stg_client_has_waited(w.client));
     CHECK_U64(e.times, 0);
@@ -1266,7 +1271,7 @@ TEST(client, cancels_in_every_phase)
     char url[64];
     ending e;
 
-    x = world_start(&w, &e, "");
+    x = world_start_sized(&w, &e, "A: 1\r\n", "", 0, 20 * STG_S);
     check_cancelled(&w, x, &e, true); // while it connects
     x = world_start(&w, &e, "");
     while (w.leaf.requests == 0)

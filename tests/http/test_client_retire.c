@@ -208,6 +208,24 @@ TEST(client_pools, hold_no_more_sockets_than_their_share)
     world_close(&w);
 }
 
+/* -- what endpoints have in common ----------------------------------------- */
+
+TEST(client_retire, keeps_what_endpoints_have_in_common_as_long_as_one_has_it)
+{
+    WORLD(w, SCRIPT(HEAR));
+    stg_endpoint_options o = stg_endpoint_options_default("http://h/");
+    stg_endpoint *other;
+
+    world_use(&w, &o);
+    CHECK_INT(stg_endpoint_new(&other, w.client, &o, NULL), STG_OK);
+    CHECK(other->common == w.endpoint->common);
+    retire(&w);
+    CHECK(stg_list_first(&w.client->commons) == &other->common->link);
+    stg_endpoint_free(other);
+    CHECK(stg_list_is_empty(&w.client->commons));
+    world_close(&w);
+}
+
 /* -- the same? ------------------------------------------------------------- */
 
 TEST(client_retire, knows_options_that_make_the_same_endpoint)

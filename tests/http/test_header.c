@@ -24,6 +24,33 @@ TEST(header, names_are_the_same_in_any_case_and_with_either_dash)
     CHECK(!stg_header_is_hubs(span("X-Stagger")));
 }
 
+/* The end of a rule says whether it is a beginning, and not what is before it. */
+TEST(header, rules_that_are_empty_match_no_name)
+{
+    static const char text[] = "*";
+
+    CHECK(stg_header_matches(text, span("a")));
+    CHECK(!stg_header_matches(text + 1, span("a")));
+    CHECK(stg_header_matches(text + 1, span("")));
+}
+
+TEST(header, hops_are_taken_from_where_lines_begin)
+{
+    stg_span lines = span("Stagger-Hops: 3\r\nA: 1\r\n");
+
+    CHECK_INT(stg_header_take_hops(&lines), 3);
+    CHECK_U64(lines.size, 6);
+    CHECK_STR(lines.at, "A: 1\r\n");
+    CHECK_INT(stg_header_take_hops(&lines), 0);
+    CHECK_U64(lines.size, 6);
+    lines = span("Stagger-Hops: 8\r\n");
+    CHECK_INT(stg_header_take_hops(&lines), 8);
+    CHECK_U64(lines.size, 0);
+    lines = span("A: 1\r\nStagger-Hops: 3\r\n");
+    CHECK_INT(stg_header_take_hops(&lines), 0);
+    CHECK_U64(lines.size, 23);
+}
+
 /* Folds the lines one by one, as they come. */
 static void check_folded(const char *lines, const char *folded)
 {

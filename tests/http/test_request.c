@@ -497,6 +497,33 @@ TEST(request, has_the_host_of_a_whole_uri)
     stg_request_close(&r);
 }
 
+TEST(request, says_what_its_first_line_lacks)
+{
+    static const char none[] =
+        "a request line that is none: expected METHOD /path HTTP/1.1";
+    static const struct {
+        const char *line, *why;
+    } rows[] = {
+        {"GET\r\n\r\n", none},
+        {"GET /\r\n\r\n", none},
+        {"GET HTTP/1.1\r\n\r\n", none},
+        {" / HTTP/1.1\r\n\r\n", none},
+        {"GET  HTTP/1.1\r\n\r\n", "a request line without a path"},
+        {"GET / HTTP\r\n\r\n", "a request line that does not end in HTTP/1.1"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        stg_span in = {rows[i].line, strlen(rows[i].line)}, piece;
+        stg_request r;
+
+        stg_request_init(&r, HEAD_MAX);
+        CHECK_INT(stg_request_next(&r, &in, &piece), STG_REQUEST_REFUSED);
+        CHECK_INT(r.status, 400);
+        CHECK_STR(r.why, rows[i].why);
+        stg_request_close(&r);
+    }
+}
+
 TEST(request, keeps_its_head_when_the_bytes_go)
 {
     char *text = strdup(

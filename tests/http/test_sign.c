@@ -427,6 +427,20 @@ TEST(verify, takes_a_custom_scheme)
               STG_SIGNATURE_MISSING);
 }
 
+/* A sender may leave it out, and a receiver cannot know it then. */
+TEST(verify, asks_for_the_header_of_an_id_that_is_signed)
+{
+    stg_sign_options o = {
+        .scheme = STG_SIGN_CUSTOM, .header = "X-S", .signs = "{id}.{body}"};
+    stg_error err;
+
+    CHECK_INT(stg_sign_check(&o, &err), STG_OK);
+    CHECK_INT(stg_verify_check(&o, &err), STG_INVALID);
+    CHECK(strstr(err.text, "no `id-header` says") != NULL);
+    o.id_header = "X-I";
+    CHECK_INT(stg_verify_check(&o, &err), STG_OK);
+}
+
 /* A request could have many, and each would cost a look. */
 TEST(verify, looks_at_eight_signatures)
 {

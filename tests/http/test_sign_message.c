@@ -555,6 +555,7 @@ TEST(message, covers_what_it_knows_once_each)
         {{"@method", "@path", "content-digest"}, NULL, NULL, NULL},
         {{"content-digest", "date"}, NULL, "`date` is none", NULL},
         {{"content-digest", "Date"}, NULL, "`Date` is none", "`Date` is none"},
+        {{"content-digest", "daTE"}, NULL, "`daTE` is none", "`daTE` is none"},
         {{"content-digest", "da te"}, NULL, "`da te` is none", "is none"},
         {{"content-digest", "@status"}, NULL, "is none", "is none"},
         {{"@path", "@path"}, NULL, "`@path` comes twice", "comes twice"},

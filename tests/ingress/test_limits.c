@@ -16,9 +16,11 @@ static const char whole[] =
     "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
     "Content-Length: 2\r\n\r\nhi";
 
-static bool has_no_file;        /* accept4() finds none */
-static unsigned unaccepted;     /* for that */
-static const stg_httpd *holder; /* but where this one gave up its reserve */
+static bool has_no_file;        /* accept4() finds none ... */
+static const stg_httpd *holder; /* ... but where this one gave up its reserve */
+static bool is_last_file;       /* the next one is accepted with the last */
+static unsigned accepts;        /* calls of accept4() */
+static unsigned unaccepted;     /* calls that found no file */
 
 static void begin(market *m)
 {
@@ -824,13 +826,16 @@ __attribute__((visibility("default"))) int
 accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
 int accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 {
+    accepts++;
     if (has_no_file &&
         (holder == NULL || holder->reserve >= 0 || holder->shorts > 0)) {
         unaccepted++;
         errno = EMFILE;
         return -1;
     }
-    return (int)syscall(SYS_accept4, fd, address, size, flags);
+    fd = (int)syscall(SYS_accept4, fd, address, size, flags);
+    has_no_file = has_no_file || (is_last_file && fd >= 0);
+    return fd;
 }
 
 static void raise_flag(uv_timer_t *timer)
@@ -865,6 +870,39 @@ TEST(ingress, does_not_spin_without_a_file_for_its_first_connection)
     caller_say(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     CHECK_INT(status_of(caller_answer(c)), 200);
     caller_free(c);
+    market_end(&m);
+}
+
+TEST(ingress, asks_once_whether_another_waits)
+{
+    market m;
+    caller *c;
+
+    begin(&m);
+    accepts = 0;
+    c = be_idle(&m);
+    CHECK_U64(accepts, 2);
+    caller_free(c);
+    market_end(&m);
+}
+
+/* The system says that there is no file before it says that nobody waits. */
+TEST(ingress, closes_no_idle_one_where_nobody_waits_for_its_file)
+{
+    caller *idle, *last;
+    market m;
+
+    begin(&m);
+    idle = be_idle(&m);
+    unaccepted = 0;
+    is_last_file = true;
+    last = be_idle(&m);
+    is_last_file = has_no_file = false;
+    CHECK_U64(unaccepted, 1);
+    caller_say(idle, whole);
+    CHECK_INT(status_of(caller_answer(idle)), 202);
+    caller_free(idle);
+    caller_free(last);
     market_end(&m);
 }
 

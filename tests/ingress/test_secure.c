@@ -286,6 +286,30 @@ TEST(secure, ends_in_order_behind_the_last_answer)
     end(&v);
 }
 
+/* Though what came behind it is still thrown away. */
+TEST(secure, ends_in_order_behind_a_refusal)
+{
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    vault v;
+    caller *c;
+
+    for (size_t i = 0; i < 2; i++) {
+        begin(&v, 3600);
+        SSL_CTX_set_max_proto_version(v.market.tls, versions[i]);
+        serve(&v);
+        c = caller_new(&v.market);
+        caller_say(c,
+                   "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
+                   "Content-Length: x\r\n\r\nnone");
+        CHECK_INT(status_of(caller_answer(c)), 400);
+        caller_run_until_closed(c);
+        CHECK_INT(SSL_get_shutdown(c->tls) & SSL_RECEIVED_SHUTDOWN,
+                  SSL_RECEIVED_SHUTDOWN);
+        caller_free(c);
+        end(&v);
+    }
+}
+
 TEST(secure, keeps_no_message_whose_body_is_cut)
 {
     vault v;
