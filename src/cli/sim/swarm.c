@@ -90,7 +90,8 @@ typedef struct swarm {
     const stg_swarm_ask *ask;
     stg_swarm_bounds bounds;
     stg_memory memory;
-    workplace *places; /* by worker */
+    unsigned threads;
+    workplace *places; /* by thread */
     const atomic_bool *is_stopped;
     stg_ns begun_at;
     pthread_mutex_t lock;
@@ -185,10 +186,13 @@ static void print_sum(const swarm *s)
            " attempts, %" PRIu64 " deliveries, %zu dead letters\n",
            s->sum.messages, s->sum.lanes, s->sum.starts, s->sum.delivered,
            s->sum.dead);
-    printf("  %" PRIu64 " events (%.0f/s), %" PRIu64 " actions, %" PRIu32
+    printf("  %" PRIu64 " events and %" PRIu64
+           " actions (%.0f/s by each of %u thread%s), %" PRIu32
            " crashes and losses, %.1f days of virtual time\n",
-           s->sum.events, (double)s->sum.events / seconds, s->sum.actions,
-           s->sum.crashes, (double)s->lasted / (double)STG_DAY);
+           s->sum.events, s->sum.actions,
+           (double)(s->sum.events + s->sum.actions) / seconds / s->threads,
+           s->threads, s->threads == 1 ? "" : "s", s->sum.crashes,
+           (double)s->lasted / (double)STG_DAY);
     printf("  trace %016" PRIx64 "\n", s->hash);
 }
 
@@ -234,6 +238,7 @@ int stg_swarm_seeds(const stg_swarm_ask *ask)
     swarm s = {.ask = ask,
                .bounds = stg_swarm_bounds_default(),
                .memory = stg_sim_memory(),
+               .threads = threads,
                .places = calloc(threads, sizeof *s.places),
                .is_stopped = stg_sim_stop_watch(),
                .begun_at = look_at_clock()};
