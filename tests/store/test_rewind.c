@@ -13,6 +13,7 @@
 typedef struct told {
     fixture fixture; /* first: the store's ctx is a fixture */
     uint64_t again, ended, sent, room, next;
+    unsigned room_asks;
     uint64_t pieces; /* that are on their way to the writer, or were */
     stg_order order;
     /* of a topic */
@@ -32,6 +33,7 @@ static void on_replayed(void *ctx, uint32_t lane, uint32_t partition,
 static uint64_t room(void *ctx, uint32_t lane)
 {
     (void)lane;
+    ((told *)ctx)->room_asks++;
     return ((told *)ctx)->room;
 }
 
@@ -270,6 +272,23 @@ TEST(store_rewind, is_one_at_a_time_and_only_where_the_lane_stands)
     CHECK_INT(rewind_to(s, &all), STG_REWOUND);
     CHECK_INT(rewind_to(s, &all), STG_REWOUND_RUNNING);
     CHECK_U64(newest(s).number, 1);
+    fixture_end(s);
+}
+
+TEST(store_rewind, begins_when_there_is_room_again)
+{
+    told t;
+    fixture *s = &t.fixture;
+
+    make(&t);
+    fill(&t, 3);
+    t.room = 0;
+    CHECK_INT(rewind_to(s, &all), STG_REWOUND);
+    FIXTURE_UNTIL(s, t.room_asks > 0);
+    CHECK_U64(t.again, 0);
+    t.room = 1000;
+    FIXTURE_UNTIL(s, t.ended == 1);
+    CHECK_U64(t.again, 3);
     fixture_end(s);
 }
 
