@@ -387,22 +387,27 @@ class Bench:
                            (60000 if self.is_quick else 240000)
                            * (4 if shape.connections >= 1000 else 1)
                            // shape.all)
-            rows, others = [], []
+            builds = [self.stagger] + ([self.beside] if self.beside else [])
+            rows = [[] for _ in builds]
             for _ in range(self.pairs):
-                hub = self.drain(shape, messages)
+                hubs = []
+                for build in builds:
+                    with self.build(build):
+                        hubs.append(self.drain(shape, messages))
                 wrk = self.plain(shape.connections, seconds, None, *shape.sink)
                 bare = self.bare(shape.connections, seconds, *shape.sink)
-                rows.append((*hub[:4], *wrk, *bare, hub[0] / wrk[0],
-                             hub[0] / bare[0], hub[4] / 1024))
-                if self.beside:
-                    with self.build(self.beside):
-                        other = self.drain(shape, messages)
-                    others.append((*other[:4], *wrk, *bare, other[0] / wrk[0],
-                                   other[0] / bare[0], other[4] / 1024))
-            self.print_rate(shape, rows)
-            if others:
-                self.print_rate("beside", others)
-                self.print_change(rows, others)
+                for hub, row in zip(hubs, rows):
+                    row.append((*hub[:4], *wrk, *bare, hub[0] / wrk[0],
+                                hub[0] / bare[0], hub[4] / 1024))
+                # What runs first has another machine than what runs next.
+                builds.reverse()
+                rows.reverse()
+            if builds[0] != self.stagger:
+                rows.reverse()
+            self.print_rate(shape, rows[0])
+            if self.beside:
+                self.print_rate("beside", rows[1])
+                self.print_change(*rows)
             if self.is_counting:
                 self.count_lines(shape)
 
