@@ -387,27 +387,24 @@ class Bench:
                            (60000 if self.is_quick else 240000)
                            * (4 if shape.connections >= 1000 else 1)
                            // shape.all)
-            builds = [self.stagger] + ([self.beside] if self.beside else [])
-            rows = [[] for _ in builds]
+            ours, beside = (self.stagger, []), (self.beside, [])
+            turns = [ours, beside] if self.beside else [ours]
             for _ in range(self.pairs):
                 hubs = []
-                for build in builds:
+                for build, _ in turns:
                     with self.build(build):
                         hubs.append(self.drain(shape, messages))
                 wrk = self.plain(shape.connections, seconds, None, *shape.sink)
                 bare = self.bare(shape.connections, seconds, *shape.sink)
-                for hub, row in zip(hubs, rows):
-                    row.append((*hub[:4], *wrk, *bare, hub[0] / wrk[0],
-                                hub[0] / bare[0], hub[4] / 1024))
-                # What runs first has another machine than what runs next.
-                builds.reverse()
-                rows.reverse()
-            if builds[0] != self.stagger:
-                rows.reverse()
-            self.print_rate(shape, rows[0])
+                for hub, (_, rows) in zip(hubs, turns):
+                    rows.append((*hub[:4], *wrk, *bare, hub[0] / wrk[0],
+                                 hub[0] / bare[0], hub[4] / 1024))
+                # The first of a pair is some percent slower.
+                turns.reverse()
+            self.print_rate(shape, ours[1])
             if self.beside:
-                self.print_rate("beside", rows[1])
-                self.print_change(*rows)
+                self.print_rate("beside", beside[1])
+                self.print_change(ours[1], beside[1])
             if self.is_counting:
                 self.count_lines(shape)
 

@@ -62,18 +62,20 @@ bool stg_lane_is_unresponsive(const stg_lane *l, stg_ns now)
     return stg_ns_sub(now, l->trying_at) >= timeout;
 }
 
+static uint32_t first_limit(const stg_lane *l)
+{
+    return l->o.is_limit_fixed ? l->o.in_flight_max : 1;
+}
+
 uint32_t stg_lane_limit(const stg_lane *l)
 {
-    if (l->peer == NULL) // as it will start
-        return l->o.is_limit_fixed ? l->o.in_flight_max : 1;
-    return l->peer->limit.value;
+    return l->peer == NULL ? first_limit(l) : l->peer->limit.value;
 }
 
 void stg_lane_start_limit(stg_lane *l, stg_ns now)
 {
     stg_limit_start(&l->peer->limit, l->o.in_flight_max, now);
-    if (l->o.is_limit_fixed)
-        l->peer->limit.value = l->o.in_flight_max;
+    l->peer->limit.value = first_limit(l);
 }
 
 uint32_t stg_lane_replays_max(const stg_lane *l)

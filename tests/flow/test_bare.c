@@ -1,6 +1,5 @@
 /* Flow without a world: what no log, target or shell of the simulator does. */
 #include "tests/flow/bare.h"
-#include "tests/malloc_memory.h"
 
 /* -- a message that the log has not got as it was published ---------------- */
 
@@ -677,19 +676,9 @@ TEST(bare, notes_what_it_passes_as_settled)
 
 /* -- without memory -------------------------------------------------------- */
 
-static void *allocate_until(void *ctx, size_t size)
-{
-    size_t *left = ctx;
-
-    if (*left == 0)
-        return NULL;
-    --*left;
-    return malloc(size);
-}
-
 /* Says whether it could be done. What failed has changed nothing, and can be done
  * when there is memory. */
-static bool set_up(stg_flow *f, const stg_lane_options *o, size_t *left)
+static bool set_up(stg_flow *f, const stg_lane_options *o)
 {
     static const stg_positions settled[] = {{7, 7}, {9, 9}};
     stg_lane_options through_proxy = *o;
@@ -718,8 +707,8 @@ static bool set_up(stg_flow *f, const stg_lane_options *o, size_t *left)
     for (size_t i = 0; i < 6; i++)
         is_done &= status[i] == STG_OK;
     if (is_done)
-        return *left > 0;
-    *left = SIZE_MAX;
+        return allocations_left > 0;
+    allocations_left = SIZE_MAX;
     c.partition = 0;
     (void)stg_flow_assign(f, &first, now, NULL); // those that are there stay
     (void)stg_flow_add_lane(f, 0, o, now, NULL);
@@ -737,16 +726,15 @@ TEST(bare, can_be_set_up_when_there_is_memory_again)
     bool is_done = false;
 
     for (size_t n = 0; n < 100 && !is_done; n++) {
-        size_t left = n;
-        stg_memory scarce = {allocate_until, stg_malloc_release, &left};
         stg_flow_options fo = stg_flow_options_default();
         stg_lane_cursor_view view;
         stg_flow *f;
 
-        if (stg_flow_new(&f, &scarce, &fo, now, NULL) != STG_OK)
+        allocations_left = n;
+        if (stg_flow_new(&f, &memory, &fo, now, NULL) != STG_OK)
             continue;
-        is_done = set_up(f, &o, &left);
-        left = SIZE_MAX;
+        is_done = set_up(f, &o);
+        allocations_left = SIZE_MAX;
         stg_flow_start(f, now);
         for (uint32_t p = 0; p < 2; p++) {
             CHECK_INT(stg_flow_view_cursor(f, 0, p, &view), STG_OK);
@@ -754,6 +742,7 @@ TEST(bare, can_be_set_up_when_there_is_memory_again)
             CHECK_INT(stg_flow_view_cursor(f, 300, p, &view), STG_OK);
         }
         stg_flow_free(f);
+        CHECK_U64(allocations_held, 0);
     }
     CHECK(is_done);
 }

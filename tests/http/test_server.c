@@ -13,6 +13,7 @@ enum { CALLERS = 2 };
 /* A server whose user answers when the test says so. */
 typedef struct shop {
     uv_loop_t loop;
+    stg_httpd_hooks hooks;
     stg_httpd server;
     stg_inbound *waiting[CALLERS];
     unsigned waiting_count, calms;
@@ -56,7 +57,7 @@ static const stg_httpd_hooks least = {
     .ended = ignore,
 };
 
-static void begin(shop *s, const stg_httpd_hooks *hooks)
+static void begin(shop *s, void (*calm)(stg_httpd *server))
 {
     static const stg_httpd_options o = {.connections_max = CALLERS,
                                         .address_connections_max = CALLERS,
@@ -67,8 +68,10 @@ static void begin(shop *s, const stg_httpd_hooks *hooks)
     const struct sockaddr_in from = {.sin_family = AF_INET};
 
     memset(s, 0, sizeof *s);
+    s->hooks = least;
+    s->hooks.calm = calm;
     CHECK(uv_loop_init(&s->loop) == 0);
-    CHECK_INT(stg_httpd_open(&s->server, &s->loop, -1, hooks, s, &o, NULL),
+    CHECK_INT(stg_httpd_open(&s->server, &s->loop, -1, &s->hooks, s, &o, NULL),
               STG_OK);
     for (int i = 0; i < CALLERS; i++) {
         int pair[2];
@@ -114,11 +117,9 @@ static void end(shop *s)
 
 TEST(server, tells_once_that_no_request_waits_any_more)
 {
-    stg_httpd_hooks hooks = least;
     shop s;
 
-    hooks.calm = note_calm;
-    begin(&s, &hooks);
+    begin(&s, note_calm);
     ask(&s);
     ask(&s);
     answer(&s, 1);
@@ -132,11 +133,9 @@ TEST(server, tells_once_that_no_request_waits_any_more)
 /* One who waits and is gone waits no more. */
 TEST(server, tells_that_no_request_waits_when_its_connection_is_closed)
 {
-    stg_httpd_hooks hooks = least;
     shop s;
 
-    hooks.calm = note_calm;
-    begin(&s, &hooks);
+    begin(&s, note_calm);
     ask(&s);
     CHECK_U64(s.calms, 0);
     end(&s);
@@ -147,7 +146,7 @@ TEST(server, needs_no_hook_for_what_its_user_does_not_ask)
 {
     shop s;
 
-    begin(&s, &least);
+    begin(&s, NULL);
     ask(&s);
     ask(&s);
     answer(&s, 0);

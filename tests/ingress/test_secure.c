@@ -259,6 +259,13 @@ TEST(secure, pushes_a_stream)
 /* -- its end --------------------------------------------------------------- */
 
 /* A client must be able to tell an end from a cut. */
+static void check_ends_in_order(caller *c)
+{
+    caller_run_until_closed(c);
+    CHECK_INT(SSL_get_shutdown(c->tls) & SSL_RECEIVED_SHUTDOWN,
+              SSL_RECEIVED_SHUTDOWN);
+}
+
 TEST(secure, ends_in_order_behind_the_last_answer)
 {
     vault v;
@@ -275,12 +282,8 @@ TEST(secure, ends_in_order_behind_the_last_answer)
                "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
                "Connection: close\r\nContent-Length: 2\r\n\r\nok");
     CHECK_INT(status_of(caller_answer(c)), 202);
-    caller_run_until_closed(c);
-    CHECK_INT(SSL_get_shutdown(c->tls) & SSL_RECEIVED_SHUTDOWN,
-              SSL_RECEIVED_SHUTDOWN);
-    caller_run_until_closed(idle);
-    CHECK_INT(SSL_get_shutdown(idle->tls) & SSL_RECEIVED_SHUTDOWN,
-              SSL_RECEIVED_SHUTDOWN);
+    check_ends_in_order(c);
+    check_ends_in_order(idle);
     caller_free(c);
     caller_free(idle);
     end(&v);
@@ -302,9 +305,7 @@ TEST(secure, ends_in_order_behind_a_refusal)
                    "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\n"
                    "Content-Length: x\r\n\r\nnone");
         CHECK_INT(status_of(caller_answer(c)), 400);
-        caller_run_until_closed(c);
-        CHECK_INT(SSL_get_shutdown(c->tls) & SSL_RECEIVED_SHUTDOWN,
-                  SSL_RECEIVED_SHUTDOWN);
+        check_ends_in_order(c);
         caller_free(c);
         end(&v);
     }
