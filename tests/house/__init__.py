@@ -1,0 +1,1 @@
+"""Readers and lists that the gates for names and sentences share."""
