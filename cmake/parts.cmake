@@ -37,6 +37,21 @@ function(stagger_find_lacks uv curl pq)
     endif()
 endfunction()
 
+# Sets out to the objects of a source that several tests share; it is compiled once.
+# What it needs to be compiled comes from libraries.
+function(stagger_shared_source out source)
+    string(MAKE_C_IDENTIFIER "shared_${source}" target)
+    if(NOT TARGET ${target})
+        add_library(${target} OBJECT ${source})
+        target_compile_definitions(${target} PRIVATE ${posix})
+        target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}
+                                                     ${PROJECT_SOURCE_DIR}/src)
+        target_compile_options(${target} PRIVATE -Wno-pedantic)
+        target_link_libraries(${target} PRIVATE stagger_static ${ARGN})
+    endif()
+    set(${out} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
+endfunction()
+
 # stagger_test(core backoff [THREADS] [UV] [CURL] [PQ] [FLOW] [HUB] [SIM] [WIDE]
 #              [LONG]):
 # the program core/test_backoff.c. THREADS: it starts some, and tsan runs it. UV,
@@ -76,11 +91,13 @@ function(stagger_test part name)
         target_sources(${target} PRIVATE $<TARGET_OBJECTS:stagger_flow>
                                          $<TARGET_OBJECTS:stagger_delivery>)
         if(part STREQUAL flow)
-            target_sources(${target} PRIVATE flow/world.c)
+            stagger_shared_source(world flow/world.c)
+            target_sources(${target} PRIVATE ${world})
         endif()
     endif()
     if(arg_SIM)
-        target_sources(${target} PRIVATE sim/memory.c)
+        stagger_shared_source(memory sim/memory.c)
+        target_sources(${target} PRIVATE ${memory})
     endif()
     set_target_properties(
         ${target} PROPERTIES OUTPUT_NAME test_${name}
