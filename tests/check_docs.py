@@ -15,6 +15,7 @@ In README.md and docs/*.md a block marked
                  and docs/comparison.md, and what stands there of other
                  libraries (python tenacity)
     sh           is run, with the command on the path, and succeeds
+    sh long      is run where STAGGER_FULL is in the environment, as in `make check`
     sh install   is not run; the targets of make that it names exist
     text         behind one of sh: is what that printed. Where it has a time
                  (a number and ns, us, ms, s, min, h or d), any time will do
@@ -39,7 +40,7 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["STAGGER_SOURCE"])
 STAGGER = os.environ.get("STAGGER")
-MARKS = {"", "c", "c fragment", "cpp", "sh", "sh install", "text", "formula",
+MARKS = {"", "c", "c fragment", "cpp", "sh", "sh long", "sh install", "text", "formula",
          "python", "python tenacity", "python backoff", "python backoff differs"}
 FIELD = ("at least once", "backpressure", "bulkhead", "circuit breaker", "closed", "open",
          "half-open", "consumer group", "dead letter queue", "DLQ", "exponential backoff",
@@ -519,7 +520,8 @@ def wrong_blocks(cc, cxx, library):
                 if TIME.sub("TIME", code) != TIME.sub("TIME", printed):
                     yield f"{where}: it prints\n{printed}"
             printed = None
-            if mark == "sh" and STAGGER:
+            if STAGGER and (mark == "sh" or
+                            mark == "sh long" and "STAGGER_FULL" in os.environ):
                 found = run_sh(code)
                 printed = found.stdout
                 if found.returncode != 0:

@@ -7,21 +7,25 @@ Each gate runs on a small tree of its own, clean first, and then with one plante
 the prose that a rule must let pass is tried beside it.
 """
 
-import os
+import contextlib
+import io
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 TESTS = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
 sys.dont_write_bytecode = True
 
-from house import prose, sources  # noqa: E402
+import check_commits  # noqa: E402
+import check_names  # noqa: E402
+import check_sentences  # noqa: E402
+from house import lists, prose, sources  # noqa: E402
 
-GATES = ["check_names.py", "check_sentences.py", "check_commits.py"]
 REFUSED_STARTS = [
     "of them, those that are assigned", "of what it may bring, what it has not yet",
     "of them, those that had no row before", "Those of what is no receipt.",
@@ -51,11 +55,17 @@ NOT_DENIALS = ["there is no row", "There are no rows", "it is no longer there",
                "out of memory", "is not a number", "is there no row?", "There still is no row"]
 
 
-def run(script, source, *arguments):
-    return subprocess.run([sys.executable, source / "tests" / script, *arguments],
-                          env={**os.environ, "STAGGER_SOURCE": str(source),
-                               "PYTHONDONTWRITEBYTECODE": "1"},
-                          text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def run(gate, source, *arguments):
+    """Runs a gate on a tree in this process. Returns its exit code and its output."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), \
+            mock.patch.multiple(lists, ROOT=source, FOLDER=source / "tests/house"), \
+            mock.patch.object(sys, "argv", [f"tests/{gate.__name__}.py", *arguments]):
+        try:
+            gate.main()
+        except SystemExit as end:
+            return end.code, said.getvalue()
+    return None, said.getvalue()
 
 
 class Tree(unittest.TestCase):
@@ -65,8 +75,7 @@ class Tree(unittest.TestCase):
         self.root = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.root)
         shutil.copytree(TESTS / "house", self.root / "tests/house")
-        for gate in GATES:
-            shutil.copy(TESTS / gate, self.root / "tests")
+        shutil.copy(TESTS / "check_commits.py", self.root / "tests")
         for name in ("names", "sentences", "exceptions"):
             self.write(f"tests/house/{name}.txt", "# A list.\n")
         self.write("src/flow/lane.c", "/* Lanes. */\nstatic int lane_move(void)\n{\n}\n")
@@ -80,59 +89,59 @@ class Tree(unittest.TestCase):
     def append(self, name, text):
         self.write(name, (self.root / name).read_text() + text)
 
-    def refuses(self, script, words, *arguments):
-        result = run(script, self.root, *arguments)
-        self.assertEqual(result.returncode, 1, result.stdout)
-        self.assertIn(words, result.stdout)
+    def refuses(self, gate, words, *arguments):
+        code, said = run(gate, self.root, *arguments)
+        self.assertEqual(code, 1, said)
+        self.assertIn(words, said)
 
-    def passes(self, script, *arguments):
-        result = run(script, self.root, *arguments)
-        self.assertEqual(result.returncode, 0, result.stdout)
+    def passes(self, gate, *arguments):
+        code, said = run(gate, self.root, *arguments)
+        self.assertEqual(code, 0, said)
 
 
 class Names(Tree):
     def test_a_clean_tree_passes(self):
-        self.passes("check_names.py")
+        self.passes(check_names)
 
     def test_a_name_without_its_noun_is_refused(self):
         self.append("src/flow/lane.c", "static void *refuse(int a)\n{\n}\n")
-        self.refuses("check_names.py", "src/flow/lane.c:5: refuse: begins with")
+        self.refuses(check_names, "src/flow/lane.c:5: refuse: begins with")
 
     def test_a_noun_alone_is_refused(self):
         self.append("src/flow/lane.c", "static void lane(void)\n{\n}\n")
-        self.refuses("check_names.py", ": lane: begins with")
+        self.refuses(check_names, ": lane: begins with")
 
     def test_a_name_of_two_files_is_refused_in_both(self):
         self.write("src/store/lane.c", "static int lane_move(int a)\n{\n}\n")
-        self.refuses("check_names.py", "lane_move: is in src/flow/lane.c, src/store/lane.c")
+        self.refuses(check_names, "lane_move: is in src/flow/lane.c, src/store/lane.c")
 
     def test_any_word_of_the_file_is_a_noun_in_singular_or_plural(self):
         for file, name in (("lane_cursor", "cursor_move"), ("lane_cursor", "lane_turn"),
                            ("keys", "key_find"), ("policies", "policy_find"),
                            ("answer", "answers_read"), ("match", "matches_read")):
             self.write(f"src/base/{file}.c", f"static inline bool\n{name}(int a)\n{{\n}}\n")
-            self.passes("check_names.py")
+            self.passes(check_names)
             (self.root / f"src/base/{file}.c").unlink()
 
     def test_a_listed_name_passes_until_it_is_mended(self):
         self.append("src/flow/lane.c", "static void refuse(void)\n{\n}\n")
         self.append("tests/house/names.txt", "src/flow/lane.c\n  refuse\n")
-        self.passes("check_names.py")
+        self.passes(check_names)
         self.write("src/flow/lane.c", "static void lane_refuse(void)\n{\n}\n")
-        self.refuses("check_names.py", "is mended; take it out")
-        self.passes("check_names.py", "--shrink")
-        self.passes("check_names.py")
+        self.refuses(check_names, "is mended; take it out")
+        self.passes(check_names, "--shrink")
+        self.passes(check_names)
 
     def test_variables_and_prototypes_are_no_second_function(self):
         self.append("src/flow/lane.c",
                     "static const struct { int a; } table[] = {{1}};\n"
                     "static int lane_move(void);\nstatic int (*hook)(int);\n")
-        self.passes("check_names.py")
+        self.passes(check_names)
 
 
 class Sentences(Tree):
     def test_a_clean_tree_passes(self):
-        self.passes("check_sentences.py")
+        self.passes(check_sentences)
 
     def test_each_kind_of_comment_is_read(self):
         for name, text in (("src/flow/lane.c", "\n/* of them all */\n"),
@@ -148,34 +157,34 @@ class Sentences(Tree):
             path = self.root / name
             before = path.read_text() if path.exists() else None
             self.write(name, (before or "") + text)
-            self.refuses("check_sentences.py", "begins with `")
+            self.refuses(check_sentences, "begins with `")
             path.write_text(before) if before else path.unlink()
 
     def test_titles_and_fences_are_left_out(self):
         self.append("src/flow/lane.c", "/* -- of them ------- */\n")
         self.append("docs/lanes.md", "\n```\n| of them |\nx is no y\n```\n")
-        self.passes("check_sentences.py")
+        self.passes(check_sentences)
 
     def test_a_message_is_judged_by_its_denials(self):
         self.append("src/flow/lane.c", 'const char *a = "of them all";\n')
-        self.passes("check_sentences.py")
+        self.passes(check_sentences)
         self.append("src/flow/lane.c", 'const char *b = "%s is "\n    "no rate";\n')
-        self.refuses("check_sentences.py", "say `is not a`")
+        self.refuses(check_sentences, "say `is not a`")
 
     def test_an_exception_has_a_reason_and_a_place(self):
         self.append("src/flow/lane.c", "/* of them all */\n")
         self.append("tests/house/exceptions.txt",
                     "src/flow/lane.c: of them all -- a line of a poem\n")
-        self.passes("check_sentences.py")
+        self.passes(check_sentences)
         self.write("src/flow/lane.c", "/* Lanes. */\n")
-        self.refuses("check_sentences.py", "is not there any more")
+        self.refuses(check_sentences, "is not there any more")
 
     def test_a_hundred_exceptions_are_the_most(self):
         places = [f"of them {i}" for i in range(101)]
         self.append("src/flow/lane.c", "".join(f"/* {place} */\nint a;\n" for place in places))
         self.append("tests/house/exceptions.txt",
                     "".join(f"src/flow/lane.c: {place} -- why\n" for place in places))
-        self.refuses("check_sentences.py", "101 exceptions, 100 at most")
+        self.refuses(check_sentences, "101 exceptions, 100 at most")
 
     def test_first_words_that_name_nothing_are_refused(self):
         for words in REFUSED_STARTS:
@@ -214,7 +223,7 @@ class Commits(Tree):
                     "Their readers look for them there.")
         self.commit("src/flow: wake on the first retry\n\nA lane slept a second longer "
                     "than its policy says.\n\nSigned-off-by: a <a@b.c>")
-        self.passes("check_commits.py")
+        self.passes(check_commits)
 
     def test_what_came_before_is_not_judged(self):
         self.git("checkout", "-q", "--orphan", "other")
@@ -222,7 +231,7 @@ class Commits(Tree):
         self.commit("what was before")
         (self.root / "aside").rename(self.root / "tests/check_commits.py")
         self.commit("tests: add the gates\n\nCommits are judged from here on.")
-        self.passes("check_commits.py")
+        self.passes(check_commits)
 
     def test_each_fault_is_refused(self):
         why = "\n\nThe reason stands in the body, so here it is."
@@ -239,14 +248,14 @@ class Commits(Tree):
                 ("flow: add a row", "a body says why"),
                 ("flow: add a row\n\nSigned-off-by: a b c d e <a@b.c>", "a body says why")):
             self.commit(subject)
-            self.refuses("check_commits.py", words)
+            self.refuses(check_commits, words)
             self.git("reset", "-q", "--hard", "HEAD~1")
 
     def test_a_list_that_grows_is_refused(self):
         self.append("src/flow/lane.c", "static void refuse(void)\n{\n}\n")
         self.append("tests/house/names.txt", "src/flow/lane.c\n  refuse\n")
         self.commit("flow: add a name that cannot be found\n\nThe list must not take it in.")
-        self.refuses("check_names.py", "a list may only shrink")
+        self.refuses(check_names, "a list may only shrink")
 
 
 if __name__ == "__main__":

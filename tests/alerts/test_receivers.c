@@ -22,6 +22,7 @@
 
 typedef struct bench {
     uv_loop_t loop;
+    uv_prepare_t alive; /* a loop without an active handle would not sleep */
     stg_deadlines deadlines;
     stg_alert_world world;
     leaf leaf;
@@ -51,10 +52,17 @@ static void note_idle(void *ctx, stg_alert_receiver *s)
     b->idle++;
 }
 
+static void sleep_on(uv_prepare_t *alive)
+{
+    (void)alive;
+}
+
 static void open_bench(bench *b, const leaf_step *const *scripts, size_t count)
 {
     *b = (bench){.ended = 0};
     CHECK(uv_loop_init(&b->loop) == 0);
+    CHECK(uv_prepare_init(&b->loop, &b->alive) == 0);
+    CHECK(uv_prepare_start(&b->alive, sleep_on) == 0);
     stg_deadlines_init(&b->deadlines, &b->loop);
     CHECK(leaf_open(&b->leaf, &b->loop, "127.0.0.1", NULL, scripts, count));
     snprintf(b->url, sizeof b->url, "http://127.0.0.1:%d/hook/secret",
@@ -116,6 +124,7 @@ static void close_bench(bench *b)
     stg_client_close(b->world.client, note_closed, b);
     stg_deadlines_close(&b->deadlines, note_closed, b);
     leaf_close(&b->leaf);
+    uv_close((uv_handle_t *)&b->alive, NULL);
     CHECK(uv_run(&b->loop, UV_RUN_DEFAULT) == 0);
     CHECK_INT(b->closed, 2);
     stg_mailer_free(b->world.mailer);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """stagger sim advise: an answer to paste, why, and what the others cost."""
 
+import functools
 import json
 import os
 import pathlib
@@ -21,17 +22,26 @@ def run(*words):
                           timeout=300)
 
 
+@functools.cache
+def small():
+    """The answer to SMALL, asked once: what was printed, and its files by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        at = pathlib.Path(folder)
+        found = run("sim", "advise", *SMALL, f"--json={at}/a.json",
+                    "--html", at / "a.html", "--svg", at / "svg",
+                    "--csv", at / "a.csv", "--threads", "2")
+        return found, {str(path.relative_to(at)): path.read_text()
+                       for path in at.rglob("*.*") if path.is_file()}
+
+
 class Advise(unittest.TestCase):
     def test_answers_with_a_text_to_paste_and_what_the_others_cost(self):
-        with tempfile.TemporaryDirectory() as folder:
-            at = pathlib.Path(folder)
-            found = run("sim", "advise", *SMALL, f"--json={at}/a.json",
-                        "--html", at / "a.html", "--svg", at / "svg",
-                        "--csv", at / "a.csv")
-            self.assertEqual(found.returncode, 0, found.stderr)
-            rows = json.loads((at / "a.json").read_text())["results"]
-            pictures = [path.name for path in (at / "svg").iterdir()]
-            page = (at / "a.html").read_text()
+        found, files = small()
+        self.assertEqual(found.returncode, 0, found.stderr)
+        rows = json.loads(files["a.json"])["results"]
+        pictures = [name.removeprefix("svg/") for name in files
+                    if name.startswith("svg/")]
+        page = files["a.html"]
         best = rows[0]
         self.assertIn(f"\n    {best['text']}\n", found.stdout)
         self.assertEqual(sorted(pictures),
@@ -51,20 +61,20 @@ class Advise(unittest.TestCase):
     def test_names_no_policy_twice(self):
         # Of ten thousand processes none may have a retry a second: budgets of
         # several sizes are one.
-        for words in (SMALL, ["--clients", "10000", "--capacity", "2",
-                              "--outage", "5s", "--reps", "2"]):
-            found = run("sim", "advise", *words, "--json")
-            rows = json.loads(found.stdout)["results"]
+        found = run("sim", "advise", "--clients", "10000", "--capacity", "2",
+                    "--outage", "5s", "--reps", "2", "--json")
+        for text in small()[1]["a.json"], found.stdout:
+            rows = json.loads(text)["results"]
             self.assertGreater(len(rows), 3)
             for key in "policy", "text":
                 values = [row[key] for row in rows]
                 self.assertEqual(len(values), len(set(values)))
 
     def test_shows_a_command_that_gives_the_same_numbers(self):
-        found = run("sim", "advise", *SMALL)
+        found, files = small()
         line = next(line for line in found.stdout.splitlines()
                     if "stagger sim overload" in line)
-        rows = json.loads(run("sim", "advise", *SMALL, "--json").stdout)
+        rows = json.loads(files["a.json"])
         shown = run(*shlex.split(line)[1:], "--json")
         self.assertEqual(shown.returncode, 0, shown.stderr)
         result, = json.loads(shown.stdout)["results"]
@@ -73,41 +83,6 @@ class Advise(unittest.TestCase):
         self.assertEqual(result["recovered"], 2)
         self.assertEqual(result["recovery_ms"]["mean"],
                          best["recovery_outage_ms"])
-
-    def test_waits_for_the_breaker_where_that_saves_most(self):
-        # A budget by ratio never grants a retry here, and budgets by tokens
-        # save little: such were advised once.
-        for words, most in (
-                (["--capacity", "100", "--clients", "200"], 42),
-                ([], 44)):
-            found = run("sim", "advise", *words, "--json")
-            self.assertEqual(found.returncode, 0, found.stderr)
-            best, *others = json.loads(found.stdout)["results"]
-            self.assertIn("retry=default,circuit-open", best["text"])
-            self.assertEqual(best["not_recovered"], 0)
-            self.assertLess(best["lost_percent"], most)
-            none = next(row for row in others if row["policy"] == "no retries")
-            self.assertGreater(none["lost_percent"],
-                               best["lost_percent"] + 4)
-
-    def test_holds_for_a_longer_outage_than_was_asked(self):
-        # Eight attempts without a budget are best after 2 s, and never stop
-        # after 6 s.
-        found = run("sim", "advise", "--outage", "2s", "--reps", "2")
-        self.assertEqual(found.returncode, 0, found.stderr)
-        self.assertRegex(found.stdout, "recovers in all 28 runs .outages and "
-                                       "stalls of 1 s to 8 s,")
-        self.assertRegex(found.stdout, "With 77 % of the capacity wanted it "
-                                       "recovers from up to (8|[1-3][0-9])[. ]")
-        line = next(line for line in found.stdout.splitlines()
-                    if "stagger sim overload" in line)
-        for trigger in "outage", "stall":
-            words = shlex.split(line)[1:]
-            start = float(words[words.index("--from") + 1].rstrip("s"))
-            words += ["--trigger", trigger, "--to", f"{start + 6}s"]
-            shown = run(*words, "--json")
-            result, = json.loads(shown.stdout)["results"]
-            self.assertEqual(result["recovered"], 2)
 
     def test_says_where_no_policy_helps(self):
         # Clients that leave before the service can answer.
@@ -120,18 +95,17 @@ class Advise(unittest.TestCase):
 
     def test_gives_the_same_bytes_for_the_same_seed(self):
         first = run("sim", "advise", *SMALL, "--json", "--threads", "1")
-        second = run("sim", "advise", *SMALL, "--json", "--threads", "2")
-        self.assertEqual(first.stdout, second.stdout)
+        self.assertEqual(first.stdout, small()[1]["a.json"])
 
     def test_advises_nothing_when_it_is_interrupted(self):
-        # In the first round, and mostly in the last one.
-        for seconds in 2, 6:
+        # An early round, and mostly a late one.
+        for seconds in 0.5, 1.5:
             with self.subTest(seconds=seconds):
                 self.interrupt(seconds)
 
     def interrupt(self, seconds):
         with subprocess.Popen(
-                [STAGGER, "sim", "advise", "--capacity", "2000", "--reps", "100",
+                [STAGGER, "sim", "advise", "--capacity", "2000", "--reps", "5",
                  "--outage", "5m", "--threads", "1"], text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:

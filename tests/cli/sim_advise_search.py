@@ -5,8 +5,9 @@ the best of many policies that are drawn by chance, too; or the advice is that
 none survives, and none of those does. All are run anew, by the command that was
 printed, with another seed than the advice had.
 
-STAGGER_LONG=yes: fifty questions, and 2000 policies for each. To look at some:
-sim_advise_search.py FIRST COUNT POLICIES."""
+Questions of the usual size are here, too: `make check` runs them, and `make test` those
+of sim_advise.py. STAGGER_LONG=yes: fifty questions, and 2000 policies for each. To look
+at some: sim_advise_search.py FIRST COUNT POLICIES."""
 
 import json
 import math
@@ -217,6 +218,43 @@ class AdviseSearch(unittest.TestCase):
                 self.assertEqual(found["advised"][0], 0)
                 if found["best"] is not None:
                     self.assertLessEqual(excess(found)[1], BOUND)
+
+
+class AdviseDefault(unittest.TestCase):
+    def test_waits_for_the_breaker_where_that_saves_most(self):
+        # A budget by ratio never grants a retry here, and budgets by tokens
+        # save little: such were advised once.
+        for words, most in (
+                (["--capacity", "100", "--clients", "200"], 42),
+                ([], 44)):
+            found = run("sim", "advise", *words, "--json")
+            self.assertEqual(found.returncode, 0, found.stderr)
+            best, *others = json.loads(found.stdout)["results"]
+            self.assertIn("retry=default,circuit-open", best["text"])
+            self.assertEqual(best["not_recovered"], 0)
+            self.assertLess(best["lost_percent"], most)
+            none = next(row for row in others if row["policy"] == "no retries")
+            self.assertGreater(none["lost_percent"],
+                               best["lost_percent"] + 4)
+
+    def test_holds_for_a_longer_outage_than_was_asked(self):
+        # Eight attempts without a budget are best after 2 s, and never stop
+        # after 6 s.
+        found = run("sim", "advise", "--outage", "2s", "--reps", "2")
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertRegex(found.stdout, "recovers in all 28 runs .outages and "
+                                       "stalls of 1 s to 8 s,")
+        self.assertRegex(found.stdout, "With 77 % of the capacity wanted it "
+                                       "recovers from up to (8|[1-3][0-9])[. ]")
+        line = next(line for line in found.stdout.splitlines()
+                    if "stagger sim overload" in line)
+        for trigger in "outage", "stall":
+            words = shlex.split(line)[1:]
+            start = float(words[words.index("--from") + 1].rstrip("s"))
+            words += ["--trigger", trigger, "--to", f"{start + 6}s"]
+            shown = run(*words, "--json")
+            result, = json.loads(shown.stdout)["results"]
+            self.assertEqual(result["recovered"], 2)
 
 
 def main(first, count, policies):

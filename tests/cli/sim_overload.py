@@ -343,14 +343,14 @@ class Overload(unittest.TestCase):
         self.assertEqual(found.returncode, 2)
         self.assertRegex(found.stderr, r"MiB of memory, and there are \d+")
 
-    def interrupt(self, *options):
-        """What is printed by one that is interrupted."""
+    def interrupt(self, seconds, *options):
+        """Returns what a simulation prints that is interrupted after some seconds."""
         with subprocess.Popen(
                 [STAGGER, "sim", "overload", "--threads", "1", *options],
                 text=True, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE) as process:
             try:
-                process.wait(6) # enough for a part, and not for all
+                process.wait(seconds) # enough for a part, and not for all
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
@@ -359,7 +359,7 @@ class Overload(unittest.TestCase):
         return out
 
     def test_prints_what_it_has_when_it_is_interrupted(self):
-        found = json.loads(self.interrupt("--json", "--reps", "10000",
+        found = json.loads(self.interrupt(2, "--json", "--reps", "10000",
                                           *SMALL[:-2]))
         self.assertTrue(found["partial"])
         self.assertGreater(found["results"][0]["reps"], 0)
@@ -369,7 +369,7 @@ class Overload(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             at = pathlib.Path(folder)
             out = self.interrupt(
-                "--rate", "200", "--workers", "4", "--from", "432s", "--to",
+                6, "--rate", "200", "--workers", "4", "--from", "432s", "--to",
                 "433s", "--duration", "432000s", "--bin", "432s", "--warmup",
                 "0", "--reps", "1", "-p", "attempts=2",
                 f"--json={at}/o.json", "--html", at / "o.html")

@@ -24,6 +24,7 @@ import case
 import leaf
 from leaf import PATIENCE, STAGGER
 
+FULL = "STAGGER_FULL" in os.environ
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -784,8 +785,8 @@ class Example(Alerts):
 
 
 class Storm(Alerts):
-    """100,000 failures are a handful of messages, and deliveries do not slow
-    down."""
+    """Ten thousand failures are a handful of messages, and in full, 100,000 are,
+    too, and deliveries do not slow down."""
 
     def fresh(self, receiver):
         """The dead letters that it was told of, target by target."""
@@ -832,20 +833,22 @@ class Storm(Alerts):
 
     def test_makes_a_handful_of_messages(self):
         receiver = self.receiver()
-        self.run_one(10_000 if case.is_sanitized() else 100_000, receiver)
+        self.run_one(100_000 if FULL and not case.is_sanitized() else 10_000,
+                     receiver)
         case.note(self, f"{len(receiver.receipts)} messages")
         self.assertLessEqual(len(receiver.receipts), 10)
 
-    def test_slows_nothing(self):
-        failures = 2_000 if case.is_sanitized() else 20_000
-        pairs = [(self.run_one(failures, self.receiver()),
-                  self.run_one(failures, None)) for _ in range(3)]
-        took = statistics.median(a[0] / b[0] for a, b in pairs)
-        used = statistics.median(a[1] / b[1] for a, b in pairs)
-        case.note(self, f"time {took:.2f}, processor {used:.2f} of that "
-                        f"without")
-        self.assertLess(took, 2.5)
-        self.assertLess(used, 1.5)
+    if FULL: # pairs are measured, and `make test` leaves that to `make check`
+        def test_slows_nothing(self):
+            failures = 2_000 if case.is_sanitized() else 20_000
+            pairs = [(self.run_one(failures, self.receiver()),
+                      self.run_one(failures, None)) for _ in range(3)]
+            took = statistics.median(a[0] / b[0] for a, b in pairs)
+            used = statistics.median(a[1] / b[1] for a, b in pairs)
+            case.note(self, f"time {took:.2f}, processor {used:.2f} of that "
+                            f"without")
+            self.assertLess(took, 2.5)
+            self.assertLess(used, 1.5)
 
 
 if __name__ == "__main__":

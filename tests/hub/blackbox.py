@@ -22,7 +22,8 @@ The network between all three has faults, too (blackbox_proxy.py).
 Then the faults end, everything pending has to end too, and the three accounts of
 the run are compared (blackbox_check.py).
 
-KILLS, or STAGGER_KILLS in the environment (20); WAY: these alone. STAGGER_SEED
+KILLS, or STAGGER_KILLS in the environment (one of each way and one more; with
+STAGGER_FULL 20); WAY: these alone. STAGGER_SEED
 repeats a run as far as chance goes. It needs STAGGER, the command, and nothing of
 its code. A way whose tool is missing is another kill. For the last two ways the
 store is on a disk of its own: STAGGER_DISK (blackbox_disk.c). With half of the seeds
@@ -373,7 +374,8 @@ def run(folder, seed, kills, ways):
 
 
 def main(words):
-    kills = int(words[0] if words else os.environ.get("STAGGER_KILLS", 20))
+    kills = int(words[0] if words else os.environ.get("STAGGER_KILLS") or
+                (20 if "STAGGER_FULL" in os.environ else len(WAYS) + 1))
     ways = words[1:] or WAYS
     seed = os.environ.get("STAGGER_SEED", str(random.randrange(10 ** 9)))
     folder = tempfile.mkdtemp(prefix="stagger-blackbox-")

@@ -373,6 +373,7 @@ class OAuth(Clients):
         while time.monotonic() < until:
             hub.post(b"x")
             count += 1
+            time.sleep(0.005)
         self.end(hub, server, {"a": count})
         self.assertEqual(refused, [])
         self.assertGreaterEqual(len(server.asked), 8)

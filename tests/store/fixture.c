@@ -235,7 +235,7 @@ void fixture_end(fixture *s)
 void fixture_turn(fixture *s)
 {
     uv_run(&s->loop, UV_RUN_NOWAIT);
-    usleep(500);
+    usleep(5000);
 }
 
 uint64_t fixture_next(const fixture *s)
