@@ -202,7 +202,8 @@ void stg_breaker_round_count(stg_breaker_round *r, stg_breaker_ending probe)
     r->slow += probe.is_slow;
 }
 
-/* By so many. One that is slow is all of one. */
+/* Tells whether `slow` probes are slow_percent of a round's probes, or more. In
+ * a round of one probe, a slow one is 100 %. */
 static bool is_slow_share(const stg_breaker_options *o, uint64_t slow)
 {
     return slow > 0 && o->slow_percent > 0 &&

@@ -26,7 +26,7 @@ static inline stg_category stg_fault_category(stg_fault fault)
 /* -- codes */
 
 typedef struct stg_code_row {
-    const char *name; /* as the protocol spells it; NULL: a number only */
+    const char *name; /* spelled as in the protocol; NULL: only a number */
     int32_t code;     /* as an outcome has it */
     stg_fault fault;
 } stg_code_row;

@@ -19,7 +19,8 @@
 
 static const stg_with nothing;
 
-/* Of an operation that shares nothing with others. */
+/* Returns what is wrong with the policy of an operation that has no peer, or
+ * NO_FLAW. */
 static stg_flaw find_own_flaw(const stg_policy *p)
 {
     if (p == NULL)
@@ -181,8 +182,8 @@ stg_progress stg_progress_begin(const stg_policy *policy)
     return (stg_progress){.last = policy == NULL ? 0 : policy->backoff.base};
 }
 
-/* What the policy's next decision depends on, and no instants: those of
- * another start of the machine mean nothing. */
+/* Saves what the policy's next decision depends on, but no instants: after a
+ * restart of the machine its clock counts from another origin. */
 void stg_retry_save(const stg_retry *r, stg_progress *progress)
 {
     if (progress == NULL)

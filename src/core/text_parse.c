@@ -138,7 +138,7 @@ static bool read_rules(stg_parser *p, const stg_reader *word, bool *is_one)
     return true;
 }
 
-/* Of the word as far as the first c, which belongs to it. */
+/* Begins a suggestion for a word up to its first c, which is included. */
 static stg_suggestion begin_suggestion(stg_reader word, char c)
 {
     const char *start = word.at;

@@ -863,7 +863,7 @@ TEST(breaker, opens_when_nothing_has_connected_for_100_ms)
     b = broadcast();
     report_of(&b, 3, STG_BREAKER_UNREACHED, 1);
     CHECK_INT(enter(&b, 1), STG_PERMIT_DENIED);
-    // A long silence is no row.
+    // Two failures after an hour without connects are not three in a row.
     b = broadcast();
     report_of(&b, 1, STG_BREAKER_SUCCESS, 0);
     report_of(&b, 2, STG_BREAKER_UNREACHED, STG_HOUR);

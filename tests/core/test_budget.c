@@ -719,13 +719,13 @@ TEST(budget, keeps_what_it_has_counted)
     stg_budget_keep(&second, &first, 0);
     CHECK_U64(stg_budget_left(&second, 0), 495000);
     stg_budget_keep(&fewer, &first, 0);
-    CHECK_U64(stg_budget_left(&fewer, 0), 100000); // of 495, all it may have
+    CHECK_U64(stg_budget_left(&fewer, 0), 100000); // the maximum: 495 were left
     stg_budget_keep(&more, &first, 0);
     CHECK_U64(stg_budget_left(&more, 0), 495000);
     stg_budget_fail(&a);
     stg_budget_fail(&a);
     stg_budget_keep(&b, &a, 0);
-    CHECK_U64(stg_budget_left(&b, 0), 5000); // of 8, all that it may have
+    CHECK_U64(stg_budget_left(&b, 0), 5000); // the maximum: 8 were left
     for (int i = 0; i < 5; i++)
         stg_budget_fail(&a);
     stg_budget_keep(&b, &a, 0);

@@ -999,7 +999,7 @@ TEST(classify, takes_what_is_no_final_status_for_a_broken_protocol)
     for (size_t i = 0; i < COUNT(statuses); i++)
         check_outcome(stg_answered(statuses[i]), STG_FAULT_PROTOCOL,
                       STG_CODE_NONE, 0);
-    for (size_t i = 0; i < COUNT(others); i++) // it is no status at all
+    for (size_t i = 0; i < COUNT(others); i++) // not an HTTP status
         check_outcome(stg_answered(others[i]), STG_FAULT_INVALID, STG_CODE_NONE,
                       0);
 }

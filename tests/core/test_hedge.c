@@ -626,7 +626,7 @@ TEST(hedge, is_left_to_the_operation_around)
     s.with.parent = &outer.r;
     CHECK_U64(hedge(&s, 100), 1);
 
-    // One that does not hedge may be in another one that does.
+    // An operation that does not hedge may run inside one that does.
     {
         scene middle;
 

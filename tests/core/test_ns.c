@@ -139,7 +139,7 @@ static uint64_t read_text(const char *text, stg_ns *unit)
     return 0;
 }
 
-/* What is said is never off by more than half of its last digit. */
+/* The text is never off by more than half of its last digit. */
 TEST(ns, rounds_to_the_nearest_digit_it_says)
 {
     for (uint64_t seed = 0; seed < seeds(20000); seed++) {

@@ -79,7 +79,7 @@ static bool is_right(const model *m, uint64_t result, uint64_t limit)
     uint64_t whole = model_whole(m);
 
     if (m->is_past || whole >= limit)
-        // Low at the limit itself, too, where that is no whole power.
+        // A power just above the limit may be low by 1, unless it is whole.
         return result == limit ||
                (!m->is_past && whole == limit && !model_is_whole(m) &&
                 result + 1 == limit && model_rest(m) <= whole >> 6);

@@ -1606,7 +1606,7 @@ TEST(retry, is_refused_where_the_bulkhead_has_no_place)
     d = admit_at(&third, &p, &with, 0);
     CHECK_INT(d.next, STG_GIVE_UP);
     CHECK_INT(d.why, STG_WHY_BULKHEAD);
-    // It is no attempt, and says nothing of the remote.
+    // A refusal by the bulkhead is not an attempt, and the breaker ignores it.
     CHECK_INT(third.attempts, 0);
     CHECK_INT(stg_breaker_look(&peer.breaker, 0, NULL), STG_BREAKER_CLOSED);
     CHECK_U64(stg_bulkhead_taken(&peer.bulkhead), 2);

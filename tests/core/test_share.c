@@ -92,7 +92,7 @@ TEST(share, frees_a_retrys_place_when_its_attempt_ends)
     CHECK(take(&b));
 }
 
-/* Of a share nothing is kept but what is under way. */
+/* A share counts only what is under way: what has ended cannot be withdrawn. */
 TEST(share, has_nothing_to_withdraw_after_the_end)
 {
     stg_budget b = share(500, 1);
@@ -116,7 +116,7 @@ TEST(share, ends_no_more_than_has_begun)
     stg_budget_give_back(&b, STG_CHARGE_RETRY, 0, 0);
     CHECK(stg_budget_counts(&b, 0, 0));
     CHECK(take(&b));
-    stg_budget_end(&b, STG_CHARGE_RETRY); // of an attempt that never began
+    stg_budget_end(&b, STG_CHARGE_RETRY); // the attempt never began
     CHECK(stg_budget_counts(&b, 0, 0));
     stg_budget_begin(&b);
     stg_budget_end(&b, STG_CHARGE_RETRY); // of a retry that took no place

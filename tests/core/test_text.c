@@ -1716,7 +1716,7 @@ TEST(text, refuses_faults_it_does_not_know)
         {"retry=grpc:17", 7, "grpc:17" CODE},
         {"retry=curl:0", 7, "curl:0" CODE},
         {"retry=curl:1000", 7, "curl:1000" CODE},
-        // What was cancelled stays so.
+        // A cancelled operation is never retried.
         {"retry=cancelled", 7,
          "cancelled: what was cancelled is never retried"},
         {"once=503,cancelled", 10,
