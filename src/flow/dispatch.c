@@ -22,8 +22,8 @@
 typedef enum turn {
     STARTED,
     BLOCKED, /* something will wake it: an end, its timer, a stored group */
-    NO_SLOT, /* for want of a shared slot */
-    IDLE,    /* for want of messages */
+    NO_SLOT, /* no shared slot is free */
+    IDLE,    /* no message waits */
 } turn;
 
 void stg_dispatch_untried(stg_delivery *d, bool is_first)

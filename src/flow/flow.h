@@ -71,9 +71,9 @@ stg_flow_options stg_flow_options_default(void);
 
 typedef enum stg_order {
     STG_ORDER_NONE,
-    STG_ORDER_KEY,    /* of messages with one key, the next starts when the one
+    STG_ORDER_KEY,    /* messages with one key: the next starts when the one
                          before has ended */
-    STG_ORDER_STRICT, /* of all messages of a partition */
+    STG_ORDER_STRICT, /* messages of a partition: one after the other */
 } stg_order;
 
 typedef struct stg_lane_options {
@@ -531,7 +531,7 @@ stg_status stg_flow_view_partition(const stg_flow *f, uint32_t partition,
 
 typedef struct stg_flow_view {
     size_t held;            /* bytes of messages and answers */
-    size_t memory_max;      /* of them */
+    size_t memory_max;      /* limit of `held`, bytes */
     uint32_t in_flight;     /* attempts */
     uint32_t in_flight_max; /* as the options say */
     uint32_t window;        /* messages in the window, all partitions */

@@ -31,8 +31,8 @@ typedef struct stg_message {
     uint32_t partition;
     uint32_t refs;         /* flow's own: references */
     uint32_t slot;         /* flow's own: of its partition */
-    uint32_t true_size;    /* as in stg_record; saturates */
-    uint32_t headers_lost; /* as in stg_record */
+    uint32_t true_size;    /* see stg_record; UINT32_MAX at most */
+    uint32_t headers_lost; /* see stg_record */
     uint32_t in_flight;    /* flow's own: attempts with it */
     /* Flow's own: what the log has lost before it, which no reader has read:
      * [lost_from, lost_end). 0, 0: nothing. */

@@ -113,7 +113,7 @@ struct stg_delivery {
     char *texts; /* the bytes that failure points to; NULL: none */
     stg_ns due_at, wait;
     stg_ns due_wall;     /* due_at by the wall clock, as it is stored */
-    stg_failure failure; /* its times are of the wall clock */
+    stg_failure failure; /* the last one; times by the wall clock */
 };
 
 /* The fault that opened a lane's breaker, for what is shed while it is open: a
@@ -265,7 +265,7 @@ typedef struct stg_parked_cache {
     bool is_all;    /* and so are those after the mark */
     bool is_unread; /* none was fetched yet, and one may close the gate */
     bool is_fetching;
-    bool has_stale_fetch; /* what is being fetched is to be fetched again */
+    bool has_stale_fetch; /* the fetch under way must be repeated */
     bool is_ahead;        /* a row that was read was due by a clock ahead of
                              flow's: those after the mark may be due at once */
     bool was_evicted;     /* for want of memory: not at once again */

@@ -68,7 +68,7 @@ typedef struct stg_limit {
     /* The usual values. */
     uint32_t usual_faults; /* share of attempts */
     uint32_t usual_late;   /* share of successes; 0: not known */
-    uint64_t usual_time;   /* of a success; 0: not known */
+    uint64_t usual_time;   /* time of a success; 0: not known */
     uint32_t learned;      /* rounds that were counted for it */
     uint32_t quiet;        /* rounds since it last fell */
 

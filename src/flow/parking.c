@@ -305,7 +305,7 @@ stg_delivery *stg_parking_due(const stg_lane *l, const stg_parked_cache *cache,
         if (start_at <= now)
             return d;
         *due_at = stg_ns_min(*due_at, start_at);
-        if (d->due_at > now) // as are those after it
+        if (d->due_at > now) // ordered by due_at: the rest is not due
             return NULL;
     }
     return NULL;

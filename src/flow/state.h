@@ -60,12 +60,12 @@ typedef enum stg_phase {
     STG_PHASE_ROWS,     /* there for its rows only */
 } stg_phase;
 
-/* The last checkpoint of one that is revoked. */
+/* The last checkpoint of a revoked partition. */
 typedef enum stg_last {
     STG_LAST_NONE, /* some of it is under way */
-    STG_LAST_DUE,  /* its last cursors go into the next group */
+    STG_LAST_DUE,  /* the last cursors go into the next group */
     STG_LAST_OUT,  /* the group with them is with the store, unanswered */
-    STG_LAST_DONE, /* they are durable */
+    STG_LAST_DONE, /* the last cursors are durable */
 } stg_last;
 
 /* One partition of a log. Beside the phase, the flags are what is due or under
@@ -181,7 +181,7 @@ struct stg_flow {
     stg_ns now;       /* of this or the last event that takes messages */
 
     stg_partition **partitions; /* by rising numbers */
-    stg_partition **slots;      /* by slot; NULL: none */
+    stg_partition **slots;      /* partition of each slot; NULL: none */
     uint32_t partition_count, slot_count;
     uint32_t revoking;    /* of them, those that go */
     uint64_t assignments; /* so far */

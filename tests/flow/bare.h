@@ -68,7 +68,7 @@ typedef struct bare {
     size_t group_count, last_changes;
     stg_change changes[16]; /* of the last group */
     stg_cursor cursors[8];
-    stg_positions settled[8]; /* of its first cursor */
+    stg_positions settled[8]; /* ranges of cursors[0] */
     size_t last_cursors;
     size_t removed, revoked, tells[STG_TELL_LOST + 1], lost;
 } bare;

@@ -70,7 +70,7 @@ TEST(gaps, are_passed_by_a_lane_that_is_paused)
     world_end(w);
 }
 
-/* One that has messages before them still has these. */
+/* A lane with messages before the gap does not pass it. */
 TEST(gaps, are_not_passed_before_what_waits)
 {
     stg_world *w = make_world();

@@ -1,4 +1,4 @@
-/* What operators do to lanes, message by message. */
+/* Tests what operators do to lanes, message by message. */
 #include "tests/flow/bare.h"
 
 /* With the same one it goes on. */
