@@ -46,7 +46,7 @@ size_t stg_head_read(uint8_t *scan, const char *bytes, size_t size);
  * No CR or LF stands alone, and nothing may be folded. Extensions and trailers
  * are checked and dropped. Source: RFC 9112, section 7.1. */
 
-/* Of one chunk's size line, and of all trailers together. */
+/* Limits of one chunk's size line and of all trailers together, in bytes. */
 enum { STG_CHUNK_LINE_MAX = 1024, STG_TRAILERS_MAX = 8 * 1024 };
 
 typedef struct stg_chunks {

@@ -227,7 +227,7 @@ void stg_inbound_hang(stg_inbound *c)
 
 /* -- bytes of requests ----------------------------------------------------- */
 
-/* What is left of the request is not read any more: the connection ends with
+/* Refuses a request. The rest of it is not read, so the connection ends with
  * the answer. */
 void stg_inbound_refuse(stg_inbound *c, int status, const char *why)
 {

@@ -39,12 +39,12 @@ struct stg_client {
     uv_loop_t *loop;
     stg_deadlines deadlines;
     stg_names names;
-    stg_list contexts; /* of stg_tls_context, shared by equal options */
+    stg_list contexts; /* stg_tls_context each, shared by equal options */
     stg_list commons;  /* of stg_endpoint_common, likewise */
     size_t open;       /* handles, questions and the timer */
     bool is_closing;
     stg_egress egress;
-    stg_cidr *networks; /* its lists; NULL: there are none */
+    stg_cidr *networks; /* memory of egress's lists; NULL: never set */
     uint32_t rule;      /* counts what egress was */
     uv_idle_t turn;     /* there while something was dialed, or is to be */
     stg_list dials;     /* of connections, for the turns to come */
@@ -135,10 +135,10 @@ enum { STG_ERROR_EGRESS = -1000000, STG_ERROR_FAMILY };
 typedef enum stg_exchange_phase {
     STG_PHASE_RESOLVE,
     STG_PHASE_CONNECT,
-    STG_PHASE_TUNNEL, /* for the proxy's answer to CONNECT */
+    STG_PHASE_TUNNEL, /* the proxy's answer to CONNECT is awaited */
     STG_PHASE_TLS,
     STG_PHASE_WRITE,
-    STG_PHASE_WAIT, /* for the answer's first byte */
+    STG_PHASE_WAIT, /* the answer's first byte is awaited */
     STG_PHASE_READ,
     STG_PHASE_IDLE,
     STG_PHASE_ENDED, /* the connection is closed, or about to be */
@@ -150,7 +150,7 @@ typedef struct stg_socket {
     uv_tcp_t tcp;
     stg_link link; /* in connection.dials */
     int family;    /* of its address */
-    bool is_open;  /* it has a file */
+    bool is_open;  /* has a file descriptor, counted in client.files */
 } stg_socket;
 
 struct stg_exchange {
@@ -343,7 +343,7 @@ const char *stg_dial_why(const stg_connection *c);
 /* Whether it is the target's own address that is refused, and not the proxy's. */
 bool stg_dial_is_target_refused(const stg_connection *c);
 
-/* Its addresses are not needed any more. */
+/* Frees the addresses of a connection that no longer needs them. */
 void stg_dial_end(stg_connection *c);
 
 /* "127.0.0.1:80": the address tried last; or the endpoint's name. */

@@ -39,7 +39,7 @@ typedef union stg_address {
 typedef struct stg_names stg_names;
 
 typedef struct stg_name {
-    stg_link link; /* in its slot */
+    stg_link link; /* place in names.slots */
     stg_names *names;
     uint32_t users;   /* endpoints, and the question */
     stg_list waiting; /* links of who waits */
@@ -48,8 +48,8 @@ typedef struct stg_name {
     stg_ns asked_at;
     bool is_asked;   /* a question is under way */
     stg_ns until_at; /* how long the answer holds; 0: there is none */
-    int error;       /* of the answer, of libuv; 0: there are addresses */
-    const char *why; /* it, in words; static */
+    int error;       /* libuv's error of the answer; 0: there are addresses */
+    const char *why; /* the error in words; static */
     uint8_t count;
     uint8_t first;   /* which address of a family is the first to be tried */
     int family;      /* which one connected last; 0: none did */

@@ -13,8 +13,9 @@ void stg_origins_init(stg_origins *all)
         stg_list_init(&all->slots[i]);
 }
 
-/* Of IPv6 the /64, for a caller may have all of it; IPv4 whole, as a mapped
- * address. A socket of this machine has no address, and is `::`. */
+/* Reads the part of an address that stands for one caller: the /64 of an IPv6
+ * address, since one caller may have all of it; the whole of an IPv4 address,
+ * as a mapped one. A Unix socket has no address, and is `::`. */
 static void read_prefix(const struct sockaddr *from, unsigned char prefix[16])
 {
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};

@@ -147,8 +147,9 @@ int stg_proxy_print(const stg_proxy *p, const char *peer, char *text,
                     is_basic ? p->basic : "", is_basic ? "\r\n" : "");
 }
 
-/* What proxies answer where they cannot connect: Squid and Envoy 503, Squid 504
- * for a time that is over, tinyproxy 500, Apache httpd 502. */
+/* Tells whether a proxy has connected, by the status of its answer; if not,
+ * sets *outcome. Where proxies cannot connect they answer: Squid and Envoy 503,
+ * Squid 504 after a timeout, tinyproxy 500, Apache httpd 502. */
 bool stg_proxy_connects(int status, stg_outcome *outcome)
 {
     stg_fault fault = STG_FAULT_PROTOCOL;

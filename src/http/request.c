@@ -133,7 +133,8 @@ bool stg_request_is_hop(const stg_request *r, stg_span name)
     return false;
 }
 
-/* Those that are looked at, by their sizes first. */
+/* Returns the part of the head that a header's name stands for, or STG_PARTS
+ * for a header that is not looked at. The size rules out most names at once. */
 static stg_request_part part_of(stg_span name)
 {
     static const struct {

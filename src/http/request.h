@@ -33,7 +33,7 @@ typedef enum stg_request_part {
     STG_PART_PATH,  /* as it came, in percent encoding; "*" of OPTIONS */
     STG_PART_QUERY, /* behind the '?' */
     STG_PART_LINES, /* of all headers, "Name: value\r\n" each */
-    STG_PART_HOST,  /* of the target, where it is a whole URI; or the header */
+    STG_PART_HOST,  /* host of a whole URI as target, else the Host header */
     STG_PART_CONTENT_LENGTH,
     STG_PART_TRANSFER_ENCODING,
     STG_PART_CONNECTION,

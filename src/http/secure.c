@@ -12,8 +12,8 @@
 #include "http/server.h"
 
 enum {
-    RECORDS = 32 * 1024,    /* what is read at once */
-    FLUSH = 16 * 1024,      /* what is written at once */
+    RECORDS = 32 * 1024,    /* bytes that are read at once */
+    FLUSH = 16 * 1024,      /* bytes that are written at once */
     UNREAD_MAX = 64 * 1024, /* answers of TLS itself that wait */
     LOOK_EVERY_S = 1,       /* at files of certificates */
 };

@@ -60,11 +60,11 @@ enum {
     STG_DATE_MAX = 32,
 };
 
-/* How its other end finds the end of the body. */
+/* How the other end finds the end of the body. */
 typedef enum stg_response_body {
     STG_RESPONSE_SIZED,   /* Content-Length */
     STG_RESPONSE_CHUNKED, /* Transfer-Encoding: chunked */
-    STG_RESPONSE_TO_END,  /* of the connection */
+    STG_RESPONSE_TO_END,  /* the end of the connection */
 } stg_response_body;
 
 typedef struct stg_response {
@@ -138,7 +138,7 @@ typedef struct stg_secure stg_secure; /* of a connection: see secure.c */
  * was not there at once, until `ended`. */
 typedef struct stg_httpd_hooks {
     size_t size; /* of what begins with a stg_inbound; it is zeroed */
-    /* It may be answered now, which is its connection's end. */
+    /* The head is read. An answer before `whole` ends the connection. */
     void (*head)(stg_inbound *c);
     /* Where the next bytes of the body may be read to; len 0: anywhere. */
     uv_buf_t (*room)(stg_inbound *c);
@@ -184,13 +184,13 @@ struct stg_httpd {
     stg_list heading, idle; /* those in these phases, the longest first */
     stg_list passing;       /* shorts whose body comes, or that linger */
     stg_origins origins;
-    uint32_t count; /* of connections */
-    uint32_t busy;  /* that wait for an answer, or for it to go out */
+    uint32_t count; /* connections */
+    uint32_t busy;  /* connections that wait for an answer, or send it */
     uint32_t shorts;
     uint64_t cut; /* that were too slow */
     uint64_t handshakes_failed;
     stg_list contexts;
-    stg_tls_context *tls; /* of connections from now on; NULL: they are plain */
+    stg_tls_context *tls; /* for new connections, or NULL: they are plain */
     stg_ns tls_looked_at; /* when its files were looked at */
     char *records;        /* what came in, of the connection that is read */
     uv_poll_t listener;
@@ -264,8 +264,8 @@ struct stg_inbound {
         uv_tcp_t tcp;
     } as;
     stg_httpd *server;
-    stg_origin *origin; /* its address */
-    stg_origin *client; /* whose share it is of: its address, or a key */
+    stg_origin *origin; /* address that the connection comes from */
+    stg_origin *client; /* the share that it counts in: origin's, or a key's */
     stg_link link;      /* in server.connections */
     stg_link queue, origin_queue; /* heading or idle; queue: or passing */
     stg_deadline deadline;        /* set lazily: see due_at */

@@ -120,7 +120,8 @@ stg_status stg_signer_new(stg_signer **signer, const stg_sign_options *o,
                           stg_error *err);
 void stg_signer_free(stg_signer *s); /* NULL is none */
 
-/* Whoever holds it frees it, too: the last one ends it. On one thread. */
+/* Takes one more reference, which stg_signer_free() gives back; the last one
+ * frees the signer. All holders are on one thread. Returns s. */
 stg_signer *stg_signer_hold(stg_signer *s);
 
 /* Whether it has a key of a pair, which takes fifty times as long as an HMAC, and of

@@ -39,7 +39,7 @@ enum {
     STG_PAIR_SIGNATURE_MAX = STG_PAIR_RSA_BITS_MAX / 8 /* bytes */
 };
 
-/* Its name in RFC 9421: "ed25519". */
+/* Returns the kind's name in RFC 9421, such as "ed25519". */
 const char *stg_pair_name(stg_pair kind);
 
 /* STG_PAIR_NONE: another kind of key, or RSA of another size or hash. STG_PAIR_RSA: it makes

@@ -18,7 +18,7 @@ typedef struct stg_sign_layout {
     stg_sign_algorithm algorithm;
     stg_sign_encoding encoding;
     stg_pair rsa;    /* of messages: what a key of RSA is to sign by */
-    bool is_message; /* it is in sign_message.c: the rest is of no meaning */
+    bool is_message; /* RFC 9421 (sign_message.c): uses header and rsa only */
 } stg_sign_layout;
 
 /* The layout of STG_SIGN_CUSTOM has the options' texts. */

@@ -109,7 +109,8 @@ static bool unpack(unsigned char *signature, size_t *size)
     return is_read;
 }
 
-/* The size of the DER; 0: there is no memory, or it is no signature. */
+/* Writes a signature as DER. Returns its size; 0: out of memory, or the bytes
+ * are not a signature. */
 static size_t pack(stg_span signature, unsigned char der[DER_MAX])
 {
     const unsigned char *at = (const unsigned char *)signature.at;

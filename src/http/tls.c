@@ -115,7 +115,8 @@ static long control(BIO *bio, int command, long number, void *pointer)
 
 /* -- contexts -------------------------------------------------------------- */
 
-/* What the file is like now; one that is not there is like none. */
+/* Returns the file's identity, size and time of change as they are now; zeros
+ * for a file that is not there. */
 static source look_at(const char *path)
 {
     source s = {.path = (char *)path};

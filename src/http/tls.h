@@ -35,7 +35,7 @@ typedef struct stg_tls_options {
     bool is_server;
 } stg_tls_options;
 
-/* What errors call the files. */
+/* Returns the names of the files in error messages. */
 const stg_tls_names *stg_tls_names_of(const stg_tls_options *o);
 
 /* One that is in the list already, or a new one in it. STG_INVALID: a file that

@@ -26,7 +26,7 @@ typedef enum stg_trace_mode {
 typedef struct stg_trace {
     uint64_t high, low; /* the trace id; both 0: there is no trace */
     uint64_t parent;    /* span of whoever published the message; 0: none */
-    uint64_t span;      /* of the attempt; 0: not known */
+    uint64_t span;      /* span of the attempt; 0: not known */
     bool is_sampled;
 } stg_trace;
 

@@ -1151,7 +1151,7 @@ TEST(client, takes_an_answer_that_comes_before_the_request_is_sent)
 
     (void)world_start_sized(&w, &e, "", body, BIG, STG_MIN);
     world_wait(&w, &e);
-    memset(body, 'y', BIG); // it is ours again
+    memset(body, 'y', BIG); // no longer lent to the client
     free(body);
     check_status(&e, 413, "no");
     CHECK_U64(world_look(&w).idle, 0);

@@ -33,7 +33,8 @@ typedef struct server {
     char bytes[512];
 } server;
 
-/* What is told of a name: addresses of IPv4 and of IPv6, and NULL. */
+/* Answers of the name server: a name's addresses of IPv4 and of IPv6, each list
+ * up to a NULL. */
 static const struct known {
     const char *name, *four[17], *six[2];
 } knowns[] = {

@@ -38,7 +38,7 @@ TEST(proxy, has_a_host_a_port_and_perhaps_a_user_and_a_password)
               "h 1 QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     CHECK_STR(parts_of("http://:@h:1"), "h 1 Og==");
     CHECK_STR(parts_of("http://a:b:c@h:1"), "h 1 YTpiOmM=");
-    // What is before the last `@` is no host, whatever it looks like.
+    // Text before the last `@` is not a host, whatever it looks like.
     CHECK_STR(parts_of("http://a:p@x:2@h:1"), "h 1 YTpwQHg6Mg==");
     CHECK_STR(parts_of("http://a:%c3%BC@h:1"), "h 1 YTrDvA==");
 }

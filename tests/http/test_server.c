@@ -130,7 +130,7 @@ TEST(server, tells_once_that_no_request_waits_any_more)
     CHECK_U64(s.calms, 1);
 }
 
-/* One who waits and is gone waits no more. */
+/* A request does not wait any more when its client has gone. */
 TEST(server, tells_that_no_request_waits_when_its_connection_is_closed)
 {
     shop s;
