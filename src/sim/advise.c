@@ -199,7 +199,7 @@ double stg_question_hopeless(const stg_question *q)
     return sum / STG_SCENARIOS;
 }
 
-/* Of the model, in thousandths of a request a second. */
+/* Returns the capacity of the model, in thousandths of a request a second. */
 static uint64_t capacity_of(const stg_question *q)
 {
     uint64_t capacity = q->capacity / stg_question_scale(q);

@@ -25,9 +25,9 @@ typedef struct stg_question {
                            thousandths: 10 to 950 */
     stg_ns outage;      /* to be survived, 100 ms to 1 h */
     stg_ns patience;    /* how long a client may wait, 10 ms to 1 h */
-    stg_ns service; /* what a request takes when nobody waits, 1 us to 1 min;
+    stg_ns service;     /* time of a request that does not wait, 1 us to 1 min;
                            less than patience */
-    uint32_t queue; /* places to wait in; UINT32_MAX: twice
+    uint32_t queue;     /* places to wait in; UINT32_MAX: twice
                            what comes in an attempt's timeout */
 } stg_question;
 
@@ -99,7 +99,7 @@ stg_policy stg_question_policy(const stg_question *q, const stg_policy *policy);
 enum {
     STG_GENE_WAIT,     /* from short to long */
     STG_GENE_ATTEMPTS, /* from one on */
-    STG_GENE_TIMEOUT,  /* of an attempt: from long to short */
+    STG_GENE_TIMEOUT,  /* timeout of an attempt: from long to short */
     STG_GENE_BUDGET,   /* none, then from tight to wide */
     STG_GENE_EMPTY,    /* give up, or wait for the budget */
     STG_GENE_BREAKER,  /* none, then from quick to slow */

@@ -1,4 +1,4 @@
-/* What a candidate came to, and which of two is better. */
+/* The verdict on a candidate: sums up its runs, and compares two candidates. */
 #include "sim/advise.h"
 
 stg_advice_verdict stg_verdict_begin(void)

@@ -23,8 +23,8 @@ enum {
     CACHED = 4096, /* clients whose state is surely near */
 };
 
-/* What a policy with a budget, a breaker, a rate or a bulkhead needs besides.
- * */
+/* The further state of a client whose policy has a budget, a breaker, a rate or
+ * a bulkhead. */
 typedef struct program {
     stg_with with;
     stg_peer peer;
@@ -244,7 +244,8 @@ begin_attempt(stg_contention *c, uint32_t id, stg_ns at)
         give_up(c, r, at);
 }
 
-/* By the number of the retry; all later ones share the last place. */
+/* Adds a wait to the tally of its retry's number; the last tally has all later
+ * retries, too. */
 static void note_wait(stg_contention *c, const stg_retry *r, stg_ns wait)
 {
     uint32_t before = r->attempts - 1;

@@ -32,7 +32,7 @@ typedef struct stg_sim_series {
     uint64_t beyond;   /* events after the last slice */
     uint64_t *sums;    /* by slice */
     uint64_t *squares; /* of each repetition's number, by slice */
-    uint32_t *now;     /* of this repetition */
+    uint32_t *now;     /* events of this repetition, by slice */
     const stg_memory *memory;
 } stg_sim_series;
 
@@ -124,7 +124,7 @@ typedef struct stg_contention_options {
     stg_resource resource;
     stg_distribution network; /* of each message */
     stg_ns start_spread; /* clients begin at any time below it; 0: at once */
-    uint64_t seed;       /* of all repetitions */
+    uint64_t seed;       /* one for all repetitions */
     stg_ns until_at;    /* no call is made then or later; STG_NEVER: no limit */
     uint64_t calls_max; /* UINT64_MAX: no limit */
     stg_sim_queue_kind queue;

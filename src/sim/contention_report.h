@@ -10,14 +10,13 @@
 
 /* -- figures and tables ---------------------------------------------------- */
 
-/* What the repetitions of a contention came to, in
- * estimates, and as rows of a table: the same for the command and for a page in
- * a browser. Pure. */
+/* The results of a contention's repetitions, as estimates and as rows of a
+ * table: the same for the command and for a page in a browser. Pure. */
 
 typedef struct stg_contention_result {
     stg_estimate calls, wasted, successes, given_up, completion_ms, peak;
-    uint32_t reps; /* that have ended */
-    uint32_t cut;  /* of these, that a limit ended */
+    uint32_t reps; /* repetitions that have ended */
+    uint32_t cut;  /* ended repetitions that a limit cut short */
 } stg_contention_result;
 
 /* Of `count` runs, those that have ended: the others have STG_END_NONE or

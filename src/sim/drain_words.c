@@ -169,7 +169,8 @@ static void put_scenario(const stg_drain_report *r, const stg_drain_verdict *v,
     put_clients(p, stg_drain_clients(r->question, scenario));
 }
 
-/* Of who does not finish the times say nothing. */
+/* Writes another candidate's times and calls. If some clients did not succeed,
+ * writes their share instead: the times say nothing about these clients. */
 static void put_other(const stg_drain_report *r, const stg_drain_case *c,
                       stg_text_buffer *p)
 {

@@ -101,8 +101,8 @@ typedef struct stg_overload_attempt {
 typedef struct stg_overload_options {
     stg_policy policy;
     bool has_others;
-    stg_policy others; /* of a share of the processes, such as those that have
-                          not been changed yet; zeroed without */
+    stg_policy others; /* policy of a share of the processes, such as those that
+                          were not updated yet; zeros without has_others */
     uint32_t share;    /* of the processes, millionths, 0 to 1000000;
                           STG_SHARE_OPEN: stg_overload_settle() says. As many whole
                           processes as that makes; without others: 0 or open */

@@ -180,7 +180,7 @@ uint32_t stg_overload_send(stg_overload_world *w, uint32_t operation);
 
 void stg_overload_reach(stg_overload_world *w, uint32_t request);
 
-/* What was called for it came to an end. */
+/* Answers a request whose call to the next service has ended. */
 void stg_overload_serve_end(stg_overload_world *w, uint32_t request,
                             bool is_ok);
 

@@ -107,8 +107,8 @@ typedef enum stg_figure {
     STG_FIGURE_AFTER_GOODPUT,
     STG_FIGURE_AFTER_P50,
     STG_FIGURE_AFTER_P99,
-    /* Of the two parts of a fleet: the clients with the policy, and the others.
-     * -1: there are no others. */
+    /* Figures of each part of a fleet: OWN is the clients with the policy,
+     * OTHERS is the rest. -1: there are no others. */
     STG_FIGURE_OWN_SUCCESS, /* share of operations, 0 to 1 */
     STG_FIGURE_OWN_AMPLIFICATION,
     STG_FIGURE_OTHERS_SUCCESS,

@@ -189,7 +189,7 @@ static inline bool stg_sim_ladder_has_near(const stg_sim_ladder *l)
  * shortest path problem", JACM 37(2), 1990 (the radix heap). */
 
 typedef enum stg_sim_queue_kind {
-    STG_SIM_QUEUE_AUTO, /* what is faster for so many ids */
+    STG_SIM_QUEUE_AUTO, /* the faster kind for the number of ids */
     STG_SIM_QUEUE_HEAP,
     STG_SIM_QUEUE_LADDER,
 } stg_sim_queue_kind;

@@ -49,7 +49,7 @@ typedef struct stg_resource {
     uint32_t queue;           /* workers: how many wait at most; UINT32_MAX: any
                           number; else 0 to 1000000 */
     bool says_when;           /* rate: a refusal says when the window ends */
-    stg_outcome fault;        /* what a refusal is */
+    stg_outcome fault;        /* outcome of a refused call */
 } stg_resource;
 
 /* The text's resource. Returns STG_OK, or STG_INVALID with words in err that

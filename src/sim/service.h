@@ -45,7 +45,7 @@ typedef struct stg_sim_service_options {
     const stg_ns
         *times;        /* it takes one of these instead, drawn by chance; NULL:
                               by the distribution. Kept */
-    size_t time_count; /* of times, 1 at least */
+    size_t time_count; /* length of `times`, 1 at least */
     stg_sim_order order;
     stg_ns stands_after; /* adaptive: 1 us to 1 d; else 0 */
     stg_sim_shed shed;

@@ -69,7 +69,7 @@ typedef struct stg_sim_tally {
     uint64_t count;
     uint64_t least, most;       /* exact; 0 while there is none */
     uint64_t sum_high, sum_low; /* 128 bits */
-    uint64_t *counts;           /* by size; NULL until there is one */
+    uint64_t *counts;           /* values counted by size; NULL: none so far */
     const stg_memory *memory;
 } stg_sim_tally;
 
@@ -209,7 +209,7 @@ bool stg_sim_curve_merge(stg_sim_curve *c, const stg_sim_curve *other);
 
 typedef struct stg_sim_curve_point {
     stg_ns at;          /* the last moment of a place */
-    stg_estimate count; /* of a repetition, so far */
+    stg_estimate count; /* how many have come by then, in a repetition */
 } stg_sim_curve_point;
 
 /* Where the curve rises, in order of time. points may be NULL to ask how many

@@ -115,8 +115,8 @@ typedef enum stg_wasm_sum {
  * or an error. */
 const char *stg_wasm_storm_begin(stg_wasm *w, uint32_t runs, uint64_t seed);
 
-/* One more, with the settings that are not as the command has them, "name=value"
- * in each line. Answers "", or an error. */
+/* Adds a storm. `settings` has a line "name=value" for each one that differs
+ * from the command's default. Answers "", or an error. */
 const char *stg_wasm_storm_add(stg_wasm *w, const char *name,
                                const char *policy, const char *settings);
 

@@ -1,6 +1,6 @@
-/* What a run came to, as charts and as a file: by what the command has. All
- * answers share the buffer of the run, and are good until the next of these
- * calls. An answer for which there was no memory is empty. */
+/* The results of a run, as charts and as a file, made by the command's own
+ * code. All answers share the buffer of the run, and are valid until the next
+ * of these calls. An answer is empty if out of memory. */
 #include "chart/chart.h"
 #include "chart/svg_internal.h"
 #include "sim/contention_report.h"

@@ -22,7 +22,7 @@ typedef struct stg_wasm_side {
     stg_policy policy;
     stg_contention *contention;
     stg_contention_totals totals;
-    stg_contention_run *runs; /* of the repetitions so far */
+    stg_contention_run *runs; /* results of the repetitions so far */
     uint32_t count;
 } stg_wasm_side;
 

@@ -98,8 +98,8 @@ TEST(distribution, draws_with_its_mean_and_variance)
     }
 }
 
-/* Of more than are drawn at once, with the rare draws among them that take
- * several. */
+/* Takes more draws than are made ahead at once, so that the rare draws that
+ * take several random numbers are among them. */
 TEST(distribution, draws_ahead_what_it_would_draw_one_by_one)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

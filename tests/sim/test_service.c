@@ -10,7 +10,7 @@ typedef struct stage {
     stg_sim_service service;
     test_memory counts;
     stg_memory memory;
-    stg_ns due_at[8]; /* of each worker */
+    stg_ns due_at[8]; /* end of each worker's request */
     char story[1024];
 } stage;
 

@@ -121,7 +121,7 @@ static bool is_business(const stg_world_lane *l, const stg_world_message *m)
            stg_world_is_routed(l, m->partition, m->position);
 }
 
-/* Of all messages that were the lane's business. */
+/* Counts of the messages that concern a lane. */
 typedef struct lane_sum {
     uint64_t routed, processed;
 } lane_sum;

@@ -268,7 +268,6 @@ void stg_world_crash(stg_world *w, stg_ns after)
     if (w->has_failed)
         return;
     w->crashes++;
-    // What was on its way may have arrived.
     for (stg_world_event *e = w->attempts; e != NULL; e = e->next)
         if (stg_rng_upto(&w->rng, 1) == 1)
             stg_world_count_processed(w, e);

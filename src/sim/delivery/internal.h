@@ -158,7 +158,7 @@ typedef struct stg_world_partition {
     uint64_t claimed;    /* and as flow was given it */
     uint64_t assignment;
     uint64_t read_at;  /* the position where the consumer goes on */
-    uint64_t group_at; /* what the group has committed */
+    uint64_t group_at; /* position that the group has committed */
 } stg_world_partition;
 
 struct stg_world {
@@ -411,7 +411,8 @@ bool stg_world_is_settled(const stg_world_cursor *c, uint64_t position);
 
 void stg_world_assign_rows(stg_world *w); /* before the start of flow */
 void stg_world_assign_all(stg_world *w);  /* and after it */
-/* What others had done before is not the lane's business. */
+/* Returns the position where a lane's business begins: `next`, or what the
+ * group has committed, if that is higher: other hubs did what is below. */
 uint64_t stg_world_begin_of(const stg_world *w, uint32_t partition,
                             uint64_t next);
 void stg_world_note_commit(stg_world *w, const stg_action *a);

@@ -285,9 +285,9 @@ void stg_world_answer_read(stg_world *w, const stg_world_event *e)
 
 /* -- the consumer of a group ----------------------------------------------- */
 
-/* What there is, up to the bytes that are left; the first message of a poll is
- * read whatever its size. The consumer goes on behind it (read_at), whether or
- * not flow takes it. */
+/* Reads the messages that are there, up to *left bytes, which it lowers; the
+ * first message of a poll is read whatever its size. The consumer goes on after
+ * the batch (read_at), whether or not flow takes it. */
 static stg_world_batch read_batch(stg_world *w, uint32_t p, size_t *left,
                                   bool is_first)
 {

@@ -120,7 +120,7 @@ typedef struct stg_world_scenario_hooks {
 } stg_world_scenario_hooks;
 
 typedef struct stg_world_scenario_result {
-    stg_ns began_at; /* of flow's clock */
+    stg_ns began_at; /* start of the run, by flow's clock */
     stg_ns lasted;   /* until all had their ends, or it was given up */
     stg_ns interval;
     size_t interval_count;

@@ -110,7 +110,7 @@ typedef enum stg_leaf_fault {
     STG_LEAF_NO_FILES,
     STG_LEAF_CONNECT_TIMEOUT,
     STG_LEAF_TLS,
-    STG_LEAF_PROXY, /* of lanes with a proxy */
+    STG_LEAF_PROXY, /* the proxy fails; only for lanes with one */
     STG_LEAF_RESET,
     STG_LEAF_PROTOCOL,
     STG_LEAF_HANG,

@@ -199,7 +199,7 @@ void stg_world_steps(stg_world *w, uint64_t count); /* so many events at most */
  * of them: for a crash there. */
 void stg_world_actions(stg_world *w, uint64_t count);
 stg_ns stg_world_now(const stg_world *w);
-stg_ns stg_world_wall(const stg_world *w); /* its wall clock */
+stg_ns stg_world_wall(const stg_world *w); /* Returns the wall clock's time */
 
 /* Kills the hub: what is under way is lost, or got through unseen. A new one
  * begins, `after` later, on what was durable. */
