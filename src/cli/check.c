@@ -221,8 +221,8 @@ static bool has_same_policy(const void *settings, size_t a, size_t b)
     return s->targets[a].common->policy == s->targets[b].common->policy;
 }
 
-/* What `stagger plan -c FILE` warns of. The default policy is ours and is not
- * judged. Returns how many warnings there are. */
+/* Prints the warnings of `stagger plan -c FILE` about a target's policy. The
+ * default policy is ours and is not judged. Returns the number of warnings. */
 static size_t print_warnings(const stg_target_settings *t)
 {
     const stg_terminal terminal = stg_terminal_look();

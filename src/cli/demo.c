@@ -358,7 +358,8 @@ static bool await_end(demo *d)
     return fail(d, "the deliveries", "they take too long");
 }
 
-/* What a command that ran beside has printed since its first line. */
+/* Prints the output of a background command from its second line on, but only
+ * lines that contain `with`. */
 static void show_rest(const demo *d, const char *output, const char *with)
 {
     FILE *file = open_file(d, output, "r");

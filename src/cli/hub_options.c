@@ -248,7 +248,8 @@ static int set_level(hub_options *o)
     return fail(err.text);
 }
 
-/* What a file is checked for when it is loaded, for options. */
+/* Checks the options for the mistakes that are found in a file when it is
+ * loaded. */
 static int check(const stg_settings *s)
 {
     const stg_listen_settings *l = &s->listen;

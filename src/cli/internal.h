@@ -37,7 +37,8 @@ void stg_hub_options_close(hub_options *o);
 
 /* -- check_try.c --------------------------------------------------------- */
 
-/* Who would get a message, and why not: `stagger check --try`. */
+/* `stagger check --try`: tells which targets would get a message, and why the
+ * others would not. */
 
 /* A message as it is published. Zeroed before use. */
 typedef struct stg_try {
@@ -62,8 +63,8 @@ void stg_try_free(stg_try *t);
 
 /* Where the store is, for every command that wants one. */
 
-/* What --store said, else STAGGER_STORE in the environment, else
- * "./stagger.db". given may be NULL. Lent. */
+/* Returns the store's path: `given` by --store, else STAGGER_STORE in the
+ * environment, else "./stagger.db". given may be NULL. The path is lent. */
 const char *stg_store_path(const char *given);
 
 /* Whether it is one that may stand in a command line: everybody on the machine

@@ -165,7 +165,7 @@ static int next_option(int argc, char **argv, const char *letters,
 
 enum { OPTIONS_MAX = 64, NOT_LETTERS = 256 };
 
-/* What getopt_long() wants. */
+/* The options as tables for getopt_long(). */
 typedef struct parser {
     struct option options[OPTIONS_MAX + 2]; /* --help, and the end */
     char names[OPTIONS_MAX][STG_OPTION_NAME_MAX];

@@ -51,12 +51,12 @@ typedef struct stg_usage {
     const stg_option *options;
     const char *tail;         /* exit codes and examples */
     void (*print_tail)(void); /* what comes before the tail; NULL: nothing */
-    int arguments_max;        /* of a command without subcommands */
+    int arguments_max;        /* limit for a command without subcommands */
     bool has_default;         /* the first subcommand need not be named */
     bool stops_at_word;       /* options after an argument are not read */
 } stg_usage;
 
-/* What the options leave. */
+/* The subcommand, and the arguments that are not options. */
 typedef struct stg_arguments {
     size_t subcommand; /* its number in the table */
     int count;

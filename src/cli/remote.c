@@ -33,11 +33,11 @@ struct stg_remote {
     const char *who;
     stg_remote_options options;
     char hub[STG_URL_MAX + 1];
-    char head[STG_TOKEN_MAX + 128]; /* of each request */
+    char head[STG_TOKEN_MAX + 128]; /* headers of each request */
     bool has_token;
     uv_loop_t loop;
     stg_client *client;
-    // Of the call that is under way, or was last.
+    // The call under way, or else the last one:
     bool is_answered;
     stg_outcome outcome;
     int status;
@@ -327,7 +327,8 @@ static bool exchange(stg_remote *r, stg_endpoint *e, const char *body)
     return r->status != 0 && r->text != NULL;
 }
 
-/* What was answered, if it is a success in JSON. */
+/* Reads the answer. Returns true, and gives it as *answer, for a success with a
+ * JSON object; else sets r->why. */
 static bool read_answer(stg_remote *r, json_t **answer)
 {
     json_t *found =

@@ -302,7 +302,7 @@ class ExitCodes(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             listen = "127.0.0.1:%d" % taken.getsockname()[1]
             settings = self.settings(listen=listen)
-            self.check("check", 0, "-c", settings)  # it is no business of it
+            self.check("check", 0, "-c", settings)  # `check` does not listen
             self.check("hub", 4, "-c", settings)
         self.assertEqual([p.name for p in self.folder.glob("hub.db*")], [])
 

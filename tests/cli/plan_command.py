@@ -51,7 +51,7 @@ def plan(*arguments, env=None, **options):
 
 
 def shown(*arguments, **options):
-    """What it prints when all is well."""
+    """Returns the output of a `stagger plan` that succeeds."""
     run = plan(*arguments, **options)
     assert (run.returncode, run.stderr) == (0, ""), run
     return run.stdout

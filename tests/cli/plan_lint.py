@@ -45,7 +45,7 @@ MISTAKES = {
     "factor=1": "factor-one",
     "linear factor=3": "no-effect",
     "polynomial factor=3": "no-effect",
-    "list=1s,5s,30s": "no-effect",  # of the three attempts by default
+    "list=1s,5s,30s": "no-effect",  # three attempts by default: no third wait
     "list=1s,5s,30s attempts=3": "no-effect",
     "list=1s,5s attempts=2 jitter=none": "no-effect",
     "never=server": "no-effect",

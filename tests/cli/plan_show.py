@@ -1,4 +1,4 @@
-"""What stagger plan shows to people: tables, columns and plots."""
+"""Tests what `stagger plan` shows to people: tables, columns and plots."""
 import re
 import sys
 import unittest

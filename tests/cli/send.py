@@ -25,7 +25,7 @@ class Ingress(socketserver.ThreadingMixIn, http.server.HTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
-        self.faults = []    # of the next requests: a status, or a callable
+        self.faults = []    # a status, callable or None for each next request
         self.requests = []  # path, headers, body; also of those that failed
         self.messages = []  # as accepted
         self.keys = {}
@@ -401,7 +401,7 @@ class Send(unittest.TestCase):
         self.assertTrue(out.startswith("500 messages accepted, "), out)
         self.assertTrue(err.startswith("stagger send: line 603: refused with "
                                        "400 Title 400: line: bad\n"), err)
-        # It stops there; repeated, it goes on.
+        # The command stops at the refused line; a repeated one goes on there.
         self.assertEqual(len(self.hub.requests), 2)
         self.hub.refuse = None
         code, out, _ = self.send("--lines", "--id", "r", input=text)

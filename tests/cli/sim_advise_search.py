@@ -48,7 +48,7 @@ def time(seconds):
 
 
 class Question:
-    """One that is drawn: small enough to be simulated as it is."""
+    """A random question, small enough to be simulated without scaling."""
 
     def __init__(self, number):
         rng = random.Random(number)
@@ -154,7 +154,7 @@ class Model:
             yield from json.loads(found.stdout)["results"]
 
     def runs(self, policies, scenarios, reps, seed):
-        """Of each policy: runs that do not recover, loss, its variance."""
+        """Returns by policy: runs that do not recover, loss, its variance."""
         all = [[0, 0.0, 0.0] for _ in policies]
         for scenario in SCENARIOS[:scenarios]:
             words = [*self.scenario(*scenario), "--reps", reps, "--seed", seed]

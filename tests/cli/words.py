@@ -247,7 +247,7 @@ class Words(unittest.TestCase):
     def places(self):
         for command in COMMANDS:
             words = command.split()
-            if command == "send": # it would wait for a hub that is not there
+            if command == "send": # `send` would wait for a missing hub
                 words.append("--policy=attempts=1")
             if command == "hub": # it would serve without targets
                 words.append("--to=http://")

@@ -144,7 +144,7 @@ static bool read_time(const char *text, stg_ns *wall)
         *wall = stg_ns_sub(stg_wall_now(), ago);
     else if (!read_instant(text, wall))
         return false;
-    // 0 is no bound; and nothing is older than 1970.
+    // 0 would mean no bound. 1 ns finds the same letters: none is from 1970.
     *wall += *wall == 0;
     return true;
 }

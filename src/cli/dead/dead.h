@@ -33,7 +33,7 @@ typedef struct dead_options {
     dead_form form;
     bool is_summary;
     uint64_t limit; /* so many, the newest first; 0: all, in their order */
-    const char *id; /* of show */
+    const char *id; /* the argument of `show` */
 
     stg_remote_options remote;
 
@@ -45,16 +45,16 @@ typedef struct dead_options {
 
 typedef struct dead_rows {
     const dead_options *o;
-    // Of a store:
+    // Only with a store:
     stg_db *db;
     stg_filter filter;
     stg_found found, whole; /* of the page */
     char *name;             /* of the store, without a password */
-    // Of a hub:
+    // Only with a hub:
     stg_remote *remote;
     json_t *letters; /* all of them, the newest first */
     json_t *one;     /* that was read last, whole */
-    // Of either:
+    // With both:
     uint64_t count; /* letters that dead_read() has given */
 } dead_rows;
 

@@ -233,7 +233,8 @@ static void put_letter(void *ctx, const stg_letter *l)
     stg_text_free(&line);
 }
 
-/* A blob that is no text goes as base64, and the column behind it says so. */
+/* Writes bytes as two columns: the bytes, in base64 unless they are text, and
+ * the name of this encoding. */
 static void put_blob(stg_span bytes, bool is_last, bool *is_short)
 {
     bool is_text = stg_utf8_is_text(bytes.at, bytes.size);

@@ -227,7 +227,7 @@ static void print_csv(const dead_groups *g)
 
 typedef struct summary {
     stg_grid table;
-    int from, size; /* what is shown of a time */
+    int from, size; /* the part of a time that is shown, in characters */
 } summary;
 
 /* Seconds go first, and then the year. */

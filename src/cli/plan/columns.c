@@ -113,7 +113,8 @@ static void show_row(const columns *c, uint32_t i)
     putchar('\n');
 }
 
-/* Of retries that were not listed, not of those that the deadline forbids. */
+/* Tells whether retries follow those that are listed. Retries that the deadline
+ * forbids do not count. */
 static bool has_more(const stg_plan *plan)
 {
     const stg_forecast *f = &plan->forecast;

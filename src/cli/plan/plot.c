@@ -241,8 +241,8 @@ static void show_axis(const axis_scale *axis, const pens *pen,
            stg_terminal_style(t, STG_STYLE_PLAIN));
 }
 
-/* What the rows leave out: how many more, and from which retry on the deadline
- * forbids them. */
+/* Prints what the rows leave out: how many more retries there are, and from
+ * which one on the deadline forbids them. */
 static void show_rest(const stg_plan *plan, uint32_t shown)
 {
     const stg_forecast *f = &plan->forecast;

@@ -37,7 +37,7 @@ static bool may_be_late(const stg_plan *plan, const stg_forecast_wait *row)
            row->total.most >= plan->policy.deadline;
 }
 
-/* What was in the rows that needs a word below them. */
+/* Marks in the rows that need a note below the table. */
 typedef struct notes {
     bool is_late;
     bool is_estimate;

@@ -263,8 +263,9 @@ static void note_late_signals(child *c)
         c->stopped_by = signal;
 }
 
-/* What a command that ran out of time has left in its group has the same time
- * to end. Nobody tells us when it has: it is not our child. */
+/* Waits until the processes that a command left in its group have ended, and
+ * kills them at kill_at: after a timeout they get as much time as the command.
+ * They are not our children, so that no signal tells us of their end. */
 static void end_rest(child *c, stg_ns kill_at)
 {
     static const stg_ns look_every = 10 * STG_MS;

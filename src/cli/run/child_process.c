@@ -113,8 +113,8 @@ static _Noreturn void relay(const sigset_t *signals, pid_t us, pid_t our_group)
     int signal = 0;
     sigset_t all;
     siginfo_t info;
-    // Of groups 0 (in another namespace) and 1 (a container's first process)
-    // kill() has another idea.
+    // Groups 0 (in another namespace) and 1 (a container's first process) are
+    // not signalled: kill(0) means the caller's group, kill(-1) every process.
     pid_t to = our_group > 1 ? -our_group : us;
 
     sigfillset(&all);

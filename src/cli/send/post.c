@@ -47,7 +47,8 @@ static bool read_ids(send_post *p, const json_t *answer)
     return count == p->messages && p->first[0] != '\0' && p->last[0] != '\0';
 }
 
-/* Of a problem document: the detail, or else the title. */
+/* Reads a problem document: the line that it is about, and its title and
+ * detail, or the one that it has. */
 static void read_problem(send_post *p, const json_t *answer)
 {
     const char *title = json_string_value(json_object_get(answer, "title"));

@@ -42,7 +42,7 @@ typedef struct publisher {
     send_progress progress;
     char *fields;                   /* of the lines' messages */
     char *headers;                  /* of a whole message */
-    uint64_t first_line, last_line; /* of result.first and last; 0: none */
+    uint64_t first_line, last_line; /* lines of result.first, last; 0: none */
     bool is_stopping;               /* nothing is read or begun any more */
     bool is_over;                   /* and all is closing */
     uint32_t busy;
@@ -344,7 +344,8 @@ static void watch_signals(publisher *p)
     }
 }
 
-/* What epoll cannot watch (a file, /dev/null) is read as it is. */
+/* Prepares to wait for input. Files that epoll cannot watch (a regular file,
+ * /dev/null) are read without a wait. */
 static void watch_input(publisher *p)
 {
     p->can_poll = !p->in->is_regular &&

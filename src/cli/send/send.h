@@ -115,8 +115,8 @@ bool stg_send_batch_fields(char **fields, const send_options *o);
 typedef enum send_added {
     SEND_ADDED,
     SEND_ADD_FULL,    /* not now: the batch goes out first */
-    SEND_ADD_REFUSED, /* it is no message; *why has words */
-    SEND_ADD_FAILED,  /* there is no memory */
+    SEND_ADD_REFUSED, /* the line is not a message; *why has words */
+    SEND_ADD_FAILED,  /* out of memory */
 } send_added;
 
 /* Adds line number `number`. An empty line is nothing, and added. */
@@ -168,14 +168,14 @@ bool stg_send_headers_make(char **headers, const send_options *o);
 
 enum { SEND_ID_TEXT = STG_MESSAGE_ID_MAX, SEND_DETAIL_MAX = 512 };
 
-/* What all posts of a run share; kept. */
+/* State that all posts of a run share; kept by each post. */
 typedef struct send_line {
     uv_loop_t *loop;
     stg_endpoint *endpoint;
     const stg_policy *policy;
     stg_peer *peer;
     const stg_hook *hook;
-    bool has_keys; /* what may have been accepted is sent again */
+    bool has_keys; /* messages have keys: an unknown outcome is retried */
 } send_line;
 
 typedef struct send_post send_post;
@@ -184,23 +184,24 @@ typedef struct send_post send_post;
 typedef void send_post_fn(send_post *p);
 
 struct send_post {
-    void *ctx;                    /* the caller's */
-    send_batch batch;             /* the caller's, where the body is one */
-    stg_span headers, body;       /* kept by the caller until the end */
-    size_t messages;              /* how many ids the answer is to have */
-    stg_report report;            /* at the end: how it went, */
-    bool is_accepted;             /* all messages were, */
-    int status;                   /* of the last answer, 0: none, */
-    char detail[SEND_DETAIL_MAX]; /* what it or the system said, or "", */
-    size_t line; /* of the batch it speaks of, from 1; 0: none, */
-    char first[SEND_ID_TEXT], last[SEND_ID_TEXT]; /* and the ids */
+    void *ctx;              /* the caller's */
+    send_batch batch;       /* the caller's, where the body is one */
+    stg_span headers, body; /* kept by the caller until the end */
+    size_t messages;        /* how many ids the answer is to have */
+    /* The result, at the end: */
+    stg_report report;            /* how the operation went */
+    bool is_accepted;             /* the hub has all messages */
+    int status;                   /* the last answer's; 0: there was none */
+    char detail[SEND_DETAIL_MAX]; /* words of the hub or the system, or "" */
+    size_t line; /* line of the batch that detail is about, from 1; 0: none */
+    char first[SEND_ID_TEXT], last[SEND_ID_TEXT]; /* ids of these messages */
     /* The rest is private. */
     stg_uv op;
     const send_line *to;
     send_post_fn *done;
     stg_exchange *exchange; /* of the attempt under way */
     uint32_t attempt;
-    uint32_t exchanges; /* those that were given up are among them */
+    uint32_t exchanges; /* exchanges under way, abandoned ones included */
     bool has_ended;
 };
 

@@ -1,4 +1,4 @@
-/* What `stagger sim advise` prints: the policy to paste, why it is the best,
+/* The output of `stagger sim advise`: the policy to paste, why it is the best,
  * what the others cost, and the command that simulates the same case alone.
  *
  * The best is the first of the finalists. After an interruption there is no
@@ -54,9 +54,9 @@ static void say_title(const stg_advice *a, stg_text_buffer *p)
                                 " request a second", " requests a second");
 }
 
-/* What runs the best one through a scenario, as it was done here. Errors and
- * trigger are written as they are in stg_scenario_options(), and must follow
- * it. */
+/* Prints the command that runs the best policy through the first scenario, as
+ * it was run here. Errors and trigger are constants of stg_scenario_options(),
+ * repeated here: a change there must be made here, too. */
 static void say_command(const stg_advice *a, const stg_advise_ask *ask,
                         stg_text_buffer *p)
 {

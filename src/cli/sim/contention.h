@@ -22,7 +22,7 @@ typedef struct stg_study_model {
 
 typedef struct stg_study_options {
     stg_sim_policies policies;
-    stg_study_model models[STG_SIM_POLICIES_MAX]; /* of each policy */
+    stg_study_model models[STG_SIM_POLICIES_MAX]; /* a model for each policy */
     size_t client_count; /* 1 to STG_STUDY_CLIENTS_MAX */
     uint32_t clients[STG_STUDY_CLIENTS_MAX];
     uint32_t reps;               /* 1 to STG_STUDY_REPS_MAX */
@@ -40,7 +40,7 @@ typedef struct stg_study_cell {
     uint32_t reps;            /* that have ended */
     stg_contention_run *runs; /* of each repetition; one that has not ended has
                                  STG_END_NONE or STG_END_STOPPED */
-    stg_contention_totals totals; /* of those that have ended */
+    stg_contention_totals totals; /* sums over the ended repetitions */
 } stg_study_cell;
 
 typedef struct stg_study {
@@ -48,7 +48,7 @@ typedef struct stg_study {
     stg_memory memory;
     size_t count;
     stg_study_cell *cells; /* by clients, then policy */
-    bool is_partial;       /* it was interrupted */
+    bool is_partial;       /* the study was interrupted */
 } stg_study;
 
 /* Runs it all. options are copied. Returns STG_OK, also when it was

@@ -139,7 +139,8 @@ static size_t find_spots(const stg_drain *d,
     return count;
 }
 
-/* What each finalist costs: calls, against time. */
+/* Draws the cost of each finalist: calls for each success, against the time
+ * until the last client is done. */
 static void draw(const stg_drain *d, stg_chart_set *charts)
 {
     stg_chart_spot spots[STG_DRAIN_FIELD_MAX];

@@ -69,7 +69,7 @@ bool stg_sim_output_has_pictures(const stg_sim_output *o);
 int stg_sim_output_check(const stg_sim_output *o, const char *who);
 
 typedef struct stg_sim_report {
-    const char *title;      /* of the page */
+    const char *title;      /* title of the page */
     const char *lead;       /* what was simulated, in sentences */
     const stg_table *table; /* "results" */
     const char *series;     /* "series" of the JSON; NULL: there are none */

@@ -33,7 +33,7 @@ extern const stg_usage stg_sim_advise_usage;
 extern const stg_usage stg_sim_delivery_usage;
 
 enum {
-    STG_EXIT_INTERRUPTED = 130, /* what was printed is a part */
+    STG_EXIT_INTERRUPTED = 130, /* only a part of the results was printed */
 };
 
 /* -- policies --------------------------------------------------------------- */
@@ -45,7 +45,7 @@ enum {
 };
 
 typedef struct stg_sim_policy {
-    char name[STG_SIM_LABEL_MAX]; /* for people; cut where it is a long text */
+    char name[STG_SIM_LABEL_MAX]; /* name to show; a long policy text is cut */
     char text[STG_POLICY_TEXT_MAX]; /* canonical */
     stg_policy policy;
 } stg_sim_policy;

@@ -123,7 +123,8 @@ static void log_receipt(sink *s, const caller *c, sink_receipt r,
         uv_stop(s->http.loop);
 }
 
-/* A request whose signature does not hold counts, but is no attempt. */
+/* Answers 401 to a request whose signature is wrong. The request is counted,
+ * but is not an attempt of its delivery. */
 static void refuse_signature(sink *s, caller *c, const char *why)
 {
     static const sink_reply reply = {.deed = SINK_ANSWER, .status = 401};
@@ -212,7 +213,7 @@ static void respond(stg_inbound *in)
     const sink_options *o = s->o;
     stg_error why;
 
-    if (stg_sink_is_done(s)) { // what comes now is not asked for any more
+    if (stg_sink_is_done(s)) { // all wanted requests have come: no answer
         stg_inbound_hang(in);
         return;
     }

@@ -33,7 +33,7 @@ typedef struct status_row {
 
 typedef struct status_look {
     json_t *hub;   /* as the hub said it */
-    json_t *pages; /* of targets */
+    json_t *pages; /* answers of /v1/targets; rows point into them */
     stg_ns at;     /* by the hub's clock, since 1970 */
     stg_ns up;     /* since it was started */
     status_row *rows;
