@@ -10,16 +10,16 @@
 
 /* -- a chart --------------------------------------------------------------- */
 
-/* What a chart shows: the finding, axes, and series of points.
+/* The content of a chart: the finding, the axes, and series of points.
  *
  * Plain data that the caller brings and owns; nothing here is kept longer than
- * the call that draws it, below. A chart has one x axis and one panel or
- * more above one another, each with a y axis: a panel a policy, or
- * the rates in one and the queue in another.
+ * the call that draws it, below. A chart has one x axis and one or more panels,
+ * one above the other, each with its own y axis: a panel for each policy, or
+ * the rates in one panel and the queue in another.
  *
- * Times are milliseconds; an axis of times chooses its own unit (ms, s, min,
- * h) by what it shows. A point that is not finite, or not above 0 on a
- * logarithmic axis, is left out and interrupts its line. */
+ * Times are milliseconds; an axis of times chooses its own unit (ms, s, min, h)
+ * by what it shows. A point that is not finite, or not above 0 on a logarithmic
+ * axis, is left out and interrupts its line. */
 
 /* How the points of a series are shown. Lines, areas and steps have a band of 2
  * standard errors about them, spots and ranges are crossed by as much. Series
@@ -77,7 +77,7 @@ typedef struct stg_chart_span {
 } stg_chart_span;
 
 typedef struct stg_chart {
-    const char *name;  /* of a file: "calls-by-clients"; letters, digits, - */
+    const char *name;  /* file name: "calls-by-clients"; letters, digits, - */
     const char *title; /* the finding, in a sentence */
     const char *note;  /* how to read it; NULL: nothing to say */
     stg_chart_axis x;

@@ -3,14 +3,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* From numbers to places on an axis: the range, its ticks, and their text. The
- * logarithm is our own, as charts are drawn without a C library too, and the
- * same bytes are wanted everywhere. Ticks are compared with a slack of 1e-9,
- * since a step such as 0.1 is no exact double: without it the last tick of a
- * range comes and goes.
+/* Maps numbers to places on an axis: finds the range and its ticks, and prints
+ * the ticks' text. The logarithm is our own, since charts are drawn without a C
+ * library, too, and must be the same bytes everywhere. Ticks are compared with
+ * a tolerance of 1e-9, since a step such as 0.1 is not an exact double: without
+ * it the last tick of a range would be missing at times.
  *
- * A tight scale ends where the range does; else it is widened to whole ticks.
- * No more than STG_TICKS_MAX are kept, the first ones. */
+ * A tight scale ends where the range ends; any other is widened to whole ticks.
+ * Only the first STG_TICKS_MAX ticks are kept. */
 
 /* -- the logarithm */
 

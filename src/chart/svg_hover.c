@@ -89,8 +89,8 @@ static bool next_x(const stg_chart *chart, const stg_plot *plot, double *x,
     return is_found;
 }
 
-/* What a series has from x `from` to `to`: the highest of bins, the last of
- * lines, the level of steps; NULL: nothing. */
+/* Returns the point that a series shows for x from `from` to `to`: the highest
+ * of its bins, the last point of a line, or the level of steps; NULL: none. */
 static const stg_chart_point *look(const stg_chart_series *s, double from,
                                    double to)
 {

@@ -100,7 +100,7 @@ typedef struct stg_picture {
     stg_text_buffer *scratch; /* for a label while it is measured */
     double width;
     double edge;        /* left free on both sides */
-    double left, right; /* of all plots */
+    double left, right; /* edges of all plots, x in pixels */
     double y;           /* where the next part begins */
     stg_scale x;
     bool is_still;

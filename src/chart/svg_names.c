@@ -52,7 +52,7 @@ static bool is_named_by_panel(const stg_chart *chart, unsigned panel)
  * before there are scales. */
 static bool names_beside(const stg_chart *chart, unsigned panel, double width)
 {
-    enum { PANEL_MOST = 6 }; // in the panels of a chart that has several
+    enum { PANEL_MOST = 6 }; // most series in each of several panels
     size_t count = count_series(chart, panel);
     size_t most = chart->panel_count > 1 ? PANEL_MOST : 12;
 

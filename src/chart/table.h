@@ -34,7 +34,7 @@ typedef struct stg_table_column {
                           readers alone */
     const char *title; /* for readers, unless all its cells are NONE; NULL: for
                           programs alone */
-    bool is_time;      /* its numbers are milliseconds */
+    bool is_time;      /* numbers are milliseconds */
     int rank;          /* where a line is too long, columns with the highest
                           rank are left out first; those of 0 never */
 } stg_table_column;

@@ -97,7 +97,7 @@ void stg_text_buffer_put_escaped(stg_text_buffer *p, const char *text)
             stg_text_buffer_put(p, "&quot;");
             break;
         default:
-            // What XML 1.0 has no place for at all.
+            // Most control characters cannot be in XML 1.0, not even escaped.
             if ((unsigned char)*text < ' ' && *text != '\n' && *text != '\t')
                 stg_text_buffer_put_char(p, '?');
             else
