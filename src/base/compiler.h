@@ -13,7 +13,7 @@
 #define STG_UNINITIALIZED
 #endif
 
-/* For what is rare, so that its locals are no burden to what is not. */
+/* Keeps the stack frame of a rare path out of its caller. */
 #ifdef __GNUC__
 #define STG_NOINLINE __attribute__((noinline))
 #else

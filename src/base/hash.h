@@ -44,8 +44,8 @@ typedef struct stg_text_table {
     stg_hash_seed seed; /* zeros: drawn for the first text */
 } stg_text_table;
 
-/* Adds text with a number, unless it is there. *found, which may be NULL, is the
- * number that it has now. False: there is no memory. */
+/* Adds text with a number, unless the table has the text. *found, which may be
+ * NULL, becomes the text's number. Returns false if out of memory. */
 bool stg_text_table_add(stg_text_table *t, const char *text, size_t number,
                         size_t *found);
 

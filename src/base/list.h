@@ -21,7 +21,7 @@ typedef struct stg_list {
     stg_link ends; /* next: the first, prev: the last; itself when empty */
 } stg_list;
 
-/* What holds the link: NULL for NULL. */
+/* Returns the struct that contains the link; NULL for NULL. */
 #define STG_HOLDER(link, type, field) \
     ((type *)stg_list_holder((link), offsetof(type, field)))
 

@@ -44,7 +44,8 @@ static size_t distance(const char *a, size_t a_length, const char *b,
 
 stg_suggestion stg_suggestion_begin(const char *word, size_t length)
 {
-    // One slip, or one in three letters; a letter alone is no slip.
+    // One slip is allowed, from six letters on one in three. A word of a single
+    // letter gets no suggestion.
     return (stg_suggestion){.word = word,
                             .length = length,
                             .slips_max = length < 2   ? 0
