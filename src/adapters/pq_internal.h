@@ -37,7 +37,7 @@ static inline const char *stg_pq_next_state(const char *words)
 typedef struct stg_pq_facts {
     ExecStatusType status;
     const char *sqlstate; /* NULL: there is none */
-    bool is_fatal;        /* its severity: the session is over */
+    bool is_fatal;        /* severity above ERROR: the session is over */
     bool is_broken;       /* the connection */
     bool is_standby;      /* the server */
     bool is_late;         /* the attempt's time is over */

@@ -55,7 +55,7 @@ static bool pass_on(pq_proxy *p, int client, int server)
         return copy(bytes, size, server);
     if (p->loss == PQ_LOSE_COMMIT || !copy(bytes, size, server))
         return false;
-    size = recv(server, bytes, sizeof bytes, 0); // it is done
+    size = recv(server, bytes, sizeof bytes, 0); // the COMMIT is done
     if (p->loss == PQ_CUT_ANSWER)
         (void)copy(bytes, size < 12 ? size : 12, client); // C, 4 bytes, COMMIT
     if (p->loss == PQ_HOLD_ANSWER)

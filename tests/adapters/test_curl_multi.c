@@ -935,8 +935,8 @@ static void check_refused(request *r, const char *text, stg_curl_with *with,
     CHECK_INT(r->ended, 0);
 }
 
-/* A want of memory, as any other failure that may pass: it is no mistake of the
- * caller's, and nothing was sent. */
+/* Out of memory is a failure that may pass, and is retried: it is not a mistake
+ * of the caller's, and nothing was sent. */
 TEST(curl_multi, tries_again_when_libcurl_has_no_memory)
 {
     request r;

@@ -255,7 +255,7 @@ TEST(pq, is_answered_by_its_fallback_when_it_gives_up)
     CHECK_INT(r.next, STG_GIVE_UP);
     CHECK(strstr(told, "gave up after 1 attempt") != NULL);
     CHECK(!stg_pq_run(conn, NULL, NULL, &policy, &with, NULL, &r));
-    CHECK(!r.fell_back); // what is wrong has none
+    CHECK(!r.fell_back); // no fallback for an invalid call
     PQfinish(conn);
 }
 

@@ -956,7 +956,8 @@ static void note_end(stg_uv *op, const stg_report *report)
     m->ended_at[op - m->ops] = m->world.story.now;
 }
 
-/* In the turn in which the clock would go on, and before it does. */
+/* Cancels one operation in the turn in which time would go on, before it does.
+ * */
 static void cancel_one(uv_idle_t *idle)
 {
     many *m = idle->data;
@@ -1106,7 +1107,8 @@ TEST(uv, that_was_never_begun_does_nothing)
     stg_uv_cancel(&op);
 }
 
-/* What stops a request often calls back at once, to say that it is over. */
+/* Abandons a request and reports its end at once, as functions that stop a
+ * request often do. */
 static void abandon_and_report(stg_uv *op, uint32_t attempt)
 {
     abandon(op, attempt);

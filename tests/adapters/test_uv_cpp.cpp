@@ -221,7 +221,8 @@ TEST(uv_cpp, abandons_an_attempt_whose_time_is_over)
         "stop stop gave up after 2 attempts in 2.1 s: timeout (attempts)");
 }
 
-/* What the function refers to is still there when a late attempt ends. */
+/* A retry returns only after its late attempt has ended, so that the objects
+ * which the function refers to still exist. */
 TEST(uv_cpp, goes_on_when_its_last_attempt_has_ended)
 {
     world w;
