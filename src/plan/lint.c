@@ -239,7 +239,7 @@ static void check_deadline(stg_lint *lint, const stg_lint_facts *facts)
     stg_forecast_wait next;
     stg_warning *w;
 
-    // Who sets no number of attempts means the deadline to end it.
+    // Without a limit of attempts the deadline is meant to end the operation.
     if (p->deadline == STG_NEVER || f->retries_max == STG_UNLIMITED ||
         made >= allowed)
         return;

@@ -172,11 +172,11 @@ static bool is_ruled(const stg_policy *p, const stg_forecast_answer *row)
     return !p->default_rules;
 }
 
-/* What a rule that decides nothing is about. */
+/* Numbers of faults (rows of the answers) that a rule is about. */
 typedef struct reach {
-    size_t about;    /* rows */
-    size_t missed;   /* of them, with another answer than the rule's */
-    size_t mendable; /* of them, where the default decides: written */
+    size_t about;    /* all these faults */
+    size_t missed;   /* faults with another answer than the rule's */
+    size_t mendable; /* missed faults that the default decides: in the fix */
 } reach;
 
 /* Writes the rule again, on each fault where it can come before the default. */

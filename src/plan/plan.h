@@ -88,12 +88,12 @@ bool stg_exit_rule_add(stg_policy *p);
 
 /* -- forecast.c ---------------------------------------------------------- */
 
-/* What a policy's waits come to, before anybody waits.
+/* A forecast of a policy's waits.
  *
  * Pure integer arithmetic on a checked policy; saturating, so that STG_NEVER
  * reads as "never ends". A mean is rounded down to the ns. Waits are the
- * policy's own: what a server asks for (Retry-After) comes on top. Rows are of
- * the backoff's base; the bounds below them, of any base that the policy has. */
+ * policy's own: a server's Retry-After comes on top. Rows hold for the
+ * backoff's base; the bounds below them, for every base that the policy has. */
 
 typedef struct stg_wait_range {
     stg_ns least;
@@ -173,7 +173,7 @@ typedef struct stg_lint_facts {
     const stg_forecast *forecast;
     const stg_answers *answers;
     uint32_t clients;
-    bool is_in_hub; /* of a target: the budget is the hub's, and fills up */
+    bool is_in_hub; /* a target's policy: the hub's budget fills up again */
 } stg_lint_facts;
 
 void stg_lint_check(stg_lint *lint, const stg_lint_facts *facts);

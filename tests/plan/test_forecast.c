@@ -551,7 +551,7 @@ TEST(forecast, counts_the_attempts_that_faults_allow)
               4);
     CHECK_U64(forecast("attempts=unlimited deadline=none").attempts_max,
               STG_UNLIMITED);
-    // What was cancelled is never retried, whatever a rule on any says.
+    // A cancelled operation is never retried, even by a rule on `any`.
     CHECK_U64(forecast("attempts=9 retry=any never=connect,server,request,"
                        "overload,database,rpc,invalid,nested,circuit-open,"
                        "too-large,loop,exit,error,message-expired,template")
