@@ -101,7 +101,8 @@ static const json_t *first_map(const json_t *list)
     return NULL;
 }
 
-/* Of a list of maps one has to fit: why its first does not is as good as any. */
+/* Tells whether a map fits, or one in a list of maps. If not, says why: for a
+ * list by its first map, as an example. */
 static bool explain_within(search *s, const stg_pattern_field *map,
                            const json_t *v)
 {

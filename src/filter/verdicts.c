@@ -17,8 +17,8 @@ typedef struct entry {
     uint32_t partition;
 } entry;
 
-/* Of a partition: the position behind the last that was judged in this round, and
- * behind the last that was counted. */
+/* Progress in a partition: the positions after the last message that was judged
+ * in this round, and after the last one that was counted. */
 typedef struct front {
     uint64_t judged, round;
     uint64_t counted;

@@ -8,8 +8,9 @@
 #include "filter/pattern.h"
 #include "tests/harness.h"
 
-/* What a match is, in another way: one item is chosen of each list of the body, and
- * then every field has at most one value. A pattern matches if some choice does. */
+/* A second definition of a match: choose one item of each list in the body, so
+ * that every field has at most one value. A pattern matches if it matches some
+ * choice. */
 
 static stg_rng rng;
 
