@@ -268,7 +268,7 @@ static void take_sample(void *ctx, const stg_letter *letters, size_t count,
     d->sample = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(d->sample, stg_admin_print_letter(&letters[i]));
-    if (store == NULL) { // it is being closed
+    if (store == NULL) { // the hub is closing
         json_decref(d->sample);
         stg_ask_refuse(d->ask, 503, "the store is closed");
         free_asked(d);

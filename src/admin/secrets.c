@@ -52,7 +52,8 @@ static const char *url_of(const json_t *settings, size_t i)
     return json_string_value(json_object_get(settings, urls[i]));
 }
 
-/* Of malloc(); NULL: there is none, or no memory. */
+/* Returns a URL of the settings with its secrets masked, to be freed; NULL: the
+ * setting is not there, or out of memory. */
 static char *masked_url(const json_t *settings, size_t i)
 {
     const char *url = url_of(settings, i);

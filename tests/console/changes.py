@@ -95,7 +95,7 @@ class Changes(console_case.Console):
             self.assertIn(each, facts)
 
     def test_a_replay_says_how_far_it_is(self):
-        """Of targets that are not among the ten oldest letters, too."""
+        """The count includes a target that none of the ten oldest letters is for."""
         gate = threading.Semaphore(0)
         self.is_well = False
         self.addCleanup(gate.release, 100)

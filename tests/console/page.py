@@ -252,7 +252,7 @@ class Page(console_case.Console):
         page = self.open(hub, "dead-letters")
 
         def looks(id):
-            """Of the body, by the names of their buttons."""
+            """Returns the views of a body, by the names of their buttons."""
             page.evaluate(f"location.hash = '#/dead-letters/{id}'")
             page.wait(f"document.querySelector('h1')?.textContent === 'Dead letter {id}'")
             found = {}

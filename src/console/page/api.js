@@ -6,7 +6,7 @@ export class Refused extends Error {
   constructor(status, detail, errors) {
     super(detail);
     this.status = status;
-    this.errors = errors ?? []; /* of settings: each with its pointer */
+    this.errors = errors ?? []; /* faults of settings, with JSON pointers */
   }
 }
 

@@ -79,7 +79,7 @@ function probeOf(t, now) {
   return wait === null ? "" : `; next probe in ${wait}`;
 }
 
-/* What is wrong with a target, and since when, in words; null: nothing. */
+/* Says what is wrong with a target, and since when; null: nothing is. */
 export function trouble(t, now) {
   const cause = t.last_cause === null ? "" : `; the last failure was ${t.last_cause}`;
   const since = sinceOf(t.state_since, now);
