@@ -230,7 +230,7 @@ static void answer(void *ask, char *text, size_t size)
 static void answer_metrics(void *ctx, stg_ask *a)
 {
     if (!stg_metrics_ask(ctx, answer, a))
-        stg_ask_refuse(a, 503, "there is no memory for the metrics");
+        stg_ask_refuse(a, 503, "out of memory: cannot print the metrics");
 }
 
 void stg_metrics_serve(stg_metrics *m, stg_ingress *g)

@@ -28,7 +28,7 @@ static void put_partition(stg_exposition *page, const char *target,
         {"topic", v->topic}, {"partition", number}, {"target", target}};
 
     if (v->topic == NULL)
-        return; // there was no memory
+        return; // out of memory when the topic was copied
     snprintf(number, sizeof number, "%u", (unsigned)v->partition);
     stg_page_sample(page, "", labels, target != NULL ? 3 : 2, value);
 }

@@ -92,7 +92,8 @@ stg_status stg_source_new_queue(stg_source **source, stg_error *err)
 
     *source = calloc(1, sizeof **source);
     if (*source == NULL)
-        return stg_hub_refuse(err, STG_IO, "there is no memory for the queue");
+        return stg_hub_refuse(err, STG_IO,
+                              "out of memory: cannot open the queue");
     (*source)->ops = &ops;
     return STG_OK;
 }

@@ -89,7 +89,7 @@ typedef struct stg_source_view {
 /* A number for the metrics. Those of one name follow each other, and differ by
  * their result. Texts are static. */
 typedef struct stg_source_fact {
-    const char *name;   /* of the metric: "stagger_kafka_up" */
+    const char *name;   /* name of the metric: "stagger_kafka_up" */
     const char *help;   /* a sentence */
     const char *result; /* the value of its label `result`; NULL: none */
     bool is_counter; /* only grows, and its name ends in _total; else a gauge */
