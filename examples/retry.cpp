@@ -69,7 +69,7 @@ int main()
     });
     std::printf("    %s\n", body.c_str());
 
-    // What is shown where there is nothing.
+    // The fallback is shown where the service has nothing.
     std::string figs = stagger::retry(
         stock, o,
         [&](stagger::attempt &a) { return gone.fetch("/figs", a.timeout()); },

@@ -221,7 +221,7 @@ static void exchange(const input *in, stg_answer *model)
     for (int i = 0; i < 3; i++) // what is idle, and what closes, goes
         (void)uv_run(&b->loop, UV_RUN_NOWAIT);
     HOLDS(view_of(e).idle == 0 && view_of(e).busy == 0);
-    // Its timer and its turns: nothing else is left.
+    // Only the client's timer and its idle handle are still open.
     HOLDS(b->client->open == 2 && b->client->files.targets == 0);
     check_told(&t, model);
 }

@@ -30,7 +30,7 @@ typedef struct stg_operation {
     stg_ns changed_at; /* of the last decision */
     stg_ns waited;
     bool is_timed;    /* the clock was read at the begin: something needs it */
-    const char *flaw; /* what is wrong with the call, or NULL */
+    const char *flaw; /* why the call is invalid; NULL: it is valid */
     bool fell_back;   /* with.fallback has answered */
     stg_hedge hedge;  /* the round, after stg_operation_begin_round() */
     uint32_t hedges;  /* begun so far */

@@ -384,7 +384,7 @@ class peer
   public:
     explicit peer(const stagger::policy &p) : policy_(p)
     {
-        (void)stg_peer_init(&peer_, policy_.get()); // of a policy, never fails
+        (void)stg_peer_init(&peer_, policy_.get()); // cannot fail: p is valid
     }
 
     peer(const peer &) = delete;
@@ -503,7 +503,7 @@ inline std::string new_key()
 /* An attempt that failed. */
 struct failed_attempt {
     std::uint32_t number;     /* from 1 */
-    stagger::outcome outcome; /* what it came to */
+    stagger::outcome outcome; /* result of the attempt */
     std::string what;         /* of its exception; "" for any other */
     nanoseconds waited;       /* after it; 0 after the last */
     std::uint32_t hedge = 0;  /* which one of its round (attempt::hedge()) */
