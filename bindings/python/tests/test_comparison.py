@@ -26,8 +26,8 @@ from conftest import package
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "comparison.md"
 BLOCK = re.compile(r"^```python ?([\w ]*)\n(.*?)^```$", re.M | re.S)
-CALLS_MAX = 12  # of a pair that retries for ever
-DRAWS = 200  # of a pair that draws its waits
+CALLS_MAX = 12  # limit for a pair that retries for ever
+DRAWS = 200  # runs of a pair whose waits are random
 
 
 class Enough(BaseException):

@@ -100,7 +100,7 @@ class Attempt:
             return False
         try:
             outcome = run.settings.outcome_of(error)
-        except BaseException:  # of a predicate: nobody can say what it came to
+        except BaseException:  # raised by a predicate: no outcome is known
             run.cancel()
             raise
         run.report(outcome, error)

@@ -46,8 +46,8 @@ async def sleep_async(
 async def sleep_to_hedge(
     operation: Operation, due_at: int, skipped_time: SkippedTime | None
 ) -> None:
-    """Until the next hedge of an attempt is due. Of a test's time only that
-    which stands still is moved by it: a hedge is no wait between attempts."""
+    """Waits until the next hedge of an attempt is due. It moves the time
+    of a test only if that is frozen: a hedge is not a wait between attempts."""
     if skipped_time is not None and skipped_time.is_frozen:
         await skipped_time.sleep_until(due_at)
     else:
