@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""What a retry costs around a call, beside other libraries.
+"""Measures the cost of a retry around a call, beside other libraries.
 
 usage: python3 bench/adapters.py BUILD [ROUNDS]
 
-In ns: a call that succeeds at once, and one that fails once and is repeated
-without a wait; no deadline, for the others have none. BUILD is build/release;
-ROUNDS (7) is how often each is measured. In a round all take their turn, so
-that ours and theirs see the same machine. The medians are printed, and the
-median of what ours cost beside theirs in the same round. "over bare" is without
+The costs, in ns, are those of a call that succeeds at once, and of a call that
+fails once and is repeated without a wait. No deadline is set, since the other
+libraries have none. BUILD is build/release; ROUNDS (7) is how often each
+library is measured. All libraries take turns in a round, so that a busy machine
+slows all of them. The medians are printed, and the median of our cost as a
+share of tenacity's in the same round. "over bare" is the cost without that of
 the bare call, which is repeated by hand (in C++ it throws, and so costs more
-than a value). cockatiel waits at least 1 ms: a timer of 0 is that in node.
+than a value). cockatiel waits at least 1 ms: node makes that of a timer of 0.
 
-The Python package is the wheel in build/python (make wheel); theirs come from
-PyPI and npm, pinned, into build/bench. What cannot be had is left out.
+The Python package is the wheel in build/python (make wheel); the other
+libraries come from PyPI and npm, pinned, into build/bench. A library that
+cannot be installed is left out.
 
 Goal: stagger's decorator costs a third of tenacity's at most.
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What the Python package costs.
+"""Measures the cost of the Python package.
 
 usage: python3 bench/python.py
 
 Needs the wheel (make wheel) and tenacity installed. A call that succeeds at
-once may cost a third of tenacity's at most; 100,000 async calls that wait at
-once a bounded piece of memory each, and the event loop stands still no longer
-than a batch of them takes to begin; and as many end their waits in virtual
+once may cost a third of tenacity's at most. 100,000 async calls wait together:
+each may take a bounded amount of memory, and the event loop may stand still no
+longer than a batch of them takes to begin. As many end their waits in virtual
 time.
 """
 

@@ -9,7 +9,8 @@ const [engineFile, wasm, clients, reps] = process.argv.slice(2);
 const { Engine } = require(engineFile);
 const engine = new Engine(new WebAssembly.Module(fs.readFileSync(wasm)));
 
-// What a page has done before one drags: the browser has compiled by then.
+// Simulates all repetitions, and returns the CPU seconds. In the first run the
+// engine is compiled, too; a page has done that before its user drags a slider.
 function run(reps) {
   engine.begin({
     clients: Number(clients), reps, seed: 1, resource: "optimistic",

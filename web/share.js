@@ -68,7 +68,7 @@ async function pngOf(svg) {
   return new Promise((go) => canvas.toBlob(go, "image/png"));
 }
 
-// As a file where it may not be copied.
+// Copies the picture, or saves it as a file where the browser forbids a copy.
 async function copyPng(svg, name) {
   const blob = await pngOf(svg);
   try {
