@@ -75,7 +75,7 @@ def run(*command, **options):
 
 
 def differences(what, said, expected):
-    """What one of two sets has and the other has not."""
+    """Yields a complaint for each member that only one of two sets has."""
     said, expected = set(said), set(expected)
     for each in sorted(said - expected):
         yield f"{what}: {each}: there is no such thing"

@@ -109,7 +109,7 @@ TEST(events, that_are_put_off_are_passed_over)
     check_next(&e, 5, "b", STG_ALERT_BEGAN);
     CHECK(stg_events_take(&e, 9) == NULL);
     check_next(&e, 10, "a", STG_ALERT_BEGAN);
-    // What is new of it goes at once.
+    // News of an alert that was put off goes out at once.
     CHECK(stg_events_put_off(&e, d));
     put(&e, "a", STG_ALERT_MORE);
     check_next(&e, 5, "a", STG_ALERT_BEGAN);

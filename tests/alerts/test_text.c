@@ -205,7 +205,7 @@ static const char *deed_of(stg_alert alert, uint64_t waiting, uint64_t parked,
     return text;
 }
 
-/* What waits goes out by itself, and dead letters do not. */
+/* Messages that wait go out by themselves, and dead letters do not. */
 TEST(text, says_of_an_open_circuit_what_goes_out_by_itself)
 {
     stg_digest_item i = {.alert = STG_ALERT_BREAKER,

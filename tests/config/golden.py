@@ -24,7 +24,7 @@ def targets(count):
 
 PARTS = {"$targets": 'targets: [{name: a, url: "http://127.0.0.1:1/"}]',
          "$many": targets(60), "$lots": targets(500)}
-# What depends on the machine is no part of what others are told.
+# Warnings that depend on the machine: the goldens omit them, or their number.
 MACHINE = re.compile(r"^(.*the disk has left, |.*the machine's, which has )"
                      r"\d+MiB")
 

@@ -15,7 +15,7 @@ typedef struct clockwork {
 } clockwork;
 
 typedef struct hand {
-    stg_deadline deadline; /* its first field */
+    stg_deadline deadline; /* first, since pass() casts it to a hand */
     clockwork *c;
     stg_ns at;
     int times;

@@ -121,7 +121,7 @@ TEST(notify, says_when_a_reload_began)
               1);
     at = microseconds * STG_US;
     CHECK(at >= before - STG_US && at <= stg_deadlines_now());
-    // What it was told before is no news.
+    // The status was told before, and is not told again.
     stg_notify_ready(&m.notify);
     CHECK_STR(hear(&m), "READY=1");
     end(&m);

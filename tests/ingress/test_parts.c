@@ -82,7 +82,7 @@ TEST(address, of_a_path_is_absolute_and_fits)
     CHECK(!stg_address_reaches(&a, "localhost", 80));
 }
 
-/* One that was killed leaves it there. */
+/* A program that was killed leaves its socket's file behind. */
 TEST(address, of_a_path_takes_the_place_of_one_that_nobody_listens_on)
 {
     char folder[] = "/tmp/stagger-path-XXXXXX", text[64];

@@ -307,7 +307,7 @@ TEST(kafka, begins_where_it_is_told_and_again_elsewhere)
     CHECK_U64(r.parts[0].tag, 2);
     CHECK_U64(r.parts[0].next, 100);
 
-    // One of an assignment that is not.
+    // Nothing is read for an assignment that does not exist.
     p.assignment++;
     stg_kafka_begin(r.kafka, &p, 0, 3);
     reader_run_for(&r, 300);

@@ -186,8 +186,8 @@ TEST(kafka_letters, writes_a_row_with_all_that_is_known_of_it)
     cluster_close(&c);
 }
 
-/* As the record had them, also those that are no HTTP, in their order; ours are
- * behind them. The key is bytes, and an empty one is not none. */
+/* Headers are in the record's order, with those that HTTP does not allow; ours
+ * follow. The key is bytes, and an empty key is not the same as no key. */
 TEST(kafka_letters, has_the_key_and_the_headers_of_its_source)
 {
     static const char packed[] =

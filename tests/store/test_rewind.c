@@ -189,7 +189,7 @@ static stg_rewind_view newest(fixture *s)
 static const char parked[] =
     "SELECT position, replay FROM parked ORDER BY position";
 
-/* What is parked of the lane has been delivered. */
+/* Reports a parked message as delivered. */
 static void deliver(fixture *s, uint64_t position, uint32_t replay)
 {
     CHECK_INT(fixture_change(s, &(stg_change){.kind = STG_CHANGE_DELIVERED,
