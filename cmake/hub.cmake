@@ -156,6 +156,7 @@ add_library(stagger_hub STATIC
     host/files.c
     host/lines.c
     host/log.c
+    host/log_fold.c
     host/log_line.c
     host/notify.c
     host/process.c

@@ -9,7 +9,10 @@ SOURCE = os.environ["STAGGER_SOURCE"]
 sys.path.insert(0, os.path.join(SOURCE, "tests/hub"))
 import log_shapes # noqa: E402
 
-CALL = re.compile(r"\b(STG_LOG|STG_LOG_REPEAT|stg_log_event|stg_log_repeat)\(")
+CALL = re.compile(r"\b(STG_LOG|STG_LOG_ALWAYS|STG_LOG_REPEAT|"
+                  r"stg_log_event|stg_log_always|stg_log_repeat)\(")
+# A fold has room for twice as many kinds: STG_LOG_FOLD_EVENTS of log_fold.h.
+EVENTS_MAX = 128
 FIELD = re.compile(r'stg_field_(text|span|number|bool|time|secret)\(\s*"(\w+)"')
 KINDS = {"span": "text", "secret": "text"}
 # The log itself, which is told the event; and lines without an event of ours.
@@ -82,19 +85,22 @@ def fields_of(text, call, at):
 
 
 def find_all():
-    """Event to (levels, fields, whether repeats are counted)."""
+    """Event to (levels, fields, whether repeats are counted, whether it is
+    never folded)."""
     found = {}
     for path, text in sources():
         for match in CALL.finditer(text):
             call = call_at(text, match.start())
             fields = fields_of(text, call, match.start())
             is_counted = "repeat" in match[1].lower()
+            is_always = "always" in match[1].lower()
             for event, levels in events_of(text, call, match.start()):
-                before = found.setdefault(event, (set(), {}, is_counted))
+                before = found.setdefault(event, (set(), {}, is_counted,
+                                                  is_always))
                 before[0].update(levels)
                 before[1].update(fields)
     # The log's own word.
-    found["log-lines-dropped"] = ({"warn"}, {"lines": "number"}, False)
+    found["log-lines-dropped"] = ({"warn"}, {"lines": "number"}, False, True)
     return found
 
 
@@ -103,7 +109,7 @@ def main():
     found = find_all()
     for event in sorted(set(found) | set(log_shapes.SHAPES)):
         if event not in log_shapes.SHAPES:
-            levels, fields, _ = found[event]
+            levels, fields, *_ = found[event]
             wrong.append(f"{event} is not in docs/logs.md: {sorted(levels)} "
                          f"{fields}")
             continue
@@ -111,7 +117,7 @@ def main():
             wrong.append(f"{event} is in docs/logs.md, and nobody logs it")
             continue
         shape = log_shapes.SHAPES[event]
-        levels, fields, is_counted = found[event]
+        levels, fields, is_counted, is_always = found[event]
         told = {name: kind for name, kind, _ in shape.fields}
         if set(shape.levels) != levels:
             wrong.append(f"{event}: its levels are {sorted(levels)}, not "
@@ -121,6 +127,11 @@ def main():
         if is_counted != (shape.alike is not None):
             wrong.append(f"{event}: a semicolon behind the fields that make "
                          "repeats, if they are counted")
+        if is_always != shape.is_always:
+            wrong.append(f"{event}: the list of events that are never folded")
+    if len(found) > EVENTS_MAX:
+        wrong.append(f"more than {EVENTS_MAX} events: raise "
+                     "STG_LOG_FOLD_EVENTS")
     for words in wrong:
         print(words)
     print(f"{len(found)} events")

@@ -106,14 +106,14 @@ static const char *text_in(const json_t *line, const char *name)
 
 static void tell(const stg_admin *a, const json_t *line)
 {
-    STG_LOG(a->hub->log, STG_LOG_INFO, "audit",
-            stg_field_text("action", text_in(line, "action")),
-            stg_field_text("who", text_in(line, "who")),
-            stg_field_text("from", text_in(line, "from")),
-            stg_field_text("target", text_in(line, "target")),
-            stg_field_text("call", text_in(line, "call")),
-            stg_field_text("outcome", text_in(line, "outcome")),
-            stg_field_text("detail", text_in(line, "detail")));
+    STG_LOG_ALWAYS(a->hub->log, STG_LOG_INFO, "audit",
+                   stg_field_text("action", text_in(line, "action")),
+                   stg_field_text("who", text_in(line, "who")),
+                   stg_field_text("from", text_in(line, "from")),
+                   stg_field_text("target", text_in(line, "target")),
+                   stg_field_text("call", text_in(line, "call")),
+                   stg_field_text("outcome", text_in(line, "outcome")),
+                   stg_field_text("detail", text_in(line, "detail")));
 }
 
 void stg_change_set_target(stg_change_call *c, const char *name)

@@ -21,6 +21,7 @@ enum { EXIT_UNCLEAN = 3, EXIT_BROKEN = 4 };
 
 typedef struct running {
     stg_hub *hub;
+    stg_log *log; /* outlives the loop's run */
     stg_signals signals;
     stg_hub_end end;
     unsigned signal_count;
@@ -37,8 +38,10 @@ static void on_signal(void *ctx, int signal)
             stg_hub_reload_by_signal(r->hub);
         return;
     }
-    if (r->signal_count++ > 0 || r->hub == NULL)
+    if (r->signal_count++ > 0 || r->hub == NULL) {
+        stg_log_flush(r->log);
         _exit(128 + signal);
+    }
     stg_hub_stop(r->hub);
 }
 
@@ -87,7 +90,7 @@ static void tell_warnings(const hub_options *o, stg_log *log)
  * and the loop runs once more so that the handles can close. */
 static int run(hub_options *o, uv_loop_t *loop, stg_log *log)
 {
-    running r = {.hub = NULL};
+    running r = {.hub = NULL, .log = log};
     stg_hub_options h = {.settings = o->settings,
                          .log = log,
                          .calls = &stg_admin_calls,

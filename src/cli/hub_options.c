@@ -84,7 +84,8 @@ static void make_table(table *t)
                                  stg_settings_flag_text(s, t->says[t->count]),
                                  SETTING + (int)i, NULL});
     add_row(t,
-            (stg_option){"-v, --verbose", "Log each delivery, too.", 0, NULL});
+            (stg_option){"-v, --verbose",
+                         "Log each delivery, too, and fold nothing.", 0, NULL});
     add_row(t, (stg_option){"-q, --quiet", "Log warnings and errors only.", 0,
                             NULL});
 }

@@ -286,7 +286,8 @@ static const stg_setting hub_rows[] = {
  .says = "Format of the log; each event is a line."},
 {HUB("log.level", word, log.least), .words = stg_log_levels, .standard = "info",
  .example = "warn",
- .says = "Lowest level that is logged; `debug` logs each delivery, too."},
+ .says = "Lowest level that is logged; `debug` logs each delivery, too, and folds "
+         "nothing: other levels have ten lines a second for one event and cause."},
 {SECTION(STG_IN_HUB, "metrics"), .says = "What Prometheus reads at /metrics."},
 {HUB("metrics.targets", count, metrics.targets_max), RANGE(0, 100000),
  .standard = "1000", .example = "50", .is_fixed = true,

@@ -1,9 +1,9 @@
-/* Writes the log: a line an event, and one line a window for events that
- * repeat.
+/* Writes the log: a line an event, one line a window for events that repeat, and
+ * one line a second for events that happen to many targets (log_fold.h).
  *
  * Logging never blocks: a line for which the descriptor has no room is dropped
  * and counted, and the count is the next line that is written. A listener
- * hears of every event, also of those whose line was dropped. */
+ * hears of every event, also of those whose line was dropped or folded. */
 #include "host/log.h"
 
 #include <poll.h>
@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "base/list.h"
+#include "host/log_fold.h"
 #include "host/wall.h"
 
 enum {
@@ -21,6 +22,7 @@ enum {
     SAME_ROOM = 1024, /* bytes of the fields that make a series */
     REST_ROOM = 512,  /* and of the others, as the last event had them */
     EVENT_MAX = 64,
+    FACT_ROOM = 128, /* bytes of a cause or a subject */
 };
 
 /* A line is printed in two forms: as the options say, and for the listener. */
@@ -41,17 +43,20 @@ typedef struct series {
     uint64_t since; /* UTC of its beginning */
     uint64_t repeats;
     char event[EVENT_MAX];
+    stg_log_fact fact; /* texts: in event, cause and subject */
+    char cause[FACT_ROOM], subject[FACT_ROOM];
     kept fields[FORMS];
 } series;
 
 /* What a line says. */
 typedef struct news {
-    uint64_t utc;
+    stg_log_now now;
     stg_log_level level;
     const char *event;
     const stg_field *fields;
     size_t count;
     const series *series; /* NULL: it is one event; else these are around it */
+    bool is_always;       /* never folded */
 } news;
 
 struct stg_log {
@@ -59,6 +64,7 @@ struct stg_log {
     stg_hash_seed seed; /* nobody makes two events that pass for one */
     stg_list series;    /* the one that was silent for longest first */
     size_t series_count;
+    stg_log_fold *fold;      /* owned */
     uint64_t dropped;        /* lines, to be told */
     uint64_t dropped_before; /* and told */
     bool is_gone;            /* nobody reads any more */
@@ -94,18 +100,6 @@ stg_log_options stg_log_options_default(void)
         .window = 10 * STG_S,
         .clock = read_clocks,
     };
-}
-
-stg_log *stg_log_new(const stg_log_options *o)
-{
-    stg_log *l = calloc(1, sizeof *l);
-
-    if (l == NULL)
-        return NULL;
-    l->options = *o;
-    l->seed = stg_hash_seed_draw(stg_env_system());
-    stg_list_init(&l->series);
-    return l;
 }
 
 /* -- fields ------------------------------------------------------------------ */
@@ -151,7 +145,7 @@ static void print(stg_log_line *line, const stg_log *l, form f, const news *n)
     const kept *around = n->series == NULL ? NULL : &n->series->fields[f];
 
     init_line(line, l, f, sizeof line->text);
-    stg_log_line_head(line, n->utc, n->level, n->event);
+    stg_log_line_head(line, n->now.utc, n->level, n->event);
     if (around != NULL)
         stg_log_line_raw(line, around->same, around->same_size);
     stg_log_line_fields(line, n->fields, n->count);
@@ -176,15 +170,16 @@ static bool write_line(stg_log *l, const stg_log_line *line)
 
 /* Says how many lines are missing, ahead of the next one; tried again with
  * each line until it is written. */
-static void tell_dropped(stg_log *l, uint64_t utc)
+static void tell_dropped(stg_log *l, stg_log_now now)
 {
     stg_field lines = stg_field_number("lines", l->dropped);
     stg_log_line line;
 
     if (l->dropped == 0)
         return;
-    print(&line, l, OWN,
-          &(news){utc, STG_LOG_WARN, "log-lines-dropped", &lines, 1, NULL});
+    print(
+        &line, l, OWN,
+        &(news){now, STG_LOG_WARN, "log-lines-dropped", &lines, 1, NULL, true});
     if (!write_line(l, &line))
         return;
     l->dropped_before += l->dropped;
@@ -193,29 +188,87 @@ static void tell_dropped(stg_log *l, uint64_t utc)
 
 /* While the count of dropped lines cannot be written, no line is: a reader
  * sees where they are missing. */
-static void tell(stg_log *l, const news *n)
+static bool log_write(stg_log *l, const news *n)
 {
     stg_log_line line;
 
     print(&line, l, OWN, n);
-    tell_dropped(l, n->utc);
-    if (l->dropped > 0 || !write_line(l, &line))
-        l->dropped++;
-    if (l->heard == NULL)
-        return;
+    tell_dropped(l, n->now);
+    return l->dropped == 0 && write_line(l, &line);
+}
+
+static void log_let_hear(stg_log *l, const news *n)
+{
+    stg_log_line line;
+
     print(&line, l, HEARD, n);
     line.text[--line.size] = '\0';
     l->heard(l->heard_ctx, n->level, n->event,
              (stg_span){line.text, line.size});
 }
 
-void stg_log_event(stg_log *l, stg_log_level level, const char *event,
-                   const stg_field *fields, size_t count)
+/* With level debug everything is written. */
+static bool log_admits(stg_log *l, const news *n)
+{
+    stg_log_fact fact;
+
+    if (n->is_always || l->options.least == STG_LOG_DEBUG)
+        return true;
+    if (n->series != NULL) {
+        fact = n->series->fact;
+        fact.events = n->series->repeats;
+    } else {
+        fact = stg_log_fact_of(n->level, n->event, n->fields, n->count);
+    }
+    return stg_log_fold_admit(l->fold, &fact, n->now);
+}
+
+/* Returns whether anybody was told: false where the line is folded, and nobody
+ * listens. */
+static bool tell(stg_log *l, const news *n)
+{
+    bool is_admitted = log_admits(l, n);
+
+    if (is_admitted && !log_write(l, n))
+        l->dropped++;
+    if (l->heard != NULL)
+        log_let_hear(l, n);
+    return is_admitted || l->heard != NULL;
+}
+
+/* A fold is not dropped while somebody may read it later: its count would be
+ * lost. */
+static bool log_write_folded(void *ctx, const stg_log_folded *line,
+                             stg_log_now now)
+{
+    stg_log *l = ctx;
+
+    if (log_write(l, &(news){now, line->level, line->event, line->fields,
+                             line->count, NULL, true}))
+        return true;
+    l->dropped += l->is_gone;
+    return l->is_gone;
+}
+
+static void log_any_event(stg_log *l, stg_log_level level, const char *event,
+                          const stg_field *fields, size_t count, bool is_always)
 {
     if (l == NULL || level < l->options.least)
         return;
-    tell(l, &(news){l->options.clock(l->options.ctx).utc, level, event, fields,
-                    count, NULL});
+    (void)tell(l, &(news){l->options.clock(l->options.ctx), level, event,
+                          fields, count, NULL, is_always});
+}
+
+void stg_log_event(stg_log *l, stg_log_level level, const char *event,
+                   const stg_field *fields, size_t count)
+{
+    log_any_event(l, level, event, fields, count, false);
+}
+
+void stg_log_always(stg_log *l, stg_log_level level, const char *event,
+                    const stg_field *fields, size_t count)
+{
+    log_any_event(l, level, event, fields, count, true);
 }
 
 /* -- series ------------------------------------------------------------------ */
@@ -259,7 +312,7 @@ static series *find_series(const stg_log *l, uint64_t hash)
     return NULL;
 }
 
-static void tell_series(stg_log *l, const series *s, uint64_t utc)
+static void tell_series(stg_log *l, const series *s, stg_log_now now)
 {
     char since[STG_UTC_TEXT_MAX];
     stg_field counted[] = {
@@ -267,13 +320,13 @@ static void tell_series(stg_log *l, const series *s, uint64_t utc)
         stg_field_text("since", stg_utc_text(s->since, since)),
     };
 
-    tell(l, &(news){utc, s->level, s->event, counted, 2, s});
+    (void)tell(l, &(news){now, s->level, s->event, counted, 2, s, false});
 }
 
-static void forget_series(stg_log *l, series *s, uint64_t utc)
+static void forget_series(stg_log *l, series *s, stg_log_now now)
 {
     if (s->repeats > 0)
-        tell_series(l, s, utc);
+        tell_series(l, s, now);
     stg_list_remove(&s->link);
     l->series_count--;
     free(s);
@@ -291,10 +344,10 @@ static void begin_window(const stg_log *l, series *s, stg_log_now now)
 static series *end_window(stg_log *l, series *s, stg_log_now now)
 {
     if (s->repeats == 0) {
-        forget_series(l, s, now.utc);
+        forget_series(l, s, now);
         return NULL;
     }
-    tell_series(l, s, now.utc);
+    tell_series(l, s, now);
     begin_window(l, s, now);
     return s;
 }
@@ -310,6 +363,26 @@ static size_t keep_fields(const stg_log *l, form f, char *text, size_t room,
     return line.size;
 }
 
+static stg_span log_keep_text(char room[FACT_ROOM], stg_span text)
+{
+    size_t size = text.size < FACT_ROOM ? text.size : FACT_ROOM;
+
+    if (text.at == NULL)
+        return text;
+    memcpy(room, text.at, size);
+    return (stg_span){room, size};
+}
+
+/* Keeps what the lines of a series are about. */
+static void log_keep_fact(series *s, const stg_field *fields, size_t same)
+{
+    stg_log_fact *fact = &s->fact;
+
+    *fact = stg_log_fact_of(s->level, s->event, fields, same);
+    fact->cause.text = log_keep_text(s->cause, fact->cause.text);
+    fact->subject = log_keep_text(s->subject, fact->subject);
+}
+
 /* Without memory there is no series, and every event is printed. Where there
  * are too many, the one that was silent for longest ends early, and its count
  * is told. */
@@ -323,11 +396,12 @@ static void begin_series(stg_log *l, stg_log_now now, uint64_t hash,
         return;
     if (l->series_count == SERIES_MAX)
         forget_series(l, STG_HOLDER(stg_list_first(&l->series), series, link),
-                      now.utc);
+                      now);
     s->hash = hash;
     s->level = level;
     strncpy(s->event, event, sizeof s->event - 1);
     s->event[sizeof s->event - 1] = '\0';
+    log_keep_fact(s, fields, same);
     for (form f = OWN; f < FORMS; f++) {
         kept *k = &s->fields[f];
 
@@ -356,8 +430,8 @@ void stg_log_repeat(stg_log *l, stg_log_level level, const char *event,
     if (s != NULL && now.now >= s->end_at)
         s = end_window(l, s, now);
     if (s == NULL) {
-        tell(l, &(news){now.utc, level, event, fields, count, NULL});
-        begin_series(l, now, hash, level, event, fields, same);
+        if (tell(l, &(news){now, level, event, fields, count, NULL, false}))
+            begin_series(l, now, hash, level, event, fields, same);
         return;
     }
     s->repeats++;
@@ -381,7 +455,7 @@ stg_ns stg_log_tick(stg_log *l)
     if (l == NULL)
         return STG_NEVER;
     now = l->options.clock(l->options.ctx);
-    tell_dropped(l, now.utc);
+    tell_dropped(l, now);
     for (stg_link *at = stg_list_first(&l->series); at != NULL; at = next) {
         series *s = STG_HOLDER(at, series, link);
 
@@ -393,6 +467,7 @@ stg_ns stg_log_tick(stg_log *l)
         if (now.now >= s->end_at)
             (void)end_window(l, s, now);
     }
+    next_at = stg_ns_min(next_at, stg_log_fold_tick(l->fold, now));
     wait = next_at == STG_NEVER ? STG_NEVER : stg_ns_sub(next_at, now.now);
     return l->dropped > 0 && !l->is_gone ? stg_ns_min(wait, STG_S) : wait;
 }
@@ -410,14 +485,34 @@ void stg_log_listen(stg_log *l, stg_log_heard_fn *heard, void *ctx)
     l->heard_ctx = ctx;
 }
 
-void stg_log_set_least(stg_log *l, stg_log_level least)
+/* -- begin and end ----------------------------------------------------------- */
+
+stg_log *stg_log_new(const stg_log_options *o)
 {
-    if (l != NULL)
-        l->options.least = least;
+    stg_log *l = calloc(1, sizeof *l);
+
+    if (l == NULL)
+        return NULL;
+    l->options = *o;
+    l->seed = stg_hash_seed_draw(stg_env_system());
+    stg_list_init(&l->series);
+    l->fold = stg_log_fold_new(&l->seed, log_write_folded, l);
+    if (l->fold != NULL)
+        return l;
+    free(l);
+    return NULL;
 }
 
-/* What was counted and not told is told now. */
-void stg_log_free(stg_log *l)
+void stg_log_set_least(stg_log *l, stg_log_level least)
+{
+    if (l == NULL)
+        return;
+    if (least == STG_LOG_DEBUG)
+        stg_log_fold_flush(l->fold, l->options.clock(l->options.ctx));
+    l->options.least = least;
+}
+
+void stg_log_flush(stg_log *l)
 {
     stg_log_now now;
     stg_link *at;
@@ -425,8 +520,17 @@ void stg_log_free(stg_log *l)
     if (l == NULL)
         return;
     now = l->options.clock(l->options.ctx);
-    while ((at = stg_list_shift(&l->series)) != NULL)
-        forget_series(l, STG_HOLDER(at, series, link), now.utc);
-    tell_dropped(l, now.utc);
+    while ((at = stg_list_first(&l->series)) != NULL)
+        forget_series(l, STG_HOLDER(at, series, link), now);
+    stg_log_fold_flush(l->fold, now);
+    tell_dropped(l, now);
+}
+
+void stg_log_free(stg_log *l)
+{
+    if (l == NULL)
+        return;
+    stg_log_flush(l);
+    stg_log_fold_free(l->fold);
     free(l);
 }

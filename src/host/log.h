@@ -12,6 +12,10 @@
  * fields ends in cut=true. Whatever the bytes of a value are, the line is valid
  * UTF-8 without control characters.
  *
+ * An event with one cause has ten lines a second at most, over all targets: the
+ * rest are counted, and told by one line a second (log_fold.h). Level debug
+ * folds nothing.
+ *
  * Logging never waits: while the other end does not read, lines are dropped and
  * counted, and the count is told as soon as it reads again. It cannot fail, and
  * a NULL log is none. All on one thread. */
@@ -61,18 +65,24 @@ stg_log_options stg_log_options_default(void);
 /* NULL when there is no memory. */
 stg_log *stg_log_new(const stg_log_options *o);
 
-/* From now on what is below is not printed. */
+/* From now on what is below is not printed. STG_LOG_DEBUG tells first what is
+ * folded. */
 void stg_log_set_least(stg_log *l, stg_log_level least);
 
 /* Hears every line, as an object of JSON, which is lent and ends in a NUL behind
  * its size: {"time":"..","level":"..","event":"..",...}. It must not log. One
- * listener; NULL: nobody listens any more. Of what was counted before it came,
+ * listener; NULL: nobody listens any more. Lines are not folded for the
+ * listener. Of what was counted before it came,
  * some fields may be left out. */
 typedef void stg_log_heard_fn(void *ctx, stg_log_level level, const char *event,
                               stg_span json);
 void stg_log_listen(stg_log *l, stg_log_heard_fn *heard, void *ctx);
 
-/* Tells what is counted and not yet told. */
+/* Tells what is counted and not yet told, in one second ten lines of an event and
+ * cause at most. For the end: more calls within a second write more lines. */
+void stg_log_flush(stg_log *l);
+
+/* Flushes, and frees the log. */
 void stg_log_free(stg_log *l);
 
 /* -- what a line says ------------------------------------------------------ */
@@ -103,6 +113,11 @@ stg_field stg_field_time(const char *name, stg_ns ns);
 void stg_log_event(stg_log *l, stg_log_level level, const char *event,
                    const stg_field *fields, size_t count);
 
+/* Writes an event that is never folded: what the process itself or an operator
+ * does, such as a stop, and the result of a reload. */
+void stg_log_always(stg_log *l, stg_log_level level, const char *event,
+                    const stg_field *fields, size_t count);
+
 /* The same for what may come a thousand times a second. Events with the same
  * name whose first `same` fields are the same are one: the first is printed;
  * those that follow in the window are counted; at its end one line tells
@@ -124,6 +139,11 @@ uint64_t stg_log_dropped(const stg_log *l);
     stg_log_event((log), (level), (event), (const stg_field[]){__VA_ARGS__}, \
                   sizeof((const stg_field[]){__VA_ARGS__}) /                 \
                       sizeof(stg_field))
+
+#define STG_LOG_ALWAYS(log, level, event, ...)                                \
+    stg_log_always((log), (level), (event), (const stg_field[]){__VA_ARGS__}, \
+                   sizeof((const stg_field[]){__VA_ARGS__}) /                 \
+                       sizeof(stg_field))
 
 #define STG_LOG_REPEAT(log, level, event, same, ...)               \
     stg_log_repeat(                                                \

@@ -466,8 +466,8 @@ void stg_hub_stop(stg_hub *h)
         return;
     h->phase = STG_HUB_STOPPING;
     stg_flow_view_all(h->flow, &all, stg_deadlines_now());
-    STG_LOG(h->log, STG_LOG_INFO, "stopping",
-            stg_field_number("in_flight", all.in_flight));
+    STG_LOG_ALWAYS(h->log, STG_LOG_INFO, "stopping",
+                   stg_field_number("in_flight", all.in_flight));
     stg_service_stop(h);
     stg_intake_stop(&h->intake);
     stg_store_end_soon(h->store);

@@ -171,7 +171,7 @@ void stg_shell_break(void *hub, const stg_error *why)
     stg_hub *h = hub;
 
     h->is_broken = h->end.is_broken = true;
-    STG_LOG(
+    STG_LOG_ALWAYS(
         h->log, STG_LOG_ERROR, "store-broken",
         stg_field_text("detail", why->text),
         stg_field_text("next",
@@ -309,8 +309,8 @@ void stg_shell_ended(stg_hub *h)
     stg_attempts_flush(&h->attempts);
 }
 
-/* The log is asked a second after something has happened at most, so that an
- * idle hub sleeps. */
+/* Asks the log a second after something has happened at most, so that an idle hub
+ * sleeps. */
 static void set_tick(stg_hub *h)
 {
     if (!h->has_ticked && stg_deadline_at(&h->tick) == STG_NEVER)
@@ -339,6 +339,9 @@ static void tick(stg_deadline *d)
     stg_hub *h = STG_HEAP_HOLDER(d, stg_hub, tick);
     stg_ns wait = stg_log_tick(h->log);
 
+    // A fold that begins before the next tick is due within a second.
+    if (wait != STG_NEVER)
+        wait = stg_ns_min(wait, TICK_MS * STG_MS);
     h->has_ticked = true;
     stg_deadline_set(&h->deadlines, d, stg_ns_add(stg_deadlines_now(), wait));
 }

@@ -6,7 +6,9 @@
  * hub does about it, and in `next` what an operator can do.
  *
  * Lines that may come with every attempt go through stg_log_repeat(), which
- * counts repetitions by the first fields instead of printing them. */
+ * counts repetitions by the first fields instead of printing them. Lines with the
+ * same event and cause are folded over all targets; a result of the operator's own
+ * acts goes through stg_log_always(), and never is. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,10 +40,10 @@ static void tell_policies(const stg_hub *h)
             continue;
         for (size_t k = i + 1; k < s->target_count; k++)
             count += s->targets[k].common->policy == policy;
-        STG_LOG(h->log, STG_LOG_INFO, "policy",
-                stg_field_text("first", s->targets[i].name),
-                stg_field_number("targets", count),
-                stg_field_text("policy", text));
+        STG_LOG_ALWAYS(h->log, STG_LOG_INFO, "policy",
+                       stg_field_text("first", s->targets[i].name),
+                       stg_field_number("targets", count),
+                       stg_field_text("policy", text));
     }
 }
 
@@ -50,12 +52,14 @@ void stg_tell_ready(const stg_hub *h, const char *store)
     const char *address =
         h->intake.address[0] != '\0' ? h->intake.address : NULL;
 
-    STG_LOG(h->log, STG_LOG_INFO, "ready", stg_field_text("listen", address),
-            stg_field_text("store", store),
-            stg_field_number("targets", h->targets.known));
+    STG_LOG_ALWAYS(h->log, STG_LOG_INFO, "ready",
+                   stg_field_text("listen", address),
+                   stg_field_text("store", store),
+                   stg_field_number("targets", h->targets.known));
     if (h->targets.known == 0)
-        STG_LOG(h->log, STG_LOG_INFO, "no-targets",
-                stg_field_text("next", "stagger targets add NAME --url URL"));
+        STG_LOG_ALWAYS(
+            h->log, STG_LOG_INFO, "no-targets",
+            stg_field_text("next", "stagger targets add NAME --url URL"));
     tell_policies(h);
 }
 
@@ -318,9 +322,10 @@ static void tell_refused(const stg_hub *h, const stg_reloaded *r)
     for (const char *at = r->detail; *at != '\0'; count++) {
         size_t size = strcspn(at, "\n");
 
-        STG_LOG(h->log, STG_LOG_ERROR, "reload-refused",
-                stg_field_span("detail", (stg_span){at, size}),
-                count == 0 ? stg_field_text("next", "the hub goes on as it was")
+        STG_LOG_ALWAYS(h->log, STG_LOG_ERROR, "reload-refused",
+                       stg_field_span("detail", (stg_span){at, size}),
+                       count == 0
+                           ? stg_field_text("next", "the hub goes on as it was")
                            : stg_field_text("next", NULL));
         at += size + (at[size] != '\0');
     }
@@ -352,19 +357,20 @@ void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r)
         return;
     }
     print_gone(r, gone, sizeof gone);
-    STG_LOG(h->log, STG_LOG_INFO, "reloaded",
-            stg_field_text("file", h->settings->file),
-            stg_field_number("added", r->added),
-            stg_field_number("changed", r->changed),
-            stg_field_number("gone", r->gone),
-            stg_field_text("gone_targets", r->gone == 0 ? NULL : gone),
-            stg_field_number("same", r->same));
+    STG_LOG_ALWAYS(h->log, STG_LOG_INFO, "reloaded",
+                   stg_field_text("file", h->settings->file),
+                   stg_field_number("added", r->added),
+                   stg_field_number("changed", r->changed),
+                   stg_field_number("gone", r->gone),
+                   stg_field_text("gone_targets", r->gone == 0 ? NULL : gone),
+                   stg_field_number("same", r->same));
     tell_policies(h);
 }
 
 void stg_tell_end(const stg_hub *h)
 {
-    STG_LOG(h->log, h->end.is_clean ? STG_LOG_INFO : STG_LOG_WARN, "stopped",
-            stg_field_bool("clean", h->end.is_clean),
-            stg_field_number("dead", h->end.dead));
+    stg_log_flush(h->log);
+    STG_LOG_ALWAYS(h->log, h->end.is_clean ? STG_LOG_INFO : STG_LOG_WARN,
+                   "stopped", stg_field_bool("clean", h->end.is_clean),
+                   stg_field_number("dead", h->end.dead));
 }

@@ -46,6 +46,15 @@ static void start(tale *t)
     CHECK(t->log != NULL);
 }
 
+/* With level debug nothing is folded. */
+static void start_unfolded(tale *t)
+{
+    begin(t);
+    t->options.least = STG_LOG_DEBUG;
+    t->log = stg_log_new(&t->options);
+    CHECK(t->log != NULL);
+}
+
 /* What was written since the last call. */
 static const char *told(tale *t)
 {
@@ -120,7 +129,7 @@ TEST(log, quotes_what_could_be_misread)
     tale t;
     char expected[256];
 
-    start(&t);
+    start_unfolded(&t);
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         STG_LOG(t.log, STG_LOG_INFO, "x", stg_field_text("v", values[i][0]));
         snprintf(expected, sizeof expected, HEAD "info event=x v=%s\n",
@@ -348,7 +357,7 @@ TEST(log, forgets_the_one_that_was_silent_for_longest)
     char name[16];
     const char *line;
 
-    start(&t);
+    start_unfolded(&t);
     fail_delivery(&t, "oldest", "1");
     fail_delivery(&t, "oldest", "2");
     for (int i = 0; i < 255; i++) {
@@ -367,6 +376,167 @@ TEST(log, forgets_the_one_that_was_silent_for_longest)
     end(&t);
 }
 
+/* -- folds ------------------------------------------------------------------- */
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+
+    for (; *text != '\0'; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+static void fail_targets(tale *t, int first, int count)
+{
+    char name[16];
+
+    for (int i = first; i < first + count; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        fail_delivery(t, name, "1");
+    }
+}
+
+/* The lines of the log with their counts are as many as there were events. */
+static uint64_t sum_events(const char *text)
+{
+    uint64_t sum = 0;
+
+    for (const char *at = text; *at != '\0'; at = strchr(at, '\n') + 1) {
+        const char *end = strchr(at, '\n');
+        const char *folded = strstr(at, " folded=");
+        const char *repeated = strstr(at, " repeated=");
+
+        if (folded != NULL && folded < end)
+            sum += strtoull(folded + strlen(" folded="), NULL, 10);
+        else if (repeated != NULL && repeated < end)
+            sum += strtoull(repeated + strlen(" repeated="), NULL, 10);
+        else
+            sum++;
+    }
+    return sum;
+}
+
+TEST(log, folds_one_cause_over_all_targets)
+{
+    tale t;
+
+    start(&t);
+    fail_targets(&t, 0, 5000);
+    CHECK_U64(count_lines(told(&t)), 9);
+    CHECK_U64(stg_log_tick(t.log), STG_S);
+    t.now = STG_S;
+    (void)stg_log_tick(t.log);
+    CHECK_STR(told(&t),
+              "time=2026-03-01T12:00:01.250Z level=warn event=attempt-failed "
+              "cause=refused folded=4991 since=2026-03-01T12:00:00.250Z "
+              "targets=4991 names=\"t9, t10, t11\"\n");
+    end(&t);
+}
+
+TEST(log, folds_lines_of_json)
+{
+    tale t;
+
+    begin(&t);
+    t.options.is_json = true;
+    t.log = stg_log_new(&t.options);
+    for (int i = 0; i < 12; i++)
+        STG_LOG(t.log, STG_LOG_INFO, "x", stg_field_text("target", "a\"b"),
+                stg_field_number("n", 1));
+    CHECK_U64(count_lines(told(&t)), 9);
+    stg_log_flush(t.log);
+    CHECK_STR(told(&t),
+              "{\"time\":\"2026-03-01T12:00:00.250Z\","
+              "\"level\":\"info\",\"event\":\"x\",\"folded\":3,"
+              "\"since\":\"2026-03-01T12:00:00.250Z\","
+              "\"targets\":1,\"names\":\"a\\\"b\"}\n");
+    end(&t);
+}
+
+/* Repeats of each target are counted first, and the lines that tell them are
+ * folded with the others. */
+TEST(log, counts_exactly_what_is_repeated_and_folded)
+{
+    uint64_t sum = 0;
+    tale t;
+
+    start(&t);
+    for (int second = 0; second < 25; second++) {
+        for (int round = 0; round < 10; round++)
+            fail_targets(&t, 0, 300);
+        (void)stg_log_tick(t.log);
+        CHECK(count_lines(told(&t)) <= 10);
+        sum += sum_events(t.text);
+        t.now += STG_S;
+    }
+    stg_log_free(t.log);
+    t.log = NULL;
+    CHECK(count_lines(told(&t)) <= 10);
+    CHECK_U64(sum + sum_events(t.text), 25 * 10 * 300);
+    end(&t);
+}
+
+TEST(log, folds_neither_with_level_debug_nor_the_results_of_acts)
+{
+    tale t;
+
+    start(&t);
+    for (int i = 0; i < 100; i++)
+        STG_LOG_ALWAYS(t.log, STG_LOG_ERROR, "store-broken",
+                       stg_field_number("n", 1));
+    CHECK_U64(count_lines(told(&t)), 100);
+    fail_targets(&t, 0, 20);
+    CHECK_U64(count_lines(told(&t)), 9);
+    stg_log_set_least(t.log, STG_LOG_DEBUG);
+    CHECK(strstr(told(&t), " folded=11 ") != NULL);
+    fail_targets(&t, 100, 100);
+    CHECK_U64(count_lines(told(&t)), 100);
+    stg_log_set_least(NULL, STG_LOG_DEBUG);
+    stg_log_flush(NULL);
+    STG_LOG_ALWAYS(NULL, STG_LOG_ERROR, "x", stg_field_number("n", 1));
+    end(&t);
+}
+
+TEST(log, lets_one_hear_what_is_folded)
+{
+    static char heard[1 << 15];
+    tale t;
+
+    heard[0] = '\0';
+    start(&t);
+    stg_log_listen(t.log, hear, heard);
+    fail_targets(&t, 0, 100);
+    CHECK_U64(count_lines(told(&t)), 9);
+    stg_log_flush(t.log);
+    CHECK_U64(count_lines(told(&t)), 1);
+    CHECK_U64(count_lines(heard), 100);
+    CHECK(strstr(heard, "folded") == NULL);
+    end(&t);
+}
+
+/* A pipe of one page has room for one line. */
+TEST(log, keeps_a_fold_until_somebody_reads)
+{
+    tale t;
+
+    start(&t);
+    CHECK(fcntl(t.options.fd, F_SETPIPE_SZ, 4096) >= 4096);
+    fail_targets(&t, 0, 100);
+    CHECK_U64(stg_log_dropped(t.log), 8);
+    t.now = STG_S;
+    CHECK_U64(stg_log_tick(t.log), STG_S);
+    CHECK_U64(count_lines(told(&t)), 1);
+    t.now = 2 * STG_S;
+    CHECK_U64(stg_log_tick(t.log), STG_S);
+    CHECK(strstr(told(&t), "event=log-lines-dropped lines=8\n") != NULL);
+    t.now = 3 * STG_S;
+    (void)stg_log_tick(t.log);
+    CHECK(strstr(told(&t), " folded=91 ") != NULL);
+    CHECK_U64(stg_log_dropped(t.log), 8);
+    end(&t);
+}
+
 /* -- ends that do not read --------------------------------------------------- */
 
 TEST(log, drops_and_counts_lines_while_nobody_reads)
@@ -375,7 +545,7 @@ TEST(log, drops_and_counts_lines_while_nobody_reads)
     int lines = 0, all = 0;
     char expected[128];
 
-    start(&t);
+    start_unfolded(&t);
     CHECK(fcntl(t.options.fd, F_SETPIPE_SZ, 4096) >= 4096);
     for (; all < 1000; all++)
         STG_LOG(t.log, STG_LOG_INFO, "x", stg_field_number("n", (uint64_t)all));

@@ -215,7 +215,8 @@ class Faults(case.Case):
         targets += [f"well-tls={self.trusted.url(scheme='https')}"]
         hub = self.hub(*[word for target in targets
                          for word in ("--to", target)],
-                       "--policy", POLICY, "--ca", self.ca)
+                       "--policy", POLICY, "--ca", self.ca,
+                       "--verbose") # no line of a target is folded
         sent_at = time.time()
         self.message = hub.post(BODY, Content_Type="application/x-thing",
                                 Stagger_Key="a key", X_Source="here")

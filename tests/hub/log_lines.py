@@ -2,6 +2,7 @@
 """Every line that the hub logs has the shape of docs/logs.md: hubs are run so
 that they have something to tell, and what they told is compared. (Every other
 test of the hub compares its lines, too: see case.py.)"""
+import collections
 import contextlib
 import http.client
 import json
@@ -12,6 +13,7 @@ import socket
 import sqlite3
 import subprocess
 import time
+import urllib.request
 
 import case
 import leaf
@@ -193,6 +195,81 @@ class Lines(case.Case):
         for _ in range(3):
             hub.post(b"x")
         self.told(hub, "alert", "alert-failed")
+
+    def check_pace(self, lines):
+        """No event comes more than ten times a second for one cause, wherever
+        the second begins."""
+        times = collections.defaultdict(list)
+        for line in lines:
+            if not log_shapes.SHAPES[line["event"]].is_always:
+                times[line["event"], line.get("cause")].append(
+                    case.seconds(line["time"]))
+        for kind, at in times.items():
+            for first, eleventh in zip(at, at[10:]):
+                self.assertGreater(eleventh - first, 0.998, kind)
+
+    def failures(self, hub):
+        """How many attempts failed by now, as the metrics say."""
+        with contextlib.closing(urllib.request.urlopen(
+                f"http://127.0.0.1:{hub.port}/metrics")) as page:
+            return sum(int(line.rsplit(b" ", 1)[1]) for line in page
+                       if line.startswith(b"stagger_attempts_total{")
+                       and b'cause="OK"' not in line)
+
+    def test_of_an_outage_of_many_targets(self):
+        told = self.leaf()
+        refused = {"url": self.refused()}
+        targets = [
+            {"name": f"t{i:03}", **refused,
+             "policy": "fixed base=200ms attempts=100 breaker="
+             + ("none" if i < 250 else "2:1h")} for i in range(300)]
+        hub = self.hub(settings=self.settings(
+            targets, alerts={"threshold": "2 failures in 5m",
+                             "group-wait": "1s", "receivers": [
+                                 {"name": "on-call", "type": "webhook",
+                                  "url": told.url()}]}))
+        for _ in range(2):
+            hub.post(b"x")
+        self.told(hub, "attempt-failed", "breaker-opened")
+        self.reload(hub)
+        told.wait(1)
+        case.wait_for(lambda: self.failures(hub) > 250 * 2 * 8, "failures")
+        # The stop comes in the middle of a second, and the counts are told.
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual([line["event"] for line in hub.lines
+                          if line["event"].startswith("stop")],
+                         ["stopping", "stopped"])
+        self.assertEqual(hub.lines[-1]["event"], "stopped")
+        self.check_pace(hub.lines)
+        self.check_folds(hub)
+
+    def check_folds(self, hub):
+        """A fold says how many, over how many targets, and names three; and
+        each attempt of the store's rows is in a line."""
+        lines = hub.events("attempt-failed")
+        folds = [line for line in lines if "folded" in line]
+        for line in folds:
+            self.assertEqual((line["level"], line["cause"]),
+                             ("warn", "CONNECTION_REFUSED"))
+            self.assertEqual(len(set(line["names"].split(", "))),
+                             min(3, line["targets"]))
+        # Nine targets have lines of their own, and their repeats are counted.
+        self.assertGreaterEqual(max(line["targets"] for line in folds), 291)
+        attempts = self.rows("SELECT sum(attempts) AS n FROM parked")[0]["n"]
+        self.assertEqual(sum(map(log_shapes.events_in, lines)), attempts)
+        case.note(self, f"{attempts} failures in {len(lines)} lines")
+
+    def test_of_an_outage_with_level_debug(self):
+        refused = self.refused()
+        hub = self.hub(*[word for i in range(40)
+                         for word in ("--to", f"t{i}={refused}")],
+                       "--policy", "fixed base=1h", "--verbose")
+        hub.post(b"x")
+        case.wait_for(lambda: len(hub.events("attempt-failed")) == 40,
+                      lambda: hub.events("attempt-failed"))
+        self.assertEqual({line["target"]
+                          for line in hub.events("attempt-failed")},
+                         {f"t{i}" for i in range(40)})
 
     def test_of_a_store_that_another_process_holds(self):
         a = self.leaf()

@@ -12,7 +12,8 @@ KINDS = {"text": str, "number": int, "bool": bool, "time": (int, float)}
 
 # fields: of (name, kind, whether it is always there), in their order. alike:
 # how many of the first make lines one series; None: they are not counted.
-Shape = collections.namedtuple("Shape", "levels fields alike")
+# is_always: the event is never folded.
+Shape = collections.namedtuple("Shape", "levels fields alike is_always")
 
 
 def read_fields(text):
@@ -32,12 +33,15 @@ def read():
     """Event to Shape."""
     shapes = {}
     with open(DOCS) as file:
-        for line in file:
+        text = file.read()
+        always = re.search(r"never folded: ((?:`[a-z-]+`[,\s]*)+)", text)[1]
+        for line in text.splitlines():
             row = re.match(r"\| `([a-z-]+)` \| ([a-z, ]+) \| (.*?) \| (.+?) \|",
                            line)
             if row:
                 assert row[1] not in shapes, f"{row[1]} twice"
-                shapes[row[1]] = Shape(row[2].split(", "), *read_fields(row[3]))
+                shapes[row[1]] = Shape(row[2].split(", "), *read_fields(row[3]),
+                                       f"`{row[1]}`" in always)
     return shapes
 
 
@@ -61,9 +65,30 @@ def mistakes(line):
     return wrong + mistakes_of_fields(line, names[3:], shape)
 
 
+# Fields of a line that stands for many events, of many targets.
+FOLDED = [("cause", "text", False), ("status", "number", False),
+          ("folded", "number", True), ("since", "text", True),
+          *[(subjects, "number", False) for subjects in (
+              "targets", "addresses", "receivers", "topics", "clients",
+              "proxies")],
+          ("at_least", "bool", False), ("names", "text", False)]
+
+
+def events_in(line):
+    """How many events a line stands for."""
+    return line.get("folded", line.get("repeated", 1))
+
+
+def names_in(line):
+    """The target, or the first three of them: "a, b, c"."""
+    return line["names"] if "folded" in line else line["target"]
+
+
 def mistakes_of_fields(line, names, shape):
     fields = list(shape.fields)
-    if "repeated" in line and shape.alike is not None:
+    if "folded" in line:
+        fields = FOLDED if not shape.is_always else []
+    elif "repeated" in line and shape.alike is not None:
         fields[shape.alike:shape.alike] = [("repeated", "number", True),
                                            ("since", "text", True)]
     if "cut" in line: # what had no room is missing

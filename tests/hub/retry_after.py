@@ -85,7 +85,7 @@ class RetryAfter(case.Case):
             return 200 if request.attempt > 1 else (hint.status, hint.headers)
 
         server = self.leaf(answer)
-        hub = self.start(server, told, "--policy", POLICY)
+        hub = self.start(server, told, "--policy", POLICY, "--verbose")
         hub.post(b"x")
         receipts = server.wait(2 * len(told))
         self.assertEqual(hub.stop(), 0)
@@ -137,7 +137,7 @@ class RetryAfter(case.Case):
                            else (429, {"Retry-After": "1"}))
         names = [f"t{i}" for i in range(16)]
         hub = self.start(server, names, "--policy",
-                         "fixed base=400ms jitter=full attempts=2")
+                         "fixed base=400ms jitter=full attempts=2", "--verbose")
         hub.post(b"x")
         receipts = server.wait(32)
         self.assertEqual(hub.stop(), 0)
