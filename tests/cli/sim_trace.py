@@ -75,7 +75,11 @@ class Trace(unittest.TestCase):
                  "attempt": attempt, "status": 200, "took_ms": 40},
                 separators=(",", ":"))
 
-        self.check([line("ready", 0, 1), line("delivered", 1, 1),
+        folded = json.dumps({"time": "2026-03-01T12:00:02.000Z",
+                             "level": "warn", "event": "attempt-failed",
+                             "cause": "HTTP_503", "folded": 4990},
+                            separators=(",", ":"))
+        self.check([line("ready", 0, 1), line("delivered", 1, 1), folded,
                     line("attempt-failed", 1, 1), line("delivered", 2, 2),
                     line("delivered", 3, 1)], [2, 0, 1], 40)
 

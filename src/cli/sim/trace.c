@@ -294,6 +294,8 @@ static stg_status read_hub(const reading *r, const char *line, entry *e,
                       "event");
     if (!is_event(event, "delivered") && !is_event(event, "attempt-failed"))
         return STG_OK;
+    if (find_field(line, "folded") != NULL) // many events, without their times
+        return STG_OK;
     if (!take_time(&time, &e->at, &e->is_whole) || *time != '"')
         return refuse(r, "expected a time, such as 2026-03-01T12:00:00.250Z");
     if (took == NULL || !take_decimal(&took, &e->took, NULL))
