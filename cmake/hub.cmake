@@ -113,6 +113,7 @@ add_library(stagger_hub STATIC
     config/diagnostics.c
     config/diff.c
     config/files.c
+    config/fixed.c
     config/from.c
     config/kinds/alerts.c
     config/kinds/kinds.c

@@ -1,5 +1,5 @@
-/* How settings differ: whether a target is the same, which values the command's
- * options replace, and what a reload cannot change.
+/* How settings differ: whether a target is the same, and which values the
+ * command's options replace.
  *
  * Settings are compared row by row of the table, so that a new setting is
  * compared without a change here; but for what a file holds, which stamp_of() in
@@ -116,10 +116,8 @@ bool stg_settings_override(stg_settings *s, const stg_setting *setting,
     return note(s, setting, kept) || refuse(err, "out of memory");
 }
 
-/* -- reload ---------------------------------------------------------------- */
-
-static void take_overrides(const stg_settings *old, stg_settings *next,
-                           stg_diagnostics *c)
+void stg_settings_take_overrides(const stg_settings *old, stg_settings *next,
+                                 stg_diagnostics *c)
 {
     stg_error err;
 
@@ -127,28 +125,4 @@ static void take_overrides(const stg_settings *old, stg_settings *next,
          n != NULL; n = n->next)
         if (!stg_settings_override(next, n->setting, n->text, &err))
             stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
-}
-
-/* Compares every setting that is marked as fixed, also those whose line is gone:
- * their default has taken effect then. */
-void stg_settings_check_reload(const stg_settings *old, stg_settings *next,
-                               stg_diagnostics *c)
-{
-    const stg_setting *s;
-
-    take_overrides(old, next, c);
-    for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++) {
-        stg_file_place place;
-
-        if (s->in != STG_IN_HUB || !s->is_fixed ||
-            stg_setting_equal(s, old, next))
-            continue;
-        // A line that is gone is as good as one that has changed.
-        place = stg_settings_place(next, s->path);
-        stg_complain(c, place,
-                     "`%s` has changed%s, and only a restart can do that; "
-                     "expected it as it was, or a restart",
-                     s->path, place.line == 0 ? ": it is gone" : "");
-    }
-    stg_diagnostics_sort(c);
 }

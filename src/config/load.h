@@ -60,10 +60,23 @@ const stg_target_settings *stg_settings_target(const stg_settings *s,
 bool stg_settings_override(stg_settings *s, const stg_setting *setting,
                            const char *text, stg_error *err);
 
-/* Before `next` is put into a hub that runs with `old`: gives it what old has of
- * the command's options, and complains, each with its place in next, of what only
- * a restart can change. */
-void stg_settings_check_reload(const stg_settings *old, stg_settings *next,
-                               stg_diagnostics *c);
+/* Gives next what old has of the command's options. */
+void stg_settings_take_overrides(const stg_settings *old, stg_settings *next,
+                                 stg_diagnostics *c);
+
+/* -- what only a restart changes: fixed.c ----------------------------------- */
+
+/* A copy of the settings that only a restart changes, and of all that they point
+ * to; the other settings are the defaults. A hub keeps it from its start to its
+ * end. NULL: out of memory. */
+stg_settings *stg_settings_copy_fixed(const stg_settings *from);
+
+/* Gives s the values that `fixed` has of them; s points into `fixed`, which has to
+ * outlive it. */
+void stg_settings_use_fixed(stg_settings *s, const stg_settings *fixed);
+
+/* Complains, each with its place in next, of what only a restart can change. */
+void stg_settings_check_reload(const stg_settings *fixed,
+                               const stg_settings *next, stg_diagnostics *c);
 
 #endif

@@ -36,7 +36,7 @@ void stg_attempts_init(stg_attempts *a, stg_hub *hub, uint64_t epoch,
         .hub = hub,
         .epoch = epoch,
         .trace = trace,
-        .share = hub->settings == NULL ? 0 : stg_spans_share(hub->settings),
+        .share = hub->fixed == NULL ? 0 : stg_spans_share(hub->fixed),
         .rng = make_rng(epoch)};
     stg_list_init(&a->under_way);
     stg_list_init(&a->batches);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
+#include "config/load.h"
 #include "config/targets.h"
 #include "host/wall.h"
 #include "hub/hub_internal.h"
@@ -370,10 +371,10 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     if (status == STG_OK)
         status = stg_spans_open(&h->spans, h, err);
     if (status == STG_OK)
-        status = open_store(h, o, err);
+        status = open_store(h, h->fixed, err);
     if (status == STG_OK)
         stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store),
-                          h->settings->trace);
+                          h->fixed->trace);
     if (status == STG_OK)
         status = stg_target_changes_open(h, err);
     if (status == STG_OK)
@@ -381,7 +382,7 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
     if (status == STG_OK)
         status = start_flow(h, err);
     if (status == STG_OK && h->calls != NULL)
-        status = h->calls->open(&h->calls_part, h, o->audit, err);
+        status = h->calls->open(&h->calls_part, h, h->fixed->audit, err);
     if (status == STG_OK)
         status = stg_intake_open(&h->intake, h, o, &h->handles, err);
     if (status == STG_OK && h->calls != NULL && h->intake.ingress != NULL)
@@ -417,6 +418,23 @@ static stg_hub *make(uv_loop_t *loop, const stg_hub_options *o)
     return h;
 }
 
+/* Opens all parts. What only a restart changes is copied first, so that texts which
+ * parts keep stay over a reload. On an error the settings have their own again. */
+static stg_status hub_open_settings(stg_hub *h, stg_error *err)
+{
+    const stg_settings given = *h->settings;
+    stg_status status;
+
+    h->fixed = stg_settings_copy_fixed(h->settings);
+    if (h->fixed == NULL)
+        return stg_hub_refuse(err, STG_IO, "out of memory");
+    stg_settings_use_fixed(h->settings, h->fixed);
+    status = open_parts(h, h->settings, err);
+    if (status != STG_OK)
+        stg_settings_use_fixed(h->settings, &given);
+    return status;
+}
+
 /* On an error everything that was opened is closed before this returns, by
  * running the loop; a store file that was made just now is removed, and the
  * settings stay the caller's. */
@@ -431,7 +449,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
     h = make(loop, o);
     if (h == NULL)
         return stg_hub_refuse(err, STG_IO, "there is no memory for a hub");
-    status = open_parts(h, h->settings, err);
+    status = hub_open_settings(h, err);
     if (status != STG_OK) {
         if (h->store != NULL)
             stg_store_discard(h->store);
@@ -490,6 +508,7 @@ void stg_hub_free(stg_hub *h)
     if (h->calls_part != NULL)
         h->calls->free(h->calls_part);
     stg_settings_free(h->settings);
+    stg_settings_free(h->fixed);
     free(h);
 }
 

@@ -76,8 +76,11 @@ typedef struct stg_hub_proxy {
 struct stg_hub {
     uv_loop_t *loop;
     stg_log *log;
-    stg_settings *settings; /* NULL: it was not opened */
-    stg_policy policy;      /* of lanes that only the store knows */
+    stg_settings *settings; /* the hub's: those in force, which a reload frees.
+                               NULL: it was not opened */
+    stg_settings *fixed; /* the hub's, to its end: copy of what only a restart
+                            changes, into which `settings` points */
+    stg_policy policy;   /* of lanes that only the store knows */
     stg_flow *flow;
     stg_store *store;
     stg_client *client;

@@ -139,8 +139,9 @@ typedef struct stg_attempt_end {
 /* A copy of receipts in a file, or in a topic: receipt_copy.c. */
 typedef struct stg_receipt_copy {
     stg_hub *hub;
-    const stg_letters_settings *to; /* NULL: there is no copy */
-    stg_text gathered, writing;     /* lines */
+    const stg_letters_settings
+        *to;                    /* hub.fixed has it; NULL: there is no copy */
+    stg_text gathered, writing; /* lines */
     size_t gathered_count, writing_count;
     stg_append *records; /* of a topic: what is being written */
     uv_work_t work;
@@ -154,7 +155,7 @@ typedef struct stg_receipt_copy {
 
 bool stg_receipt_copy_is_wanted(const stg_letters_settings *to);
 
-/* to is kept; where none is wanted nothing is opened. Returns an error with words
+/* to is kept, and belongs to hub.fixed; where none is wanted nothing is opened. Returns an error with words
  * if its file cannot be appended to; else it is a part that the hub waits for
  * (handles). */
 stg_status stg_receipt_copy_open(stg_receipt_copy *c, stg_hub *hub,
@@ -181,8 +182,8 @@ typedef struct stg_hub_receipts {
     stg_receipt_copy copy;
 } stg_hub_receipts;
 
-/* The settings of the hub are there. Returns an error with words if the copy cannot
- * be written. */
+/* The fixed settings of the hub are there. Returns an error with words if the copy
+ * cannot be written. */
 stg_status stg_hub_receipts_open(stg_hub_receipts *r, stg_hub *hub,
                                  stg_error *err);
 
@@ -304,7 +305,7 @@ typedef struct stg_hub_source {
     bool is_open;
     stg_deadline retention; /* of what waits for targets that are gone */
 
-    /* -- texts that a Kafka source keeps */
+    /* -- texts that a Kafka source keeps, beside those of hub.fixed */
     char *brokers; /* "host:port,host:port" */
     stg_kafka_property *properties;
     char group[STG_SHARD_GROUP_MAX];

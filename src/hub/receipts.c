@@ -126,7 +126,7 @@ void stg_hub_receipts_add(stg_hub_receipts *r, const stg_attempt_end *e,
 stg_status stg_hub_receipts_open(stg_hub_receipts *r, stg_hub *hub,
                                  stg_error *err)
 {
-    const stg_receipt_settings *o = &hub->settings->receipts;
+    const stg_receipt_settings *o = &hub->fixed->receipts;
 
     r->hub = hub;
     r->is_kept = o->keep != STG_NEVER;

@@ -197,7 +197,9 @@ static bool make_plan(plan *p)
 
     if (stg_settings_load(old->file, &p->next, &p->diagnostics) != STG_OK)
         return false;
-    stg_settings_check_reload(old, p->next, &p->diagnostics);
+    stg_settings_take_overrides(old, p->next, &p->diagnostics);
+    stg_settings_check_reload(p->hub->fixed, p->next, &p->diagnostics);
+    stg_settings_use_fixed(p->next, p->hub->fixed);
     return p->diagnostics.mistakes == 0 && make_room(p) && plan_targets(p);
 }
 

@@ -60,7 +60,7 @@ static stg_kafka_start start_of(const stg_kafka_settings *k, uint64_t *at_ms)
     return starts[kind];
 }
 
-/* Texts are the settings', or kept in source_part: the source keeps no copies. */
+/* Texts are hub.fixed's, or kept in source_part: the source keeps no copies. */
 static stg_kafka_options consumer_options(const stg_hub_source *s,
                                           const stg_settings *o)
 {

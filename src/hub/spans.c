@@ -226,7 +226,7 @@ static void finish(stg_spans *s)
 static void tell(stg_spans *s, const char *detail)
 {
     stg_log *log = s->hub->log;
-    const char *to = s->hub->settings->traces.endpoint;
+    const char *to = s->hub->fixed->traces.endpoint;
 
     if (detail != NULL && !s->is_troubled)
         STG_LOG(log, STG_LOG_WARN, "spans-unsent", stg_field_text("to", to),
@@ -474,7 +474,7 @@ static stg_status open_endpoint(stg_spans *s, const stg_trace_settings *o,
 
 stg_status stg_spans_open(stg_spans *s, stg_hub *hub, stg_error *err)
 {
-    const stg_trace_settings *o = &hub->settings->traces;
+    const stg_trace_settings *o = &hub->fixed->traces;
     stg_status status;
 
     *s = (stg_spans){.hub = hub, .due.passed = due};
@@ -491,7 +491,7 @@ stg_status stg_spans_open(stg_spans *s, stg_hub *hub, stg_error *err)
         status = open_endpoint(s, o, err);
     if (status != STG_OK)
         return status;
-    s->share = stg_spans_share(hub->settings);
+    s->share = stg_spans_share(hub->fixed);
     s->head = make_head();
     if (s->head == NULL)
         return stg_hub_refuse(err, STG_IO, "there is no memory for traces");

@@ -17,7 +17,7 @@ static const char credential[] = "stagger-secrets-key";
 
 stg_status stg_target_keys_open(stg_hub *h, stg_error *err)
 {
-    const char *path = h->settings->secrets_key;
+    const char *path = h->fixed->secrets_key;
     char *given = path == NULL ? stg_secret_credential(credential) : NULL;
     stg_status status = STG_OK;
 

@@ -65,6 +65,17 @@ class Publish(kafka_case.Case):
                                             "failed": 0, "unknown": 0})
         self.assertEqual(hub.stop(), 0)
 
+    def test_a_reload_keeps_the_topics(self):
+        """Freed memory is overwritten."""
+        broker = self.mock(t=1)
+        a = self.leaf()
+        hub = self.hub(broker, "t", f"a={a.url()}",
+                       before=("env", "MALLOC_PERTURB_=165"))
+        for i in range(3):
+            self.assertEqual(hub.post(b"x"), f"t.0.{i}")
+            self.reload(hub)
+        self.assertEqual(hub.stop(), 0)
+
     def test_an_empty_message_is_no_tombstone(self):
         broker = self.mock(t=1)
         a = self.leaf()

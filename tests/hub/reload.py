@@ -335,6 +335,28 @@ class Policies(Reloading):
         self.assertEqual(said.count("  waits: "), 1, said)
 
 
+class Owners(Reloading):
+    """Nothing points into settings that a reload has freed (I35). What is
+    freed is overwritten, so that builds without sanitizers see it, too."""
+
+    def start(self):
+        return self.hub(settings=self.path,
+                        before=("env", "MALLOC_PERTURB_=165"))
+
+    def test_receipts_are_copied_to_the_same_file(self):
+        a = self.leaf()
+        path = os.path.join(self.folder, "receipts.jsonl")
+        self.write({"a": a.url()}, more=f"receipts: {{copy: 'file:{path}'}}")
+        hub = self.start()
+        for i in range(4):
+            hub.post(b"x")
+            a.wait(i + 1)
+            self.reload(hub)
+        self.assertEqual(hub.stop(), 0)
+        with open(path) as file:
+            self.assertEqual(len(file.readlines()), 4)
+
+
 class Mistakes(Reloading):
     def test_a_broken_file_changes_nothing_and_says_where(self):
         a = self.leaf()
