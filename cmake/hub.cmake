@@ -218,6 +218,7 @@ add_library(stagger_hub STATIC
     hub/disable.c
     hub/recent.c
     hub/reload.c
+    hub/reload_parts.c
     hub/rewind.c
     hub/service.c
     hub/shell.c

@@ -414,32 +414,67 @@ void stg_alerts_hub_name(const stg_alert_options *o,
                          o->hub_name != NULL ? o->hub_name : host);
 }
 
-/* All that can fail comes first: an engine if there was none, then the new
- * receivers with their secrets. On an error the options, engine and receivers
- * are as they were. */
+struct stg_alerts_next {
+    stg_alert_options o;
+    stg_alert_engine
+        *engine; /* NULL: there is one already, or nobody listens */
+    stg_alert_receiver **receivers; /* number: o.receiver_count */
+};
+
+/* All that can fail: an engine if there was none, and the new receivers with their
+ * secrets. */
+stg_status stg_alerts_prepare(stg_alerts *a, const stg_alert_options *o,
+                              stg_alerts_next **next, stg_error *err)
+{
+    stg_alerts_next *n = calloc(1, sizeof *n);
+    stg_status status;
+
+    if (n == NULL)
+        return fail_memory(err);
+    n->o = *o;
+    status = make_engine(a, o, &n->engine, err);
+    if (status == STG_OK)
+        status = stg_alert_receivers_make(&a->receivers, &a->world, o,
+                                          &n->receivers, err);
+    if (status == STG_OK)
+        *next = n;
+    else
+        stg_alerts_drop(n);
+    return status;
+}
+
+void stg_alerts_drop(stg_alerts_next *next)
+{
+    if (next == NULL)
+        return;
+    stg_alert_engine_free(next->engine);
+    if (next->receivers != NULL)
+        stg_alert_receivers_drop(next->receivers, next->o.receiver_count);
+    free(next);
+}
+
+void stg_alerts_use(stg_alerts *a, stg_alerts_next *next)
+{
+    if (a->trial != NULL) // of receivers that are no more
+        stg_alert_trial_cancel(a->trial);
+    a->world.interval = next->o.interval;
+    a->o = next->o;
+    stg_alert_receivers_replace(&a->receivers, next->receivers,
+                                next->o.receiver_count);
+    stg_alerts_hub_name(&a->o, a->hub);
+    use_engine(a, next->engine);
+    free(next);
+}
+
 stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
                              stg_error *err)
 {
-    stg_alert_engine *engine;
-    stg_alert_receiver **receivers;
-    stg_status status = make_engine(a, o, &engine, err);
+    stg_alerts_next *next;
+    stg_status status = stg_alerts_prepare(a, o, &next, err);
 
-    if (status != STG_OK)
-        return status;
-    status =
-        stg_alert_receivers_make(&a->receivers, &a->world, o, &receivers, err);
-    if (status != STG_OK) {
-        stg_alert_engine_free(engine);
-        return status;
-    }
-    if (a->trial != NULL) // of receivers that are no more
-        stg_alert_trial_cancel(a->trial);
-    a->world.interval = o->interval;
-    a->o = *o;
-    stg_alert_receivers_replace(&a->receivers, receivers, o->receiver_count);
-    stg_alerts_hub_name(o, a->hub);
-    use_engine(a, engine);
-    return STG_OK;
+    if (status == STG_OK)
+        stg_alerts_use(a, next);
+    return status;
 }
 
 /* -- open and close -------------------------------------------------------- */
@@ -452,6 +487,7 @@ static stg_alerts *make(const stg_alerts_place *place)
     if (a == NULL)
         return NULL;
     a->place = *place;
+    a->place.egress = NULL; // lent
     a->wake.passed = wake_up;
     (void)uv_random(NULL, NULL, &seed, sizeof seed, 0, NULL);
     a->world = (stg_alert_world){
@@ -489,11 +525,9 @@ stg_status stg_alerts_open(stg_alerts **alerts, const stg_alert_options *o,
     return STG_OK;
 }
 
-stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
-                                 stg_error *err)
+void stg_alerts_use_egress(stg_alerts *a, stg_egress_rule *egress)
 {
-    return stg_mailer_set_egress(a->world.mailer, egress) ? STG_OK
-                                                          : fail_memory(err);
+    stg_mailer_use_egress(a->world.mailer, egress);
 }
 
 /* The receivers have had STG_ALERTS_LAST: what is still under way is

@@ -78,9 +78,16 @@ stg_status stg_alerts_open(stg_alerts **a, const stg_alert_options *o,
 stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
                              stg_error *err);
 
-/* Of mails from now on. STG_IO: there is no memory, and it is as it was. */
-stg_status stg_alerts_set_egress(stg_alerts *a, const stg_egress *egress,
-                                 stg_error *err);
+/* The same in two steps. The first one does all that can fail, and changes nothing;
+ * *next is for one of the two calls behind it, before `a` is changed or closed. */
+typedef struct stg_alerts_next stg_alerts_next;
+stg_status stg_alerts_prepare(stg_alerts *a, const stg_alert_options *o,
+                              stg_alerts_next **next, stg_error *err);
+void stg_alerts_use(stg_alerts *a, stg_alerts_next *next);
+void stg_alerts_drop(stg_alerts_next *next); /* NULL is none */
+
+/* Holds the rule for mails from now on. */
+void stg_alerts_use_egress(stg_alerts *a, stg_egress_rule *egress);
 
 /* What is known is told at once, and receivers have STG_ALERTS_LAST for it;
  * then closed is called, perhaps from within this call, and a is gone. NULL is

@@ -26,16 +26,9 @@ enum {
     MS = 1000000,
 };
 
-/* A rule that is shared by a mailer and the mails that are under way. */
-typedef struct rule {
-    stg_egress egress;
-    size_t users;
-    stg_cidr networks[]; /* allow, then deny */
-} rule;
-
 struct stg_mailer {
     uv_loop_t *loop;
-    rule *rule;
+    stg_egress_rule *rule; /* held */
     stg_list waiting;
     stg_mail *under_way;
 };
@@ -48,8 +41,8 @@ struct stg_mail {
     uv_work_t work;
     atomic_bool is_cancelled;
 
-    // What the thread reads.
-    rule *rule;
+    // The thread reads these.
+    stg_egress_rule *rule; // held: a reload may replace the mailer's
     char *url, *ca_file, *user, *password, *from, *text;
     struct curl_slist *to, *header;
     stg_alert_starttls starttls;
@@ -66,41 +59,6 @@ struct stg_mail {
     char error[CURL_ERROR_SIZE];
     char forbidden[STG_EGRESS_WHY_MAX];
 };
-
-/* -- rules ----------------------------------------------------------------- */
-
-/* A copy with its networks, shared by reference: a reload replaces the mailer's
- * rule while a thread still reads the old one. Counted on the loop's thread
- * only. */
-static rule *make_rule(const stg_egress *e)
-{
-    stg_egress none = {.allow = NULL};
-    size_t count;
-    rule *r;
-
-    if (e == NULL)
-        e = &none;
-    count = e->allow_count + e->deny_count;
-    r = malloc(sizeof *r + count * sizeof(stg_cidr));
-    if (r == NULL)
-        return NULL;
-    r->users = 1;
-    r->egress = *e;
-    r->egress.allow = r->networks;
-    r->egress.deny = r->networks + e->allow_count;
-    if (e->allow_count > 0)
-        memcpy(r->networks, e->allow, e->allow_count * sizeof(stg_cidr));
-    if (e->deny_count > 0)
-        memcpy(r->networks + e->allow_count, e->deny,
-               e->deny_count * sizeof(stg_cidr));
-    return r;
-}
-
-static void release_rule(rule *r)
-{
-    if (--r->users == 0)
-        free(r);
-}
 
 /* -- in the thread --------------------------------------------------------- */
 
@@ -180,7 +138,7 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose,
     stg_mail *m = ctx;
 
     (void)purpose;
-    if (!stg_egress_allows(&m->rule->egress, &to->addr, m->forbidden))
+    if (!stg_egress_allows(&m->rule->is, &to->addr, m->forbidden))
         return CURL_SOCKET_BAD;
     m->forbidden[0] = '\0';
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
@@ -346,7 +304,7 @@ static void write_detail(const stg_mail *m, char detail[DETAIL_MAX])
 
 static void free_mail(stg_mail *m)
 {
-    release_rule(m->rule);
+    stg_egress_rule_release(m->rule);
     free(m->url);
     free(m->ca_file);
     free(m->user);
@@ -401,32 +359,29 @@ stg_mailer *stg_mailer_new(uv_loop_t *loop, const stg_egress *egress)
 
     if (m == NULL)
         return NULL;
-    *m = (stg_mailer){.loop = loop, .rule = make_rule(egress)};
+    *m = (stg_mailer){.loop = loop, .rule = stg_egress_rule_new(egress)};
     stg_list_init(&m->waiting);
     if (m->rule == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        free(m->rule);
+        stg_egress_rule_release(m->rule);
         free(m);
         return NULL;
     }
     return m;
 }
 
-bool stg_mailer_set_egress(stg_mailer *m, const stg_egress *egress)
+void stg_mailer_use_egress(stg_mailer *m, stg_egress_rule *egress)
 {
-    rule *r = make_rule(egress);
+    stg_egress_rule *old = m->rule;
 
-    if (r == NULL)
-        return false;
-    release_rule(m->rule);
-    m->rule = r;
-    return true;
+    m->rule = stg_egress_rule_hold(egress);
+    stg_egress_rule_release(old);
 }
 
 void stg_mailer_free(stg_mailer *m)
 {
     if (m == NULL)
         return;
-    release_rule(m->rule);
+    stg_egress_rule_release(m->rule);
     free(m);
     curl_global_cleanup();
 }
@@ -517,8 +472,7 @@ stg_mail *stg_mailer_send(stg_mailer *m, const stg_mail_order *o,
     mail->mailer = m;
     mail->done = done;
     mail->ctx = ctx;
-    mail->rule = m->rule;
-    mail->rule->users++;
+    mail->rule = stg_egress_rule_hold(m->rule);
     atomic_init(&mail->is_cancelled, false);
     if (!copy_order(mail, o)) {
         free_mail(mail);

@@ -42,8 +42,8 @@ typedef struct stg_mail stg_mail;
  * by itself. */
 stg_mailer *stg_mailer_new(uv_loop_t *loop, const stg_egress *egress);
 
-/* Another rule from the next mail on. False: there is no memory. */
-bool stg_mailer_set_egress(stg_mailer *m, const stg_egress *egress);
+/* Another rule from the next mail on, which the mailer holds. */
+void stg_mailer_use_egress(stg_mailer *m, stg_egress_rule *egress);
 
 /* Nothing is under way, nothing waits. */
 void stg_mailer_free(stg_mailer *m);
@@ -155,6 +155,9 @@ typedef struct stg_alert_receivers {
 stg_status stg_alert_receivers_make(stg_alert_receivers *r, stg_alert_world *w,
                                     const stg_alert_options *o,
                                     stg_alert_receiver ***made, stg_error *err);
+
+/* Frees those that were made and are not to replace any. */
+void stg_alert_receivers_drop(stg_alert_receiver **made, size_t count);
 
 /* made is given. What waits goes to the receiver of the same name, and is
  * given up where there is none. */

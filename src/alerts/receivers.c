@@ -35,6 +35,11 @@ static void free_receivers(stg_alert_receiver **all, size_t count)
     free(all);
 }
 
+void stg_alert_receivers_drop(stg_alert_receiver **made, size_t count)
+{
+    free_receivers(made, count);
+}
+
 /* -- other options --------------------------------------------------------- */
 
 static bool make_room(stg_alert_receivers *r)

@@ -164,7 +164,7 @@ stg_status stg_flow_refuse(stg_error *err, stg_status status, const char *why)
     return status;
 }
 
-static stg_status check_options(const stg_flow_options *o, stg_error *err)
+stg_status stg_flow_options_check(const stg_flow_options *o, stg_error *err)
 {
     if (o->memory_max < (1 << 20) || (o->memory_max - 1) >> 20 >= 1 << 20)
         return stg_flow_refuse(err, STG_INVALID,
@@ -181,7 +181,7 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     stg_list *lists[13];
     stg_flow *f;
 
-    if (check_options(o, err) != STG_OK)
+    if (stg_flow_options_check(o, err) != STG_OK)
         return STG_INVALID;
     f = memory->allocate(memory->ctx, sizeof *f);
     if (f == NULL)
@@ -218,7 +218,7 @@ stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
 {
     stg_budget budget;
 
-    if (check_options(o, err) != STG_OK)
+    if (stg_flow_options_check(o, err) != STG_OK)
         return STG_INVALID;
     stg_budget_init(&budget, &o->budget);
     if (stg_budget_options_equal(&o->budget, &f->o.budget))

@@ -69,6 +69,9 @@ typedef struct stg_flow_options {
  * 0. */
 stg_flow_options stg_flow_options_default(void);
 
+/* Returns STG_OK where stg_flow_change() takes them, and STG_INVALID with words. */
+stg_status stg_flow_options_check(const stg_flow_options *o, stg_error *err);
+
 typedef enum stg_order {
     STG_ORDER_NONE,
     STG_ORDER_KEY,    /* messages with one key: the next starts when the one

@@ -39,7 +39,7 @@ void stg_client_release(stg_client *c)
     c->open--;
     if (c->open > 0 || !c->is_closing)
         return;
-    free(c->networks);
+    stg_egress_rule_release(c->rule);
     free(c);
     if (closed != NULL)
         closed(ctx);
@@ -118,35 +118,35 @@ stg_status stg_client_new(stg_client **client, uv_loop_t *loop, stg_error *err)
     c->open = 2;
     c->is_closing = false;
     c->egress = (stg_egress){.allow = NULL};
-    c->networks = NULL;
-    c->rule = 0;
+    c->rule = NULL;
+    c->rule_number = 0;
     *client = c;
     return STG_OK;
 }
 
-/* Copies both lists before the old ones go. `rule` counts the changes, so that
- * connections of the pool are judged by the new rule before their next use. */
+/* `rule_number` counts the changes, so that connections of the pool are judged by
+ * the new rule before their next use. */
+void stg_client_use_egress(stg_client *c, stg_egress_rule *rule)
+{
+    stg_egress_rule *old = c->rule;
+
+    c->rule = stg_egress_rule_hold(rule);
+    c->egress = rule->is;
+    c->rule_number++;
+    stg_egress_rule_release(old);
+}
+
 stg_status stg_client_set_egress(stg_client *c, const stg_egress *e,
                                  stg_error *err)
 {
-    size_t count = e->allow_count + e->deny_count;
-    stg_cidr *networks = calloc(count + 1, sizeof *networks);
+    stg_egress_rule *rule = stg_egress_rule_new(e);
 
-    if (networks == NULL) {
-        (void)stg_refuse(err, "no memory for the networks of egress");
+    if (rule == NULL) {
+        (void)stg_refuse(err, "out of memory");
         return STG_IO;
     }
-    if (e->allow_count > 0)
-        memcpy(networks, e->allow, e->allow_count * sizeof *networks);
-    if (e->deny_count > 0)
-        memcpy(networks + e->allow_count, e->deny,
-               e->deny_count * sizeof *networks);
-    free(c->networks);
-    c->networks = networks;
-    c->egress = *e;
-    c->egress.allow = networks;
-    c->egress.deny = networks + e->allow_count;
-    c->rule++;
+    stg_client_use_egress(c, rule);
+    stg_egress_rule_release(rule);
     return STG_OK;
 }
 

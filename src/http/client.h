@@ -45,6 +45,9 @@ void stg_client_close(stg_client *c, void (*done)(void *ctx), void *ctx);
 stg_status stg_client_set_egress(stg_client *c, const stg_egress *e,
                                  stg_error *err);
 
+/* The same with a copy that was made before, which the client holds. */
+void stg_client_use_egress(stg_client *c, stg_egress_rule *rule);
+
 typedef enum stg_resolver {
     STG_RESOLVER_DNS,    /* /etc/hosts, then the name servers of
                             /etc/resolv.conf: all names at once */

@@ -472,7 +472,7 @@ static void connect_to(stg_connection *c, stg_addresses *a)
     c->address = 0;
     c->dial_at = 0;
     c->dial_error = 0;
-    c->rule = c->client->rule;
+    c->rule = c->client->rule_number;
     if (a == NULL)
         stg_connection_fail_later(c, UV_ENOMEM);
     else if (a->count == 0)
@@ -496,7 +496,7 @@ bool stg_dial_is_allowed(stg_connection *c)
     struct sockaddr_storage peer;
     int size = sizeof peer;
 
-    if (c->rule == c->client->rule)
+    if (c->rule == c->client->rule_number)
         return true;
     if (uv_tcp_getpeername(&c->socket->tcp, (struct sockaddr *)&peer, &size) !=
             0 ||
@@ -504,7 +504,7 @@ bool stg_dial_is_allowed(stg_connection *c)
                            NULL) ||
         !is_target_allowed(c->endpoint))
         return false;
-    c->rule = c->client->rule;
+    c->rule = c->client->rule_number;
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include "http/egress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <netinet/in.h>
@@ -331,4 +332,40 @@ bool stg_egress_allows(const stg_egress *e, const struct sockaddr *to,
     if (r.count == 0 && why != NULL)
         (void)snprintf(why, STG_EGRESS_WHY_MAX, "no address of IP");
     return r.count > 0;
+}
+
+/* -- a copy that is shared ------------------------------------------------- */
+
+stg_egress_rule *stg_egress_rule_new(const stg_egress *e)
+{
+    const stg_egress none = {.allow = NULL};
+    stg_egress_rule *r;
+
+    if (e == NULL)
+        e = &none;
+    r = malloc(sizeof *r + (e->allow_count + e->deny_count) * sizeof(stg_cidr));
+    if (r == NULL)
+        return NULL;
+    r->users = 1;
+    r->is = *e;
+    r->is.allow = r->networks;
+    r->is.deny = r->networks + e->allow_count;
+    if (e->allow_count > 0)
+        memcpy(r->networks, e->allow, e->allow_count * sizeof(stg_cidr));
+    if (e->deny_count > 0)
+        memcpy(r->networks + e->allow_count, e->deny,
+               e->deny_count * sizeof(stg_cidr));
+    return r;
+}
+
+stg_egress_rule *stg_egress_rule_hold(stg_egress_rule *r)
+{
+    r->users++;
+    return r;
+}
+
+void stg_egress_rule_release(stg_egress_rule *r)
+{
+    if (r != NULL && --r->users == 0)
+        free(r);
 }

@@ -1,6 +1,6 @@
 /* egress.h - which addresses the hub may connect to.
  *
- * Pure: no resolver, no socket, no allocation. The address that is about to be
+ * Pure: no resolver, no socket; only a shared copy is allocated. The address that is about to be
  * connected to is judged, after resolution, each time; a name is not.
  *
  * Of all networks that hold an address the smallest one decides: those of
@@ -59,5 +59,25 @@ typedef struct stg_egress {
  * network of the lists: cheap beside a connection, not free. */
 bool stg_egress_allows(const stg_egress *e, const struct sockaddr *to,
                        char why[STG_EGRESS_WHY_MAX]);
+
+/* -- a copy that is shared --------------------------------------------------- */
+
+/* A copy with its lists, which lives as long as its last user: the client, the
+ * mailer, and each mail that is under way. Users are counted on the loop's thread;
+ * a thread may read what its mail holds. */
+typedef struct stg_egress_rule {
+    stg_egress is;
+    size_t users;
+    stg_cidr networks[]; /* lists of `is`: allow, then deny */
+} stg_egress_rule;
+
+/* Returns a copy with one user, the caller; e may be NULL: what is allowed without
+ * lists. NULL: out of memory. */
+stg_egress_rule *stg_egress_rule_new(const stg_egress *e);
+
+/* Returns r, which has one user more. */
+stg_egress_rule *stg_egress_rule_hold(stg_egress_rule *r);
+
+void stg_egress_rule_release(stg_egress_rule *r); /* NULL is none */
 
 #endif

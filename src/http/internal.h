@@ -43,13 +43,13 @@ struct stg_client {
     stg_list commons;  /* of stg_endpoint_common, likewise */
     size_t open;       /* handles, questions and the timer */
     bool is_closing;
-    stg_egress egress;
-    stg_cidr *networks; /* memory of egress's lists; NULL: never set */
-    uint32_t rule;      /* counts what egress was */
-    uv_idle_t turn;     /* there while something was dialed, or is to be */
-    stg_list dials;     /* of connections, for the turns to come */
-    uint32_t dialed;    /* in this turn */
-    stg_list idle;      /* connections of all pools, the longest idle first */
+    stg_egress egress;     /* points into rule */
+    stg_egress_rule *rule; /* held; NULL: what is allowed by itself */
+    uint32_t rule_number;  /* counts what egress was */
+    uv_idle_t turn;        /* there while something was dialed, or is to be */
+    stg_list dials;        /* of connections, for the turns to come */
+    uint32_t dialed;       /* in this turn */
+    stg_list idle; /* connections of all pools, the longest idle first */
     stg_files files;
     stg_ns rest_until; /* nothing is dialed before: the system had no file */
     stg_deadline rest; /* while dials wait for a file */
@@ -180,7 +180,7 @@ struct stg_connection {
     bool is_waiting;   /* for something of ours: its time does not run */
     uint8_t handles;   /* of sockets that are open, or closing */
     uint8_t address;   /* the next one */
-    uint32_t rule;     /* client.rule by which its address was judged */
+    uint32_t rule;     /* client.rule_number by which its address was judged */
     int dial_error;    /* what the addresses came to so far; 0: nothing */
     uint64_t read_ms;  /* when all that was there was read, by the loop's
                           clock; 0: not all was */

@@ -91,21 +91,36 @@ static stg_status take_context(stg_httpd *s, const stg_tls_options *o,
     return status;
 }
 
+stg_status stg_httpd_prepare_tls(stg_httpd *s, const stg_tls_options *o,
+                                 stg_tls_context **tls, stg_error *err)
+{
+    stg_status status = STG_OK;
+
+    *tls = NULL;
+    if (o->certificate_file != NULL)
+        status = take_context(s, o, tls, err);
+    if (status != STG_OK)
+        *tls = NULL; // released
+    return status;
+}
+
+void stg_httpd_use_tls(stg_httpd *s, stg_tls_context *tls)
+{
+    if (s->tls != NULL)
+        stg_tls_context_release(s->tls);
+    s->tls = tls;
+    s->tls_looked_at = stg_deadlines_now();
+}
+
 stg_status stg_httpd_change_tls(stg_httpd *s, const stg_tls_options *o,
                                 stg_error *err)
 {
-    stg_tls_context *context = NULL;
-    stg_status status = STG_OK;
+    stg_tls_context *tls;
+    stg_status status = stg_httpd_prepare_tls(s, o, &tls, err);
 
-    if (o->certificate_file != NULL)
-        status = take_context(s, o, &context, err);
-    if (status != STG_OK)
-        return status;
-    if (s->tls != NULL)
-        stg_tls_context_release(s->tls);
-    s->tls = context;
-    s->tls_looked_at = stg_deadlines_now();
-    return STG_OK;
+    if (status == STG_OK)
+        stg_httpd_use_tls(s, tls);
+    return status;
 }
 
 /* Called for each connection that comes, and looks at the files once a second

@@ -222,6 +222,13 @@ stg_status stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
 stg_status stg_httpd_change_tls(stg_httpd *s, const stg_tls_options *o,
                                 stg_error *err);
 
+/* The same in two steps. The first one reads the files and changes nothing; *tls,
+ * NULL for plain connections, is for the second, or to be released before the
+ * server is closed. */
+stg_status stg_httpd_prepare_tls(stg_httpd *s, const stg_tls_options *o,
+                                 stg_tls_context **tls, stg_error *err);
+void stg_httpd_use_tls(stg_httpd *s, stg_tls_context *tls);
+
 /* Until when the certificate is valid, in seconds since 1970; 0: there is
  * none. */
 int64_t stg_httpd_certificate_until(const stg_httpd *s);

@@ -176,12 +176,12 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
     return STG_OK;
 }
 
-stg_status stg_intake_change(stg_intake *in, const stg_settings *o,
-                             stg_error *err)
+stg_status stg_intake_prepare(stg_intake *in, const stg_settings *o,
+                              stg_ingress_next **next, stg_error *err)
 {
     stg_ingress_options i = ingress_options(o);
 
-    return stg_ingress_change(in->ingress, &i, err);
+    return stg_ingress_prepare(in->ingress, &i, next, err);
 }
 
 static void stopped(void *ctx)

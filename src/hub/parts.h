@@ -274,10 +274,11 @@ size_t stg_intake_message_max(uint64_t memory_max);
 stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
                            unsigned *parts, stg_error *err);
 
-/* What of these settings can change while it is open: all of it or nothing, as
- * stg_ingress_change() says. */
-stg_status stg_intake_change(stg_intake *in, const stg_settings *o,
-                             stg_error *err);
+/* Reads what of these settings can change while it is open: stg_ingress_use() puts
+ * that in use. Their webhooks are kept then. Returns what stg_ingress_prepare()
+ * does. */
+stg_status stg_intake_prepare(stg_intake *in, const stg_settings *o,
+                              stg_ingress_next **next, stg_error *err);
 
 /* No message is taken from here on. stg_hub_finish() is called when all were
  * answered. */

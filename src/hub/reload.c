@@ -1,13 +1,13 @@
-/* A reload, in four steps: plan (load and check the file, make new targets and
- * endpoints), change the parts that all targets share, begin new lanes, change
+/* A reload, in three steps: plan (load and check the file, make new targets and
+ * endpoints, prepare the parts that all targets share), begin new lanes, change
  * over.
  *
- * The first three can fail, and then the hub runs on with the old settings;
+ * The first two can fail, and then the hub runs on with the old settings;
  * lanes that were begun by then stay, and send nothing. The change-over only
  * assigns pointers and cannot fail. It runs in a deadline of the loop, never
  * inside the call that asked for it, and `done` waits until the beginnings of
  * new lanes are durable. */
-#include "hub/control.h"
+#include "hub/reload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,6 @@
 
 #include "base/refuse.h"
 #include "config/load.h"
-#include "hub/hub_internal.h"
 
 /* What becomes of a target of the new settings. */
 typedef struct renewal {
@@ -40,6 +39,7 @@ typedef struct plan {
     size_t room;       /* of them */
     size_t count;      /* of them that are planned */
     size_t added, changed, same;
+    stg_reload_parts parts;
     stg_diagnostics diagnostics;
 } plan;
 
@@ -191,6 +191,16 @@ static bool make_room(plan *p)
     return !p->diagnostics.is_memory_short;
 }
 
+static bool reload_plan_parts(plan *p, const stg_settings *s)
+{
+    stg_error err;
+
+    if (stg_reload_parts_prepare(&p->parts, p->hub, s, &err) == STG_OK)
+        return true;
+    stg_complain(&p->diagnostics, (stg_file_place){0}, "%s", err.text);
+    return false;
+}
+
 static bool make_plan(plan *p)
 {
     const stg_settings *old = p->hub->settings;
@@ -200,7 +210,8 @@ static bool make_plan(plan *p)
     stg_settings_take_overrides(old, p->next, &p->diagnostics);
     stg_settings_check_reload(p->hub->fixed, p->next, &p->diagnostics);
     stg_settings_use_fixed(p->next, p->hub->fixed);
-    return p->diagnostics.mistakes == 0 && make_room(p) && plan_targets(p);
+    return p->diagnostics.mistakes == 0 && make_room(p) && plan_targets(p) &&
+           reload_plan_parts(p, p->next);
 }
 
 /* What was made and is not used. */
@@ -218,6 +229,7 @@ static void drop_plan(plan *p)
     free(p->by_name);
     free(p->all);
     free(p->renewals);
+    stg_reload_parts_drop(&p->parts);
     stg_settings_free(p->next);
     stg_diagnostics_free(&p->diagnostics);
 }
@@ -240,38 +252,6 @@ void stg_reload_leave(const stg_hub *h, stg_target *t)
     t->version++;
     stg_hub_filter(h, t);
     stg_tell_unknown(h, t);
-}
-
-/* What is of all targets. */
-static stg_status set_parts(stg_hub *h, const stg_settings *s, stg_error *err)
-{
-    stg_alerts *alerts = h->watch.alerts;
-    stg_flow_options f = stg_settings_flow(s);
-    stg_status status = stg_client_set_egress(h->client, &s->egress, err);
-
-    stg_client_set_resolver(h->client, s->resolver);
-    if (status == STG_OK)
-        status = stg_intake_change(&h->intake, s, err);
-    if (status == STG_OK)
-        status = stg_alerts_set_egress(alerts, &s->egress, err);
-    if (status == STG_OK)
-        status = stg_alerts_change(alerts, &s->alerts, err);
-    if (status == STG_OK)
-        status = stg_flow_change(h->flow, &f, stg_deadlines_now(), err);
-    return status;
-}
-
-/* Client, intake, alerts and flow, in this order. If one refuses, the old
- * settings are set again for all. False: nothing has changed. */
-static bool change_parts(plan *p)
-{
-    stg_error err;
-
-    if (set_parts(p->hub, p->next, &err) == STG_OK)
-        return true;
-    stg_complain(&p->diagnostics, (stg_file_place){0}, "%s", err.text);
-    (void)set_parts(p->hub, p->hub->settings, NULL);
-    return false;
 }
 
 /* Gives the target its lane, or its lane's row in the store the next URL. */
@@ -323,7 +303,6 @@ static bool begin_lanes(plan *p)
         stg_complain(&p->diagnostics, p->renewals[i].next->place, "%s",
                      err.text);
         give_up_lanes(p, i);
-        (void)set_parts(p->hub, p->hub->settings, NULL);
         return false;
     }
     return true;
@@ -386,6 +365,7 @@ static void change_over(plan *p)
                         .added = p->added,
                         .changed = p->changed,
                         .same = p->same};
+    stg_reload_parts_use(&p->parts, h);
     for (size_t i = 0; i < p->count; i++) {
         renew(p, &p->renewals[i]);
         p->all[p->all_count++] = p->renewals[i].target;
@@ -496,16 +476,14 @@ static void tell_if_begun(stg_hub *h)
 static void renew_parts(plan *p)
 {
     stg_hub *h = p->hub;
-    stg_error err;
 
-    if (set_parts(h, h->settings, &err) == STG_OK) {
-        h->reload.result =
-            (stg_reloaded){.detail = "", .same = h->targets.known};
-        tell(h);
-    } else {
-        stg_complain(&p->diagnostics, (stg_file_place){0}, "%s", err.text);
+    if (!reload_plan_parts(p, h->settings)) {
         refuse(p);
+        return;
     }
+    stg_reload_parts_use(&p->parts, h);
+    h->reload.result = (stg_reloaded){.detail = "", .same = h->targets.known};
+    tell(h);
 }
 
 /* The turn of the loop in which a reload happens. */
@@ -520,7 +498,7 @@ static void carry_out(stg_deadline *d)
     }
     if (h->settings->file == NULL) {
         renew_parts(&p);
-    } else if (make_plan(&p) && change_parts(&p) && begin_lanes(&p)) {
+    } else if (make_plan(&p) && begin_lanes(&p)) {
         change_over(&p);
         keep_diagnostics(&p);
         stg_shell_note(h);

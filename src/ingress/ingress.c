@@ -133,14 +133,14 @@ static uint64_t file_room(const stg_ingress *g)
 }
 
 /* Where files cap the connections, a client's share shrinks with them. */
-uint32_t stg_ingress_client_max(const stg_ingress *g,
-                                const stg_ingress_options *requested)
+uint32_t stg_ingress_client_max(const stg_ingress *g, uint32_t of_client,
+                                uint32_t in_all)
 {
-    uint64_t share = requested->address_connections_max;
+    uint64_t share = of_client;
 
-    if (g->options.connections_max >= requested->connections_max)
-        return (uint32_t)share;
-    share = share * g->options.connections_max / requested->connections_max;
+    if (g->options.connections_max >= in_all)
+        return of_client;
+    share = share * g->options.connections_max / in_all;
     return share > 0 ? (uint32_t)share : 1;
 }
 
@@ -154,7 +154,8 @@ static void cap_connections(stg_ingress *g)
     if (most >= requested.connections_max)
         return;
     g->options.connections_max = (uint32_t)most;
-    g->options.address_connections_max = stg_ingress_client_max(g, &requested);
+    g->options.address_connections_max = stg_ingress_client_max(
+        g, requested.address_connections_max, requested.connections_max);
     STG_LOG(g->options.log, STG_LOG_WARN, "connections-capped",
             stg_field_number("requested", requested.connections_max),
             stg_field_number("connections", most),
@@ -239,6 +240,17 @@ static stg_status start(stg_ingress *g, stg_error *err)
     return status;
 }
 
+/* Texts and lists of the options are lent for the call, so that no pointer to
+ * settings stays which a reload frees. */
+static void ingress_forget_lent(stg_ingress *g)
+{
+    g->options.listen = g->options.token_file = NULL;
+    g->options.tls = (stg_tls_options){.names = NULL};
+    g->options.headers = NULL;
+    g->options.webhooks = NULL;
+    g->server.options.tls = g->options.tls;
+}
+
 /* The hub's own routes are served first; others are added by stg_ingress_serve(). */
 stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
                             const stg_ingress_options *o, stg_error *err)
@@ -259,9 +271,11 @@ stg_status stg_ingress_open(stg_ingress **ingress, uv_loop_t *loop,
         return status;
     }
     status = start(g, err);
-    if (status == STG_OK)
-        *ingress = g;
-    return status;
+    if (status != STG_OK)
+        return status;
+    ingress_forget_lent(g);
+    *ingress = g;
+    return STG_OK;
 }
 
 /* -- stop and close ---------------------------------------------------------- */

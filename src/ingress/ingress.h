@@ -38,7 +38,8 @@ typedef struct stg_ingress_options {
     const char *const
         *headers; /* those kept of a message, ended by NULL: names,
                                    or "X-*"; see http/header.h */
-    const stg_webhook *webhooks; /* kept until the next change */
+    const stg_webhook *webhooks; /* the caller's: kept until other ones are in
+                                    use, or the ingress is closed */
     size_t webhook_count;
     bool is_keyless; /* no idempotency keys are kept: webhooks have none */
     uint64_t epoch;  /* the first half of every id */
@@ -113,13 +114,24 @@ typedef struct stg_refused_call {
 typedef void stg_refused_fn(void *ctx, const stg_refused_call *call);
 void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx);
 
-/* From the next request on with this token file (read anew), these headers and
- * webhooks, and this many connections of an address; from the next connection on with this
- * certificate. Streams end, for their clients to come again with a token that
- * holds. The rest of the options is as it was. All or nothing: errors are those
- * of stg_ingress_open(). */
-stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
-                              stg_error *err);
+/* Options of an ingress that listens, read and not in use yet: its token file and
+ * certificate, headers, webhooks, and numbers of connections. The rest of the
+ * options does not change. */
+typedef struct stg_ingress_next stg_ingress_next;
+
+/* Does everything that can fail, and changes nothing: errors are those of
+ * stg_ingress_open(). *next is for one of the two calls below, before the
+ * ingress is closed. */
+stg_status stg_ingress_prepare(stg_ingress *g, const stg_ingress_options *o,
+                               stg_ingress_next **next, stg_error *err);
+
+/* Puts next in use and takes it: tokens, headers and webhooks from the next request
+ * on, the certificate from the next connection on. Streams end, for their clients to
+ * come again with a token that holds. Webhooks of before may go after the call. */
+void stg_ingress_use(stg_ingress *g, stg_ingress_next *next);
+
+/* Frees what is not put in use; NULL is none. */
+void stg_ingress_drop(stg_ingress_next *next);
 
 /* The port that it listens on; and the address in full: "127.0.0.1:8080". */
 uint16_t stg_ingress_port(const stg_ingress *g);

@@ -36,11 +36,13 @@ enum {
 
 struct stg_ingress {
     uv_loop_t *loop;
-    stg_ingress_options options;
+    stg_ingress_options
+        options;    /* numbers and functions: of its texts and lists
+                                    only `elsewhere` and `files` outlive the start */
     char **headers; /* the rules, copied */
-    const stg_webhook *webhooks;
+    const stg_webhook *webhooks; /* see stg_ingress_options */
     size_t webhook_count;
-    stg_tokens *tokens;
+    stg_tokens *tokens; /* the ingress's */
     stg_listen_address address;
     char address_text[STG_ADDRESS_TEXT_MAX];
     stg_httpd server;
@@ -237,9 +239,10 @@ bool stg_answer_ids(stg_caller *c, const stg_publication *p,
 /* Frees the rest of an answer when its request ends. */
 void stg_answer_drop(stg_caller *c);
 
-/* Connections of a client: where there may be fewer in all than requested, for
- * want of files, it has the same share of those. */
-uint32_t stg_ingress_client_max(const stg_ingress *g,
-                                const stg_ingress_options *requested);
+/* Returns how many connections a client may have, of those in all that
+ * g->options says: where these are fewer than requested, since files are short,
+ * its share of them is the same. */
+uint32_t stg_ingress_client_max(const stg_ingress *g, uint32_t of_client,
+                                uint32_t in_all);
 
 #endif

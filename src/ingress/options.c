@@ -11,9 +11,9 @@
  *
  * At the start all of them count. A change while the hub runs takes over
  * tokens, headers, webhooks, certificates and a client's share of connections, and
- * nothing else. All that is new is made before anything old is freed, so a
- * change that is refused leaves the ingress as it was. A change ends the
- * streams, for the token of one may be gone. */
+ * nothing else. It is prepared, which may fail and leaves the ingress as it was,
+ * and then put in use, which cannot fail. A change ends the streams, for the
+ * token of one may be gone. */
 
 /* Limits that contradict each other would refuse every request, and only then be
  * noticed. */
@@ -87,59 +87,112 @@ static stg_status copy_headers(const char *const *rules, char ***headers,
     return STG_IO;
 }
 
-/* Of one that listens already. */
-static stg_status change_tls(stg_ingress *g, const stg_ingress_options *o,
-                             stg_error *err)
+/* -- what may change ------------------------------------------------------- */
+
+struct stg_ingress_next {
+    stg_tokens *tokens;
+    char **headers;
+    const stg_webhook *webhooks; /* the caller's of stg_ingress_prepare() */
+    size_t webhook_count;
+    stg_tls_context
+        *tls; /* NULL: connections are plain, or nothing listens yet */
+    uint32_t connections_max, address_connections_max; /* requested numbers */
+};
+
+void stg_ingress_drop(stg_ingress_next *next)
+{
+    if (next == NULL)
+        return;
+    stg_tokens_free(next->tokens);
+    stg_ingress_free_headers(next->headers);
+    if (next->tls != NULL)
+        stg_tls_context_release(next->tls);
+    free(next);
+}
+
+/* At the start the server reads its certificate itself. */
+static stg_status options_read_tls(stg_ingress *g, const stg_ingress_options *o,
+                                   stg_ingress_next *next, stg_error *err)
 {
     stg_error why;
-    stg_status status = g->server.loop == NULL
-                            ? STG_OK
-                            : stg_httpd_change_tls(&g->server, &o->tls, &why);
+    stg_status status = STG_OK;
 
+    if (g->server.loop != NULL)
+        status = stg_httpd_prepare_tls(&g->server, &o->tls, &next->tls, &why);
     return status == STG_OK
                ? STG_OK
                : stg_hub_refuse(err, status, "listen.tls: %.350s", why.text);
 }
 
-/* The options that may change while it listens. */
-static stg_status read_rules(stg_ingress *g, const stg_ingress_options *o,
-                             stg_error *err)
+static stg_status options_read(stg_ingress *g, const stg_ingress_options *o,
+                               stg_ingress_next *next, stg_error *err)
 {
-    stg_tokens *tokens;
-    char **headers;
-    stg_status status = stg_headers_check(o->headers, err);
+    stg_status status = check_numbers(o, err);
 
     if (status == STG_OK)
-        status = read_tokens(g, o, &tokens, err);
-    if (status != STG_OK)
-        return status;
-    status = copy_headers(o->headers, &headers, err);
-    if (status != STG_OK) {
-        stg_tokens_free(tokens);
-        return status;
-    }
-    status = change_tls(g, o, err);
-    if (status != STG_OK) {
-        stg_tokens_free(tokens);
-        stg_ingress_free_headers(headers);
-        return status;
-    }
-    stg_tokens_free(g->tokens);
-    stg_ingress_free_headers(g->headers);
-    g->tokens = tokens;
-    g->headers = headers;
-    g->webhooks = o->webhooks;
-    g->webhook_count = o->webhook_count;
-    return STG_OK;
+        status = stg_headers_check(o->headers, err);
+    if (status == STG_OK)
+        status = read_tokens(g, o, &next->tokens, err);
+    if (status == STG_OK)
+        status = copy_headers(o->headers, &next->headers, err);
+    if (status == STG_OK)
+        status = options_read_tls(g, o, next, err);
+    return status;
 }
+
+stg_status stg_ingress_prepare(stg_ingress *g, const stg_ingress_options *o,
+                               stg_ingress_next **next, stg_error *err)
+{
+    stg_ingress_next *n = calloc(1, sizeof *n);
+    stg_status status;
+
+    if (n == NULL)
+        return stg_hub_refuse(err, STG_IO, "ingress: out of memory");
+    n->webhooks = o->webhooks;
+    n->webhook_count = o->webhook_count;
+    n->connections_max = o->connections_max;
+    n->address_connections_max = o->address_connections_max;
+    status = options_read(g, o, n, err);
+    if (status == STG_OK)
+        *next = n;
+    else
+        stg_ingress_drop(n);
+    return status;
+}
+
+/* Exchanges what next has for what the ingress has, and frees that. */
+static void options_exchange(stg_ingress *g, stg_ingress_next *next)
+{
+    const stg_ingress_next old = {.tokens = g->tokens, .headers = g->headers};
+
+    g->tokens = next->tokens;
+    g->headers = next->headers;
+    g->webhooks = next->webhooks;
+    g->webhook_count = next->webhook_count;
+    next->tokens = old.tokens;
+    next->headers = old.headers;
+    stg_ingress_drop(next);
+}
+
+void stg_ingress_use(stg_ingress *g, stg_ingress_next *next)
+{
+    g->options.address_connections_max =
+        g->server.options.address_connections_max = stg_ingress_client_max(
+            g, next->address_connections_max, next->connections_max);
+    stg_httpd_use_tls(&g->server, next->tls);
+    next->tls = NULL; // the server's
+    options_exchange(g, next);
+    stg_ingress_end_streams(g);
+}
+
+/* -- at the start ---------------------------------------------------------- */
 
 stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err)
 {
     const stg_ingress_options *o = &g->options;
-    stg_status status = check_numbers(o, err);
+    stg_ingress_next *next = NULL;
+    stg_status status = stg_address_parse(&g->address, o->listen, err);
 
-    if (status == STG_OK)
-        status = stg_address_parse(&g->address, o->listen, err);
     if (status == STG_OK && o->tls.certificate_file != NULL &&
         stg_address_is_path(&g->address))
         status = stg_hub_refuse(err, STG_INVALID,
@@ -148,22 +201,8 @@ stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err)
                                 "certificate",
                                 o->listen);
     if (status == STG_OK)
-        status = read_rules(g, o, err);
-    return status;
-}
-
-stg_status stg_ingress_change(stg_ingress *g, const stg_ingress_options *o,
-                              stg_error *err)
-{
-    stg_status status = check_numbers(o, err);
-
+        status = stg_ingress_prepare(g, o, &next, err);
     if (status == STG_OK)
-        status = read_rules(g, o, err);
-    if (status == STG_OK)
-        g->options.address_connections_max =
-            g->server.options.address_connections_max =
-                stg_ingress_client_max(g, o);
-    if (status == STG_OK)
-        stg_ingress_end_streams(g);
+        options_exchange(g, next);
     return status;
 }

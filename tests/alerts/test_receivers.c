@@ -638,8 +638,11 @@ TEST(mail, goes_to_no_forbidden_address)
     BENCH(b, SCRIPT(SAY("220 hello\r\n")));
     stg_alert_receiver_options o = mail(&b);
     stg_egress egress = {.deny = &loopback, .deny_count = 1};
+    stg_egress_rule *rule = stg_egress_rule_new(&egress);
 
-    CHECK(stg_mailer_set_egress(b.world.mailer, &egress));
+    CHECK(rule != NULL);
+    stg_mailer_use_egress(b.world.mailer, rule);
+    stg_egress_rule_release(rule);
     b.world.policy.attempts_max = 1;
     use(&b, &o);
     push(&b, "a");

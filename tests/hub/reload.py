@@ -2,6 +2,8 @@
 """Other settings for a hub that runs (I7, I15, I17): by SIGHUP and by call,
 all or nothing."""
 import contextlib
+import hashlib
+import hmac
 import json
 import os
 import random
@@ -27,9 +29,11 @@ class Reloading(case.Case):
         super().setUp()
         self.path = os.path.join(self.folder, "stagger.yaml")
 
-    def write(self, targets, policy=QUICK, more=""):
-        """targets: name to a URL, or to a dictionary of settings."""
-        lines = ["listen:", "  address: 127.0.0.1:0", "store:",
+    def write(self, targets, policy=QUICK, more="", tokens=None):
+        """targets: name to a URL, or to a dictionary of settings. tokens: a
+        file of them."""
+        lines = ["listen:", "  address: 127.0.0.1:0",
+                 tokens and f"  tokens: {tokens}", "store:",
                  f"  path: {self.store}", "policies:", f"  quick: {policy}",
                  "defaults:", "  policy: quick", more, "targets:"]
         for name, settings in targets.items():
@@ -41,6 +45,10 @@ class Reloading(case.Case):
         if not targets:
             lines[-1] = "targets: []"
         self.put("\n".join(filter(None, lines)) + "\n")
+
+    def put_file(self, name, text):
+        """A file beside the settings."""
+        return super().put(name, text + "\n")
 
     def put(self, text):
         """In one step, as an editor does."""
@@ -343,6 +351,19 @@ class Owners(Reloading):
         return self.hub(settings=self.path,
                         before=("env", "MALLOC_PERTURB_=165"))
 
+    def receive(self, hub, name, secret):
+        """The status of a webhook that is signed with the secret."""
+        body = b"hook"
+        digest = hmac.new(secret.encode(), body, "sha256").hexdigest()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/in/{name}", body,
+            {"X-Hub-Signature-256": f"sha256={digest}"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status
+        except urllib.error.HTTPError as e:
+            return e.code
+
     def test_receipts_are_copied_to_the_same_file(self):
         a = self.leaf()
         path = os.path.join(self.folder, "receipts.jsonl")
@@ -355,6 +376,30 @@ class Owners(Reloading):
         self.assertEqual(hub.stop(), 0)
         with open(path) as file:
             self.assertEqual(len(file.readlines()), 4)
+
+    def test_a_reload_refused_by_its_last_part_leaves_the_ingress(self):
+        """The file of a receiver's URL is read last."""
+        a = self.leaf()
+        old, new = "first secret of 24 bytes", "other secret of 24 bytes"
+        tokens = self.put_file("tokens", "publish sha256:" + hashlib.sha256(
+            b"token-of-the-first-file").hexdigest())
+        hook = ("inbound: [{{name: {}, scheme: github, secrets: ['{}']}}]")
+        self.write({"a": a.url()}, tokens=tokens, more=hook.format("old", old))
+        hub = self.start()
+        self.assertEqual(self.receive(hub, "old", old), 202)
+        os.rename(tokens, tokens + ".before")
+        url = self.put_file("url", "nonsense")
+        self.write(
+            {"a": a.url()},
+            tokens=self.put_file("tokens.new", "publish sha256:" + "0" * 64),
+            more=hook.format("new", new) + "\nalerts: {receivers: "
+            f"[{{name: chat, type: slack, url-file: {url}}}]}}")
+        for _ in range(2):
+            self.refuse(hub)
+            self.assertEqual(self.receive(hub, "new", new), 404)
+            self.assertEqual(self.receive(hub, "old", old), 202)
+            hub.post(b"x", Authorization="Bearer token-of-the-first-file")
+        self.assertEqual(hub.stop(), 0)
 
 
 class Mistakes(Reloading):

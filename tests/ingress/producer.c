@@ -112,6 +112,17 @@ void market_open(market *m)
         harness_fail(__FILE__, __LINE__, "%s", m->err.text);
 }
 
+stg_status market_change(market *m)
+{
+    stg_ingress_next *next;
+    stg_status status =
+        stg_ingress_prepare(m->ingress, &m->options, &next, &m->err);
+
+    if (status == STG_OK)
+        stg_ingress_use(m->ingress, next);
+    return status;
+}
+
 static void set(void *ctx)
 {
     *(bool *)ctx = true;

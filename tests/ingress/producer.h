@@ -50,6 +50,9 @@ typedef struct market {
 /* Options with port 0 and the store; to be changed before market_open(). */
 void market_begin(market *m);
 void market_open(market *m);
+
+/* Reads m->options again, and puts them in use where nothing is wrong. */
+stg_status market_change(market *m);
 /* Closes the ingress and checks that nothing is left of it. */
 void market_end(market *m);
 

@@ -256,22 +256,16 @@ TEST(ask, knows_other_tokens_after_a_change_and_none_of_a_wrong_one)
     write_tokens(path, "behind");
     CHECK_INT(status_as(&d, view, "viewing-12345678"), 200);
     CHECK(strstr(d.seen, "who=before") != NULL);
-    CHECK_INT(
-        stg_ingress_change(d.market.ingress, &d.market.options, &d.market.err),
-        STG_OK);
+    CHECK_INT(market_change(&d.market), STG_OK);
     CHECK_INT(status_as(&d, view, "viewing-12345678"), 200);
     CHECK(strstr(d.seen, "who=behind") != NULL);
 
     f = fopen(path, "w");
     CHECK(f != NULL && fputs("nonsense\n", f) >= 0 && fclose(f) == 0);
-    CHECK_INT(
-        stg_ingress_change(d.market.ingress, &d.market.options, &d.market.err),
-        STG_INVALID);
+    CHECK_INT(market_change(&d.market), STG_INVALID);
     CHECK_INT(status_as(&d, view, "viewing-12345678"), 200);
     d.market.options.token_file = NULL; // on loopback it may
-    CHECK_INT(
-        stg_ingress_change(d.market.ingress, &d.market.options, &d.market.err),
-        STG_OK);
+    CHECK_INT(market_change(&d.market), STG_OK);
     CHECK_INT(status_as(&d, view, NULL), 200);
     CHECK(unlink(path) == 0);
     market_end(&d.market);

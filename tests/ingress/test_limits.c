@@ -237,7 +237,7 @@ static void check_two_of_an_address(uint32_t most, uint32_t of_address,
     m.options.address_connections_max = of_address;
     market_open(&m);
     if (changes)
-        CHECK(stg_ingress_change(m.ingress, &m.options, &m.err) == STG_OK);
+        CHECK(market_change(&m) == STG_OK);
     m.holds = true;
     c[0] = begin_one(&m);
     c[1] = begin_one(&m);

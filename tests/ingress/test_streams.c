@@ -240,9 +240,7 @@ TEST(stream, ends_for_a_change_and_its_connection_goes_on)
     begin(&s);
     serve(&s);
     c = follow(&s);
-    CHECK_INT(
-        stg_ingress_change(s.market.ingress, &s.market.options, &s.market.err),
-        STG_OK);
+    CHECK_INT(market_change(&s.market), STG_OK);
     caller_run_until(c, END);
     CHECK_U64(s.left, 1);
     c->in_size = 0;
@@ -278,9 +276,7 @@ TEST(stream, is_followed_by_what_was_asked_behind_it)
     caller_say(c, NEWS HEALTH);
     caller_run_until(c, "retry: ");
     CHECK(strstr(c->in, "ok\n") == NULL);
-    CHECK_INT(
-        stg_ingress_change(s.market.ingress, &s.market.options, &s.market.err),
-        STG_OK);
+    CHECK_INT(market_change(&s.market), STG_OK);
     caller_run_until(c, "\r\n\r\nok\n");
     caller_free(c);
     market_end(&s.market);
