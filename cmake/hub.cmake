@@ -218,7 +218,9 @@ add_library(stagger_hub STATIC
     hub/disable.c
     hub/recent.c
     hub/reload.c
+    hub/reload_lanes.c
     hub/reload_parts.c
+    hub/reload_plan.c
     hub/rewind.c
     hub/service.c
     hub/shell.c
@@ -277,6 +279,7 @@ add_library(stagger_hub STATIC
     store/group.c
     store/ids.c
     store/keys.c
+    store/lane_begin.c
     store/lanes.c
     store/letter.c
     store/letter_room.c

@@ -118,6 +118,9 @@ typedef struct stg_lane_options {
 /* 64 in flight, 10000 parked, shed_after 10 m, order none. */
 stg_lane_options stg_lane_options_default(const stg_policy *policy);
 
+/* Returns STG_OK for options that a lane takes, and STG_INVALID with words. */
+stg_status stg_lane_options_check(const stg_lane_options *o, stg_error *err);
+
 /* -- a flow ---------------------------------------------------------------- */
 
 /* Returns STG_INVALID with words in err for options out of range, STG_IO when
@@ -143,6 +146,19 @@ stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
 stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
                              const stg_lane_options *o, stg_ns now,
                              stg_error *err);
+
+/* The same in steps, for many lanes of which all are added or none. All that can
+ * fail comes first, and changes nothing of flow that can be seen: making a lane
+ * (*made: given to one of the calls behind it, before flow goes on), and room for
+ * its number. Options as they are placed are those of the check, or differ in
+ * is_paused, is_gated and is_known alone. */
+typedef struct stg_lane stg_lane;
+stg_status stg_flow_make_lane(stg_flow *f, const stg_lane_options *o,
+                              stg_ns now, stg_lane **made, stg_error *err);
+stg_status stg_flow_fit_lane(stg_flow *f, uint32_t lane, stg_error *err);
+void stg_flow_place_lane(stg_flow *f, stg_lane *made, uint32_t lane,
+                         const stg_lane_options *o);
+void stg_flow_drop_lane(stg_flow *f, stg_lane *made); /* NULL is none */
 
 #define STG_PARTITIONS_MAX 65536
 

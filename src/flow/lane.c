@@ -10,6 +10,9 @@
  * idle. A change of its options keeps what was spent: a reload must not refill a
  * budget or close a breaker. */
 
+/* Number of a lane that is made and in no table yet. */
+static const uint32_t LANE_NOWHERE = UINT32_MAX;
+
 stg_lane *stg_flow_lane(const stg_flow *f, uint32_t number)
 {
     return number < f->lane_capacity ? f->lanes[number] : NULL;
@@ -231,6 +234,14 @@ static stg_status init_peer(stg_lane_peer *peer, const stg_lane_options *o,
                             p->rate == 0 ? 0 : o->burst, err);
 }
 
+stg_status stg_lane_options_check(const stg_lane_options *o, stg_error *err)
+{
+    const char *flaw = find_flaw(o);
+    stg_lane_peer peer;
+
+    return flaw != NULL ? refuse(err, flaw) : init_peer(&peer, o, err);
+}
+
 bool stg_lane_make_peer(stg_flow *f, stg_lane *l, stg_ns now)
 {
     stg_lane_peer *peer;
@@ -287,39 +298,65 @@ static void join_all(stg_flow *f, stg_lane *l)
     stg_lane_note(f, l);
 }
 
-/* All that can fail is done before the lane is in a table, so that nothing has to be
- * undone there. */
-stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
-                             const stg_lane_options *o, stg_ns now,
-                             stg_error *err)
+stg_status stg_flow_make_lane(stg_flow *f, const stg_lane_options *o,
+                              stg_ns now, stg_lane **made, stg_error *err)
 {
-    const char *flaw = find_flaw(o);
-    stg_lane_peer peer;
-    stg_lane *l;
+    stg_status status = stg_lane_options_check(o, err);
 
-    if (flaw != NULL)
-        return refuse(err, flaw);
+    if (status != STG_OK)
+        return status;
+    *made = make_lane(f, LANE_NOWHERE, o->proxy, now);
+    return *made != NULL ? STG_OK
+                         : stg_flow_refuse(err, STG_IO, "out of memory");
+}
+
+void stg_flow_drop_lane(stg_flow *f, stg_lane *made)
+{
+    if (made == NULL)
+        return;
+    stg_uplink_give_back(f, made->uplink.of, LANE_NOWHERE);
+    stg_flow_release(f, made->cursors);
+    stg_flow_release(f, made);
+}
+
+stg_status stg_flow_fit_lane(stg_flow *f, uint32_t lane, stg_error *err)
+{
     if (lane >= 1000000 || stg_flow_lane(f, lane) != NULL)
         return refuse(err,
                       "lane: expected a number below 1000000 that no lane "
                       "has");
-    if (init_peer(&peer, o, err) != STG_OK)
-        return STG_INVALID;
-    if (!make_cursor_for(f, lane) ||
-        (l = make_lane(f, lane, o->proxy, now)) == NULL) {
-        refuse(err, "there is no memory for one more lane");
-        return STG_IO;
-    }
-    l->o = *o;
-    l->order_requested = o->order;
-    l->is_paused = o->is_paused;
-    l->is_gated = o->is_gated;
-    f->lanes[lane] = l;
+    return make_cursor_for(f, lane)
+               ? STG_OK
+               : stg_flow_refuse(err, STG_IO, "out of memory");
+}
+
+void stg_flow_place_lane(stg_flow *f, stg_lane *made, uint32_t lane,
+                         const stg_lane_options *o)
+{
+    made->number = lane;
+    made->o = *o;
+    made->order_requested = o->order;
+    made->is_paused = o->is_paused;
+    made->is_gated = o->is_gated;
+    f->lanes[lane] = made;
     f->lane_count++;
     if (f->is_started)
-        join_all(f, l);
-    stg_lane_wake(f, l);
-    return STG_OK;
+        join_all(f, made);
+    stg_lane_wake(f, made);
+}
+
+stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
+                             const stg_lane_options *o, stg_ns now,
+                             stg_error *err)
+{
+    stg_lane *made;
+    stg_status status = stg_flow_fit_lane(f, lane, err);
+
+    if (status == STG_OK)
+        status = stg_flow_make_lane(f, o, now, &made, err);
+    if (status == STG_OK)
+        stg_flow_place_lane(f, made, lane, o);
+    return status;
 }
 
 /* Attempts under way were paid from the old budget: one of another kind has not
@@ -370,16 +407,14 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
                                 stg_error *err)
 {
     stg_lane *l = stg_flow_lane(f, lane);
-    const char *flaw = find_flaw(o);
     stg_order order;
     stg_lane_peer peer;
 
     if (l == NULL)
         return refuse(err, "lane: there is none of this number");
-    if (flaw != NULL)
-        return refuse(err, flaw);
-    if (init_peer(&peer, o, err) != STG_OK)
+    if (stg_lane_options_check(o, err) != STG_OK)
         return STG_INVALID;
+    (void)init_peer(&peer, o, NULL); // the options were tried by it
     stg_uplink_change(f, l, o->proxy);
     order = l->o.order;
     l->o = *o;

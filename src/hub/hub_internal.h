@@ -9,7 +9,7 @@
  *     oauth.c     their access tokens
  *     intake.c    the ingress
  *     source.c    opens the source that the settings name
- *     reload.c, reload_parts.c    other settings
+ *     reload.c, reload_plan.c, reload_lanes.c, reload_parts.c    other settings
  *     tell.c      what is logged
  *     service.c   what the service manager is told
  *     target_control.c    pause, resume, forget, probe

@@ -92,6 +92,18 @@ bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
     return true;
 }
 
+void stg_lanes_drop(stg_lanes *l, uint32_t number)
+{
+    stg_lane_name *dropped = &l->names[number];
+
+    stg_text_table_remove(&l->numbers, dropped->name);
+    free(dropped->name);
+    free(dropped->url);
+    *dropped = (stg_lane_name){.name = NULL};
+    if (number + 1 == l->count)
+        l->count--;
+}
+
 /* Lanes come by number, so that of two with one name the newer one has it. */
 static int load_row(stg_lanes *l, stg_stmt *row)
 {

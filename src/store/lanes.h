@@ -38,6 +38,9 @@ uint32_t stg_lanes_find(const stg_lanes *l, const char *name);
 bool stg_lanes_set(stg_lanes *l, uint32_t number, const char *name,
                    const char *url);
 
+/* Undoes stg_lanes_set() for a new number, of which nothing was stored. */
+void stg_lanes_drop(stg_lanes *l, uint32_t number);
+
 /* The name is free again, and the number is not. */
 void stg_lanes_forget(stg_lanes *l, uint32_t number);
 

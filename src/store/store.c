@@ -1,11 +1,5 @@
 /* What the loop knows of a store without asking its threads, and the short
- * calls.
- *
- * Names and numbers of lanes are the loop's own. In a file a new number is
- * given here, and the writer writes it with its next transaction. Hubs that
- * share a database must agree on the numbers, so there the database gives them,
- * and the loop waits for its answer: a trap for whoever calls stg_store_lane()
- * often.
+ * calls. New lanes are in lane_begin.c.
  *
  * s->first and s->next are the loop's copies, as of the last answers. */
 #include "store/store.h"
@@ -66,104 +60,9 @@ void stg_store_look(stg_store *s, stg_store_view *view)
     uv_mutex_unlock(&s->in.lock);
 }
 
-static void free_lane(stg_store_request *e)
-{
-    free(STG_HOLDER(&e->link, stg_lane_request, request.link));
-}
-
-/* Gives a lane to the writer, which writes it before the first row that names
- * it: stg_writer_begin() does so in whatever transaction comes next. No answer
- * comes. */
-static bool send_lane(stg_store *s, uint32_t number, const char *name,
-                      const char *url)
-{
-    size_t size = strlen(url) + 1;
-    stg_lane_request *l = calloc(1, sizeof *l + size);
-
-    if (l == NULL || !stg_lanes_set(&s->lanes, number, name, url)) {
-        free(l);
-        return false;
-    }
-    l->request.free = free_lane;
-    l->number = number;
-    l->name = s->lanes.names[number].name;
-    memcpy(l->url, url, size);
-    uv_mutex_lock(&s->in.lock);
-    stg_list_push(&s->in.lanes, &l->request.link);
-    uv_cond_signal(&s->in.writer_wake);
-    uv_mutex_unlock(&s->in.lock);
-    return true;
-}
-
-/* Blocks the loop for one transaction on a connection of its own, which is made
- * when it is first needed. While the server is known to be away it is not
- * tried. */
-static bool ask_lane(stg_store *s, const char *name, const char *url,
-                     uint32_t *lane, stg_error *err)
-{
-    bool is_new = stg_lanes_find(&s->lanes, name) == UINT32_MAX;
-    stg_pause pause;
-    int rc = s->is_away ? STG_SQL_AWAY : SQLITE_OK;
-
-    if (rc == SQLITE_OK && s->lane_db == NULL)
-        rc = stg_pg_open_another(&s->lane_db, s->url);
-    if (rc == SQLITE_OK)
-        rc = stg_shared_lanes_find(s->lane_db, name, url, lane, &pause);
-    if (rc == SQLITE_OK && !stg_lanes_set(&s->lanes, *lane, name, url))
-        rc = SQLITE_NOMEM;
-    // Changes of a lane that is known are told: see stg_others_watch().
-    if (rc == SQLITE_OK && is_new)
-        s->lanes.names[*lane].pause = pause;
-    if (rc == SQLITE_OK)
-        return true;
-    (void)stg_hub_refuse(err, STG_IO,
-                         rc == SQLITE_TOOBIG
-                             ? "target %s: the store has had as many targets "
-                               "as it may, more have no number"
-                             : "target %s: the store does not answer, and it "
-                               "needs a number from there; try it again",
-                         name);
-    return false;
-}
-
 bool stg_store_has_lane(const stg_store *s, const char *name)
 {
     return stg_lanes_find(&s->lanes, name) != UINT32_MAX;
-}
-
-/* A number is asked for again when only the URL has changed: the row notes it.
- * Its secret parts are masked before anything compares or stores them. */
-stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
-                          uint32_t *lane, stg_error *err)
-{
-    uint32_t number = stg_lanes_find(&s->lanes, name);
-    const stg_lane_name *known;
-    bool is_sent = true;
-    char *masked;
-
-    if (number == UINT32_MAX)
-        number = s->lanes.count;
-    if (number >= STG_LANES_MAX && s->url == NULL) {
-        return stg_hub_refuse(
-            err, STG_INVALID,
-            "target %s: the store has had %d targets, more have no "
-            "number; begin with a new store",
-            name, STG_LANES_MAX);
-    }
-    known = number < s->lanes.count ? &s->lanes.names[number] : NULL;
-    if (known != NULL && known->name == NULL)
-        known = NULL;
-    *lane = number;
-    masked = stg_url_mask(url);
-    if (masked == NULL)
-        return stg_store_refuse_memory(s, err);
-    if (known == NULL || strcmp(known->url, masked) != 0)
-        is_sent = s->url != NULL ? ask_lane(s, name, masked, lane, err)
-                                 : send_lane(s, number, name, masked);
-    free(masked);
-    if (!is_sent && s->url != NULL)
-        return STG_IO;
-    return is_sent ? STG_OK : stg_store_refuse_memory(s, err);
 }
 
 stg_status stg_store_lanes(stg_store *s, stg_store_lane_fn *each, void *ctx,

@@ -252,6 +252,22 @@ uint64_t stg_store_first(const stg_store *s);
 stg_status stg_store_lane(stg_store *s, const char *name, const char *url,
                           uint32_t *lane, stg_error *err);
 
+/* A lane that begins, or whose URL may be another one. */
+typedef struct stg_lane_begin {
+    const char *name, *url; /* the caller's, for the call */
+    uint32_t number;        /* set by the call */
+} stg_lane_begin;
+
+/* Called when all numbers are known, and nothing is written yet. Any other status
+ * than STG_OK, with words, and nothing will be. */
+typedef stg_status stg_lane_ready_fn(void *ctx, stg_error *err);
+
+/* The same of many lanes, whose names differ: all in one transaction, or none. It
+ * may fail behind ready(), too, which may be NULL. */
+stg_status stg_store_begin_lanes(stg_store *s, stg_lane_begin *lanes,
+                                 size_t count, stg_lane_ready_fn *ready,
+                                 void *ctx, stg_error *err);
+
 /* Whether the store has a lane of that name, as far as is known here. */
 bool stg_store_has_lane(const stg_store *s, const char *name);
 

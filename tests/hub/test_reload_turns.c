@@ -16,6 +16,7 @@ typedef struct scene {
     unsigned reloads;
     stg_reloaded last; /* but its words */
     char *page;
+    const char *path; /* end of each target's URL */
 } scene;
 
 /* count targets, the last one first if it is_backwards. */
@@ -33,14 +34,14 @@ static void write_settings(const scene *p, int count, bool is_backwards)
             "targets:\n",
             p->at.folder, p->at.port);
     for (int i = 0; i < count; i++)
-        fprintf(file, "  - {name: t%03d, url: 'http://127.0.0.1:1/'}\n",
-                is_backwards ? count - 1 - i : i);
+        fprintf(file, "  - {name: t%03d, url: 'http://127.0.0.1:1%s'}\n",
+                is_backwards ? count - 1 - i : i, p->path);
     CHECK(fclose(file) == 0);
 }
 
 static void open_scene(scene *p, int count)
 {
-    *p = (scene){.reloads = 0};
+    *p = (scene){.path = "/"};
     place_begin(&p->at);
     write_settings(p, count, false);
     place_start(&p->at);
@@ -121,21 +122,56 @@ static void take_lane(scene *p, uint32_t lane)
     CHECK_STR(err.text, "");
 }
 
-TEST(reload, keeps_no_target_whose_lane_could_not_be_begun)
+static void add_text(void *ctx, uint32_t lane, const char *name,
+                     const char *url)
 {
-    enum { NEXT = 3 };
+    char *text = ctx;
+    size_t used = strlen(text);
+
+    snprintf(text + used, 256 - used, "%u %s %s\n", (unsigned)lane, name, url);
+}
+
+/* Writes the lanes that the store knows. Returns text. */
+static const char *list_lanes(const scene *p, char text[256])
+{
+    stg_error err;
+
+    text[0] = '\0';
+    CHECK_INT(stg_store_lanes(p->at.hub->store, add_text, text, &err), STG_OK);
+    return text;
+}
+
+/* I35: the lane of the second new target cannot begin, so none does. */
+TEST(reload, begins_all_lanes_or_none)
+{
+    char before[256], behind[256];
     scene p;
     size_t i;
 
-    open_scene(&p, NEXT);
-    take_lane(&p, NEXT);
-    write_settings(&p, NEXT + 1, false);
+    open_scene(&p, 1);
+    list_lanes(&p, before);
+    take_lane(&p, 2);
+    p.path = "/other"; // t000 gets it, too
+    write_settings(&p, 4, false);
     ask_for_reload(&p);
     wait_reload(&p);
     CHECK_INT(p.last.status, STG_INVALID);
-    CHECK_INT(stg_hub_find_target(p.at.hub, "t003", &i), STG_NOT_FOUND);
-    CHECK_U64(p.at.hub->targets.count, NEXT);
-    CHECK(stg_targets_at(&p.at.hub->targets, NEXT) == NULL);
+    CHECK_U64(p.at.hub->targets.count, 1);
+    for (uint32_t lane = 1; lane < 4; lane++)
+        CHECK_FROM(lane, stg_targets_at(&p.at.hub->targets, lane) == NULL);
+    CHECK_INT(stg_hub_find_target(p.at.hub, "t001", &i), STG_NOT_FOUND);
+    CHECK(stg_targets_named(&p.at.hub->targets, "t001") == NULL);
+    CHECK_STR(list_lanes(&p, behind), before);
+
+    // One lane has a number that is free.
+    write_settings(&p, 2, false);
+    p.reloads = 0;
+    ask_for_reload(&p);
+    wait_reload(&p);
+    CHECK_INT(p.last.status, STG_OK);
+    CHECK_U64(p.at.hub->targets.count, 2);
+    CHECK(stg_targets_at(&p.at.hub->targets, 1) ==
+          stg_targets_named(&p.at.hub->targets, "t001"));
     place_end(&p.at);
 }
 

@@ -35,8 +35,15 @@ stg_status stg_pg_open_to_look(stg_db **db, const char *url, stg_error *err);
 
 /* -- lanes ----------------------------------------------------------------- */
 
-/* The number of a name, new if there is none; notes the url. The row is durable
- * before what anybody commits later. pause: by any hub. */
+/* One transaction for numbers of lanes, which ask() asks for, perhaps a second time
+ * where the connection was gone. have_asked() follows before the commit: false, and
+ * nothing is written (SQLITE_ABORT). `count` lanes: how long it may take. */
+int stg_shared_lanes_transact(stg_db *db, size_t count,
+                              int (*ask)(void *ctx, stg_db *db),
+                              bool (*have_asked)(void *ctx), void *ctx);
+
+/* The number of a name, new if there is none, within that; notes the url. The row
+ * is durable before what anybody commits later. pause: by any hub. */
 int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
                           uint32_t *number, stg_pause *pause);
 

@@ -1,15 +1,15 @@
-/* Numbers of lanes that hubs share: the database gives them, one after the
- * other.
+/* Numbers of lanes that hubs share: the database gives them, many in one
+ * transaction.
  *
  * Called on the loop, which stands still meanwhile: so it gives up after
- * PATIENCE, or after TRIES to connect. A name has one number among all hubs:
+ * PATIENCE and a little for each lane, or after TRIES to connect. A name has one number among all hubs:
  * looking and adding are behind the store's advisory lock. */
 #include "store/postgres/open.h"
 
 enum { TRIES = 2 };
 
 /* The loop stands still meanwhile. */
-static const uint64_t PATIENCE = 10 * STG_S;
+static const uint64_t PATIENCE = 10 * STG_S, PATIENCE_FOR_EACH = 10 * STG_MS;
 
 typedef struct waiting {
     uint64_t until;
@@ -84,44 +84,59 @@ static int add(stg_db *db, const char *name, const char *url, uint64_t *number)
     return rc;
 }
 
-/* Does not wait for the disk: whatever names the lane is committed later, and
- * so cannot be durable without it. */
-static int find(stg_db *db, const char *name, const char *url, uint64_t *number,
-                stg_pause *pause)
-{
-    int rc = stg_sql_serialize(db);
-
-    if (rc == SQLITE_OK)
-        rc = stg_sql_exec(db, "SET LOCAL synchronous_commit = off");
-    if (rc == SQLITE_OK)
-        rc = look(db, name, number, pause);
-    if (rc == SQLITE_OK)
-        rc = set_url(db, *number, url);
-    else if (rc == SQLITE_DONE)
-        rc = add(db, name, url, number);
-    return rc;
-}
-
 int stg_shared_lanes_find(stg_db *db, const char *name, const char *url,
                           uint32_t *number, stg_pause *pause)
 {
-    waiting w = {.until = uv_hrtime() + PATIENCE};
     uint64_t found = 0;
+    int rc = look(db, name, &found, pause);
+
+    if (rc == SQLITE_OK) {
+        rc = set_url(db, found, url);
+    } else if (rc == SQLITE_DONE) {
+        *pause = STG_PAUSE_NONE;
+        rc = add(db, name, url, &found);
+    }
+    *number = (uint32_t)found;
+    return rc;
+}
+
+/* Does not wait for the disk: whatever names the lanes is committed later, and
+ * so cannot be durable without them. */
+static int shared_lanes_begin(stg_db *db, waiting *w)
+{
+    int rc = stg_sql_begin(db, is_enough, w);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_serialize(db);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_exec(db, "SET LOCAL synchronous_commit = off");
+    return rc;
+}
+
+int stg_shared_lanes_transact(stg_db *db, size_t count,
+                              int (*ask)(void *ctx, stg_db *db),
+                              bool (*have_asked)(void *ctx), void *ctx)
+{
+    waiting w = {.until = uv_hrtime() + PATIENCE + count * PATIENCE_FOR_EACH};
     stg_error none;
     int rc;
 
-    *pause = STG_PAUSE_NONE;
     stg_pg_watch(db, is_late, &w);
     // A connection that broke while nobody used it is found out only now.
     for (int i = 0; i < 2; i++) {
-        rc = stg_sql_begin(db, is_enough, &w);
+        rc = shared_lanes_begin(db, &w);
         if (rc == SQLITE_OK)
-            rc = find(db, name, url, &found, pause);
+            rc = ask(ctx, db);
+        if (rc == SQLITE_OK && !have_asked(ctx))
+            rc = SQLITE_ABORT;
+        else if (rc != SQLITE_OK && rc == STG_SQL_AWAY && i == 0 &&
+                 !is_late(&w)) {
+            (void)stg_sql_end(db, rc, "", &none);
+            continue;
+        }
         rc = stg_sql_end(db, rc, "", &none);
-        if (rc != STG_SQL_AWAY || is_late(&w))
-            break;
+        break;
     }
     stg_pg_watch(db, NULL, NULL);
-    *number = (uint32_t)found;
     return rc;
 }
