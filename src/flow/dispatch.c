@@ -406,10 +406,9 @@ static bool is_denied(stg_flow *f, stg_lane *l, stg_ns now, stg_ns *at)
         return false;
     if (!l->is_shedding && l->o.shed_after != STG_NEVER && !l->is_paused &&
         !l->is_gated) {
-        stg_ns from = stg_ns_max(l->opened_at, l->probed_from),
-               shed_at = stg_ns_add(from, l->o.shed_after);
+        stg_ns shed_at;
 
-        if (shed_at > now)
+        if (!stg_shed_is_due(l, now, &shed_at))
             *at = stg_ns_min(*at, shed_at);
         else if (l->in_flight == 0) // nothing is put back behind the range
             stg_shed_begin(f, l);

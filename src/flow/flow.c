@@ -213,6 +213,17 @@ stg_status stg_flow_new(stg_flow **flow, const stg_memory *memory,
     return STG_OK;
 }
 
+/* All of them, but for what flow was made with. */
+static void flow_take_options(stg_flow *f, const stg_flow_options *o)
+{
+    const stg_flow_options old = f->o;
+
+    f->o = *o;
+    f->o.memory_max = old.memory_max;
+    f->o.wall_at = old.wall_at;
+    f->o.seed = old.seed;
+}
+
 stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
                            stg_error *err)
 {
@@ -229,13 +240,11 @@ stg_status stg_flow_change(stg_flow *f, const stg_flow_options *o, stg_ns now,
         if (f->lanes[i] != NULL && o->budget.kind != f->o.budget.kind)
             stg_lane_adopt(f->lanes[i], &budget);
     f->budget = budget;
-    f->o.budget = o->budget;
-    f->o.in_flight_max = o->in_flight_max;
-    f->o.drain = o->drain;
+    flow_take_options(f, o);
     f->is_lowered = f->shared > o->in_flight_max;
     for (uint32_t i = 0; i < f->lane_capacity; i++)
         if (f->lanes[i] != NULL)
-            stg_lane_wake(f, f->lanes[i]); // there may be more slots
+            stg_lane_ask_budget(f, f->lanes[i]); // there may be more slots, too
     return STG_OK;
 }
 

@@ -359,6 +359,12 @@ stg_status stg_flow_add_lane(stg_flow *f, uint32_t lane,
     return status;
 }
 
+void stg_lane_ask_budget(stg_flow *f, stg_lane *l)
+{
+    l->budget_at = 0;
+    stg_lane_wake(f, l);
+}
+
 /* Attempts under way were paid from the old budget: one of another kind has not
  * counted them yet. */
 void stg_lane_adopt(const stg_lane *l, stg_budget *b)
@@ -409,6 +415,7 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
     stg_lane *l = stg_flow_lane(f, lane);
     stg_order order;
     stg_lane_peer peer;
+    bool has_shed_after; // another one
 
     if (l == NULL)
         return refuse(err, "lane: there is none of this number");
@@ -417,6 +424,7 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
     (void)init_peer(&peer, o, NULL); // the options were tried by it
     stg_uplink_change(f, l, o->proxy);
     order = l->o.order;
+    has_shed_after = l->o.shed_after != o->shed_after;
     l->o = *o;
     l->o.order = order;
     l->order_requested = o->order;
@@ -426,6 +434,11 @@ stg_status stg_flow_change_lane(stg_flow *f, uint32_t lane,
     }
     follow_all(f, l);
     stg_settle_note_open(f, l, now);
+    if (has_shed_after)
+        stg_shed_reconsider(f, l, now);
+    l->gate_at =
+        stg_ns_min(l->gate_at, stg_ns_add(now, o->policy->retry_after_max));
+    stg_lane_ask_budget(f, l);
     stg_flow_pause(f, lane, o->is_paused, now);
     stg_flow_gate(f, lane, o->is_gated, now);
     return STG_OK;

@@ -226,6 +226,22 @@ void stg_shed_begin(stg_flow *f, stg_lane *l)
     stg_flow_tell(f, l->number, 0, STG_TELL_SHEDDING, 0, 0);
 }
 
+bool stg_shed_is_due(const stg_lane *l, stg_ns now, stg_ns *at)
+{
+    stg_ns from = stg_ns_max(l->opened_at, l->probed_from);
+
+    *at = stg_ns_add(from, l->o.shed_after);
+    return l->o.shed_after != STG_NEVER && *at <= now;
+}
+
+void stg_shed_reconsider(stg_flow *f, stg_lane *l, stg_ns now)
+{
+    stg_ns at;
+
+    if (l->is_shedding && !stg_shed_is_due(l, now, &at))
+        stg_shed_end(f, l);
+}
+
 /* The next time it sheds it is into another row. */
 void stg_shed_end(stg_flow *f, stg_lane *l)
 {

@@ -301,6 +301,9 @@ static inline stg_lane_cursor *stg_delivery_cursor(const stg_delivery *d)
 stg_lane *stg_flow_lane(const stg_flow *f, uint32_t number); /* NULL: none */
 void stg_lane_move(stg_flow *f, stg_lane *l, stg_lane_list where);
 void stg_lane_wake(stg_flow *f, stg_lane *l); /* unless it is ready already */
+
+/* Asks the budgets anew, which may be other ones, for retries that wait for one. */
+void stg_lane_ask_budget(stg_flow *f, stg_lane *l);
 void stg_lane_free(stg_flow *f, stg_lane *l);
 /* Whether it may want anything of the partition. */
 static inline bool stg_lane_follows(const stg_lane *l, const stg_partition *p)
@@ -485,6 +488,12 @@ void stg_shed_all(stg_flow *f, stg_lane *l);
 /* The lane begins to shed, or ends: at the end it closes its bulk rows. */
 void stg_shed_begin(stg_flow *f, stg_lane *l);
 void stg_shed_end(stg_flow *f, stg_lane *l);
+
+/* Whether a lane whose circuit is open should shed by now; *at: from when on. */
+bool stg_shed_is_due(const stg_lane *l, stg_ns now, stg_ns *at);
+
+/* Ends the shedding of a lane that has another shed-after, and is not due. */
+void stg_shed_reconsider(stg_flow *f, stg_lane *l, stg_ns now);
 
 /* -- dispatch.c ------------------------------------------------------------ */
 

@@ -229,6 +229,281 @@ TEST(reload, lets_end_what_is_under_way_in_a_paused_lane)
     world_end(w);
 }
 
+/* -- each setting of a lane, raised and lowered ----------------------------- */
+
+/* Returns the options that the lane has now, to be changed. */
+static stg_lane_options options_of(const stg_world *w)
+{
+    stg_lane_options o = stg_lane_options_default(NULL);
+
+    stg_world_copy_options(w, 0, &o);
+    return o;
+}
+
+static void change_shed_after(stg_world *w, stg_ns shed_after)
+{
+    stg_lane_options o = options_of(w);
+
+    o.shed_after = shed_after;
+    CHECK(stg_world_change_lane(w, 0, &o, NULL, NULL) == STG_OK);
+}
+
+TEST(reload, ends_and_begins_to_shed_by_another_time)
+{
+    stg_world *w = world_new(31);
+    uint64_t shed;
+
+    world_lane(w, STEADY " breaker=3:10s-10s")->shed_after = STG_MIN;
+    world_script(w, 0, "503 503 503 refused");
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 2 * STG_MIN));
+    CHECK_INT(world_look(w, 0).state, STG_LANE_SHEDDING);
+    shed = world_look(w, 0).dead;
+    CHECK_U64(shed, 97);
+    change_shed_after(w, STG_MIN); // the same: nothing changes
+    CHECK_INT(world_look(w, 0).state, STG_LANE_SHEDDING);
+
+    change_shed_after(w, STG_NEVER);
+    CHECK_INT(world_look(w, 0).state, STG_LANE_CIRCUIT_OPEN);
+    stg_world_publish(w, 0, 20);
+    stg_world_run(w, world_after(w, STG_HOUR));
+    CHECK_U64(world_look(w, 0).dead, shed);
+
+    change_shed_after(w, 2 * STG_HOUR);
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_look(w, 0).dead, shed);
+    change_shed_after(w, STG_HOUR); // which has passed
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK_INT(world_look(w, 0).state, STG_LANE_SHEDDING);
+    CHECK_U64(world_look(w, 0).dead, shed + 20);
+
+    change_shed_after(w, 3 * STG_HOUR);
+    stg_world_publish(w, 0, 10);
+    stg_world_run(w, world_after(w, STG_MIN));
+    world_script(w, 0, "200");
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 13);
+    world_end(w);
+}
+
+/* Four retries, and a budget for one of them each 1000 s. */
+static stg_world *begin_poor(const char *policy)
+{
+    stg_world *w = world_new(32);
+
+    world_lane(w, policy);
+    world_script(w, 0, "503 503 503 503 200");
+    stg_world_publish(w, 0, 4);
+    return w;
+}
+
+static const stg_budget_options poor = {
+    .kind = STG_BUDGET_TOKENS, .capacity = 1, .rate = 1};
+
+TEST(reload, lets_go_what_waits_for_a_budget_of_its_own)
+{
+    stg_world *w =
+        begin_poor(STEADY " budget=tokens:1:0.001/s budget-empty=wait");
+
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 1);
+    change_policy(w, STEADY " budget=tokens:1:0.5/s budget-empty=wait");
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 4);
+    world_end(w);
+}
+
+TEST(reload, gives_up_what_waits_for_a_budget_of_its_own)
+{
+    stg_world *w =
+        begin_poor(STEADY " budget=tokens:1:0.001/s budget-empty=wait");
+
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    change_policy(w, STEADY " budget=tokens:1:0.001/s budget-empty=give-up");
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).dead, 3);
+    world_end(w);
+}
+
+/* `budget` and `budget-empty` of the hub. */
+static stg_world *begin_poor_in_all(bool waits)
+{
+    stg_world *w = begin_poor(STEADY);
+
+    stg_world_options(w)->budget = poor;
+    stg_world_options(w)->budget_waits = waits;
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    return w;
+}
+
+TEST(reload, lets_go_what_waits_for_the_budget_of_all)
+{
+    stg_world *w = begin_poor_in_all(true);
+
+    CHECK_U64(world_look(w, 0).delivered, 1);
+    stg_world_options(w)->budget.rate = 500;
+    CHECK(stg_world_change(w, NULL) == STG_OK);
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 4);
+    world_end(w);
+}
+
+TEST(reload, gives_up_what_waits_for_the_budget_of_all)
+{
+    stg_world *w = begin_poor_in_all(true);
+
+    stg_world_options(w)->budget_waits = false;
+    CHECK(stg_world_change(w, NULL) == STG_OK);
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).dead, 3);
+    world_end(w);
+}
+
+TEST(reload, lets_wait_what_the_budget_of_all_refuses_from_now_on)
+{
+    stg_world *w = begin_poor_in_all(false);
+
+    CHECK_U64(world_look(w, 0).dead, 3);
+    stg_world_options(w)->budget_waits = true;
+    CHECK(stg_world_change(w, NULL) == STG_OK);
+    world_script(w, 0, "503 200");
+    stg_world_publish(w, 0, 1);
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    CHECK_U64(world_look(w, 0).dead, 3);
+    CHECK_U64(world_look(w, 0).parked, 1);
+    world_free(w);
+}
+
+TEST(reload, raises_what_may_be_under_way)
+{
+    stg_world *w = world_new(33);
+    stg_lane_options o;
+
+    world_lane(w, STEADY)->in_flight_max = 2;
+    stg_world_publish(w, 0, 4000);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 70 * STG_MS));
+    CHECK_U64(world_look(w, 0).in_flight, 2);
+    o = options_of(w);
+    o.in_flight_max = 32;
+    CHECK(stg_world_change_lane(w, 0, &o, NULL, NULL) == STG_OK);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK(world_look(w, 0).in_flight > 8);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
+}
+
+static void change_parked_max(stg_world *w, uint32_t parked_max)
+{
+    stg_lane_options o = options_of(w);
+
+    o.parked_max = parked_max;
+    CHECK(stg_world_change_lane(w, 0, &o, NULL, NULL) == STG_OK);
+}
+
+TEST(reload, raises_and_lowers_how_many_rows_may_be_parked)
+{
+    stg_world *w = world_new(34);
+
+    world_lane(w,
+               "fixed base=1h jitter=none attempts=3 deadline=none "
+               "retry=5xx")
+        ->parked_max = 5;
+    world_script(w, 0, "503");
+    stg_world_publish(w, 0, 100);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).parked, 5);
+    change_parked_max(w, 12);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).parked, 12);
+    change_parked_max(w, 3);
+    world_script(w, 0, "200");
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 0);
+    change_parked_max(w, 13);
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_look(w, 0).delivered, 88);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
+}
+
+TEST(reload, raises_and_lowers_the_rate)
+{
+    stg_world *w = world_new(35);
+    uint64_t delivered;
+
+    world_lane(w, STEADY " rate=0.02/s");
+    stg_world_publish(w, 0, 1000);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).delivered, 1);
+    change_policy(w, STEADY " rate=10/s");
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    delivered = world_look(w, 0).delivered;
+    CHECK(delivered >= 95 && delivered <= 105);
+    change_policy(w, STEADY " rate=0.02/s");
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK(world_look(w, 0).delivered <= delivered + 3);
+    change_policy(w, STEADY);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).delivered, 1000);
+    world_end(w);
+}
+
+/* The target asks for an hour, as far as the policy lets it. */
+TEST(reload, cuts_what_the_target_has_asked_to_wait)
+{
+    stg_world *w =
+        world_begin(36, STEADY " retry-after-max=2h", "429+3600 200", 3);
+
+    stg_world_run(w, world_after(w, STG_MIN));
+    CHECK_U64(world_look(w, 0).delivered, 0);
+    change_policy(w, STEADY " retry-after-max=10s");
+    stg_world_run(w, world_after(w, 20 * STG_S));
+    CHECK(world_look(w, 0).delivered >= 2);
+    stg_world_run(w, STG_NEVER);
+    world_end(w);
+}
+
+TEST(reload, opens_and_closes_a_circuit_by_other_numbers)
+{
+    stg_world *w = world_begin(37, STEADY " breaker=50:1m-1m", "503", 10);
+
+    stg_world_run(w, world_after(w, 500 * STG_MS));
+    CHECK_INT(world_look(w, 0).breaker, STG_BREAKER_CLOSED);
+    change_policy(w, STEADY " breaker=11:1m-1m");
+    stg_world_run(w, world_after(w, 2 * STG_S));
+    CHECK_INT(world_look(w, 0).breaker, STG_BREAKER_OPEN);
+    change_policy(w, STEADY " breaker=none");
+    CHECK_INT(world_look(w, 0).state, STG_LANE_LIVE);
+    stg_world_run(w, STG_NEVER);
+    CHECK_U64(world_look(w, 0).dead, 10);
+    world_end(w);
+}
+
+TEST(reload, raises_and_lowers_attempts_of_what_is_parked)
+{
+    stg_world *w = world_begin(38, STEADY, "503", 1);
+
+    stg_world_run(w, world_after(w, 1500 * STG_MS)); // two of three
+    change_policy(w,
+                  "fixed base=1s jitter=none attempts=5 deadline=none "
+                  "retry=5xx");
+    stg_world_run(w, world_after(w, 2 * STG_S)); // four of five
+    CHECK_U64(world_look(w, 0).dead, 0);
+    change_policy(w,
+                  "fixed base=1s jitter=none attempts=2 deadline=none "
+                  "retry=5xx");
+    stg_world_run(w, world_after(w, STG_S));
+    CHECK_U64(world_look(w, 0).dead, 1);
+    world_end(w);
+}
+
 /* -- order ----------------------------------------------------------------- */
 
 /* What waited behind a parked head goes, and the head has its row. */
