@@ -401,6 +401,16 @@ stg_status stg_httpd_open(stg_httpd *s, uv_loop_t *loop, int fd,
     return stg_httpd_change_tls(s, &o->tls, err);
 }
 
+void stg_httpd_limit(stg_httpd *s, uint32_t connections_max,
+                     uint32_t address_connections_max)
+{
+    s->options.connections_max = connections_max;
+    s->options.address_connections_max = address_connections_max;
+    while (s->count - s->shorts > connections_max && make_room(s))
+        ;
+    wake(s);
+}
+
 void stg_httpd_stop(stg_httpd *s)
 {
     s->is_stopping = true;

@@ -229,6 +229,11 @@ stg_status stg_httpd_prepare_tls(stg_httpd *s, const stg_tls_options *o,
                                  stg_tls_context **tls, stg_error *err);
 void stg_httpd_use_tls(stg_httpd *s, stg_tls_context *tls);
 
+/* Other limits of connections from now on. Where there are more than connections_max
+ * now, idle ones are closed; the others go on. */
+void stg_httpd_limit(stg_httpd *s, uint32_t connections_max,
+                     uint32_t address_connections_max);
+
 /* Until when the certificate is valid, in seconds since 1970; 0: there is
  * none. */
 int64_t stg_httpd_certificate_until(const stg_httpd *s);

@@ -125,47 +125,6 @@ void stg_ingress_watch(stg_ingress *g, stg_refused_fn *refused, void *ctx)
 
 /* -- open -------------------------------------------------------------------- */
 
-static uint64_t file_room(const stg_ingress *g)
-{
-    const stg_files alone = {0};
-
-    return stg_files_room(g->options.files != NULL ? g->options.files : &alone);
-}
-
-/* Where files cap the connections, a client's share shrinks with them. */
-uint32_t stg_ingress_client_max(const stg_ingress *g, uint32_t of_client,
-                                uint32_t in_all)
-{
-    uint64_t share = of_client;
-
-    if (g->options.connections_max >= in_all)
-        return of_client;
-    share = share * g->options.connections_max / in_all;
-    return share > 0 ? (uint32_t)share : 1;
-}
-
-/* The targets' quarter is theirs alone; the half that is shared is looked at
- * when a connection comes. */
-static void cap_connections(stg_ingress *g)
-{
-    const stg_ingress_options requested = g->options;
-    uint64_t room = file_room(g), most = room - room / 4;
-
-    if (most >= requested.connections_max)
-        return;
-    g->options.connections_max = (uint32_t)most;
-    g->options.address_connections_max = stg_ingress_client_max(
-        g, requested.address_connections_max, requested.connections_max);
-    STG_LOG(g->options.log, STG_LOG_WARN, "connections-capped",
-            stg_field_number("requested", requested.connections_max),
-            stg_field_number("connections", most),
-            stg_field_number("open_files", room),
-            stg_field_text("next",
-                           "three quarters of the files that are left for "
-                           "connections may be producers': raise the limit "
-                           "(LimitNOFILE=, ulimit -n)"));
-}
-
 static void free_ingress(stg_ingress *g)
 {
     stg_ingress_free_headers(g->headers);
@@ -227,8 +186,8 @@ static stg_status start(stg_ingress *g, stg_error *err)
         return status;
     }
     stg_address_print(&g->address, g->address_text);
-    cap_connections(g);
-    g->view.connections_max = g->options.connections_max;
+    stg_ingress_limit(g, g->options.connections_max,
+                      g->options.address_connections_max);
     o = server_options(&g->options);
     status =
         stg_httpd_open(&g->server, g->loop, fd, &stg_caller_hooks, g, &o, &why);

@@ -48,7 +48,8 @@ struct stg_ingress {
     stg_httpd server;
     stg_routes tables[STG_TABLES_MAX];
     size_t table_count;
-    stg_refused_fn *refused; /* NULL: nobody wants to know */
+    uint32_t connections_requested; /* in all, when that was told last */
+    stg_refused_fn *refused;        /* NULL: nobody wants to know */
     void *refused_ctx;
     uint32_t asks; /* that wait for their handler */
     uint32_t streams;
@@ -78,6 +79,10 @@ void stg_ingress_end_streams(stg_ingress *g);
 stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err);
 
 void stg_ingress_free_headers(char **headers); /* NULL is none */
+
+/* Sets how many connections there may be in all, and of a client: as requested, or
+ * fewer where files are short, and then a client's share of them is the same. */
+void stg_ingress_limit(stg_ingress *g, uint32_t in_all, uint32_t of_client);
 
 /* -- request.c ------------------------------------------------------- */
 
@@ -238,11 +243,5 @@ bool stg_answer_ids(stg_caller *c, const stg_publication *p,
 
 /* Frees the rest of an answer when its request ends. */
 void stg_answer_drop(stg_caller *c);
-
-/* Returns how many connections a client may have, of those in all that
- * g->options says: where these are fewer than requested, since files are short,
- * its share of them is the same. */
-uint32_t stg_ingress_client_max(const stg_ingress *g, uint32_t of_client,
-                                uint32_t in_all);
 
 #endif

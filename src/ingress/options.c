@@ -10,8 +10,8 @@
  * (tokens, rules of headers, TLS).
  *
  * At the start all of them count. A change while the hub runs takes over
- * tokens, headers, webhooks, certificates and a client's share of connections, and
- * nothing else. It is prepared, which may fail and leaves the ingress as it was,
+ * tokens, headers, webhooks, certificates and how many connections there may be,
+ * and nothing else. It is prepared, which may fail and leaves the ingress as it was,
  * and then put in use, which cannot fail. A change ends the streams, for the
  * token of one may be gone. */
 
@@ -85,6 +85,50 @@ static stg_status copy_headers(const char *const *rules, char ***headers,
     stg_ingress_free_headers(*headers);
     (void)stg_hub_refuse(err, STG_IO, "ingress: no memory");
     return STG_IO;
+}
+
+/* -- how many connections -------------------------------------------------- */
+
+/* The targets' quarter is theirs alone; the half that is shared is looked at
+ * when a connection comes. */
+static uint64_t options_file_share(const stg_ingress *g, uint64_t *room)
+{
+    const stg_files alone = {0};
+
+    *room =
+        stg_files_room(g->options.files != NULL ? g->options.files : &alone);
+    return *room - *room / 4;
+}
+
+static void options_tell_cap(stg_ingress *g, uint32_t requested, uint64_t most,
+                             uint64_t room)
+{
+    bool is_told = g->connections_requested == requested;
+
+    g->connections_requested = requested;
+    if (is_told)
+        return;
+    STG_LOG(g->options.log, STG_LOG_WARN, "connections-capped",
+            stg_field_number("requested", requested),
+            stg_field_number("connections", most),
+            stg_field_number("open_files", room),
+            stg_field_text("next",
+                           "three quarters of the files that are left for "
+                           "connections may be producers': raise the limit "
+                           "(LimitNOFILE=, ulimit -n)"));
+}
+
+void stg_ingress_limit(stg_ingress *g, uint32_t in_all, uint32_t of_client)
+{
+    uint64_t room, most = options_file_share(g, &room), share = of_client;
+
+    if (most < in_all) {
+        options_tell_cap(g, in_all, most, room);
+        share = stg_ns_max(share * most / in_all, 1);
+        in_all = (uint32_t)most;
+    }
+    g->options.connections_max = g->view.connections_max = in_all;
+    g->options.address_connections_max = (uint32_t)share;
 }
 
 /* -- what may change ------------------------------------------------------- */
@@ -176,9 +220,9 @@ static void options_exchange(stg_ingress *g, stg_ingress_next *next)
 
 void stg_ingress_use(stg_ingress *g, stg_ingress_next *next)
 {
-    g->options.address_connections_max =
-        g->server.options.address_connections_max = stg_ingress_client_max(
-            g, next->address_connections_max, next->connections_max);
+    stg_ingress_limit(g, next->connections_max, next->address_connections_max);
+    stg_httpd_limit(&g->server, g->options.connections_max,
+                    g->options.address_connections_max);
     stg_httpd_use_tls(&g->server, next->tls);
     next->tls = NULL; // the server's
     options_exchange(g, next);

@@ -272,6 +272,62 @@ TEST(ingress, gives_an_address_its_share_of_fewer_connections)
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
+/* Asks once, and keeps the connection. */
+static caller *keep_one(market *m)
+{
+    caller *c = caller_new(m);
+
+    caller_say(c, whole);
+    CHECK_INT(status_of(caller_answer(c)), 202);
+    return c;
+}
+
+static void change_connections(market *m, uint32_t in_all, uint32_t of_client)
+{
+    m->options.connections_max = in_all;
+    m->options.address_connections_max = of_client;
+    CHECK_INT(market_change(m), STG_OK);
+}
+
+static stg_ingress_view look(const market *m)
+{
+    stg_ingress_view v;
+
+    stg_ingress_look(m->ingress, &v);
+    return v;
+}
+
+/* I35: a change applies both limits, in both directions. */
+TEST(ingress, takes_more_connections_after_a_change_and_fewer_after_another)
+{
+    market m;
+    caller *c[6];
+
+    market_begin(&m);
+    m.options.connections_max = 2;
+    m.options.address_connections_max = 2;
+    market_open(&m);
+    change_connections(&m, 6, 5);
+    CHECK_U64(look(&m).connections_max, 6);
+    for (int i = 0; i < 5; i++)
+        c[i] = keep_one(&m);
+    CHECK_U64(look(&m).connections, 5);
+    c[5] = keep_one(&m); // the client's oldest makes room
+    CHECK_U64(look(&m).connections, 5);
+    caller_run_until_closed(c[0]);
+
+    change_connections(&m, 3, 3);
+    CHECK_U64(look(&m).connections_max, 3);
+    CHECK_U64(look(&m).connections, 3);
+    caller_run_until_closed(c[1]);
+    caller_run_until_closed(c[2]);
+    caller_say(c[5], whole);
+    CHECK_INT(status_of(caller_answer(c[5])), 202);
+    for (int i = 0; i < 6; i++)
+        caller_free(c[i]);
+    market_end(&m);
+}
+
 /* I32: whoever has said nothing goes before one that has been answered. */
 TEST(ingress, closes_the_silent_one_before_the_idle_one)
 {
