@@ -103,6 +103,61 @@ void stg_settings_use_fixed(stg_settings *s, const stg_settings *fixed)
 
 /* -- what a reload says ---------------------------------------------------- */
 
+/* An item of headers, or of properties, as the settings have both. */
+typedef struct fixed_item {
+    const char *name, *value;
+    const char *file; /* that the value came from; NULL: from the settings */
+} fixed_item;
+
+_Static_assert(sizeof(fixed_item) == sizeof(stg_header_setting) &&
+                   sizeof(fixed_item) == sizeof(stg_property_setting),
+               "three texts each");
+
+static bool fixed_same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Whether two lists of a setting, which differ, differ by nothing but the contents
+ * of files. */
+static bool fixed_differs_by_files(const stg_setting *s,
+                                   const stg_settings *fixed,
+                                   const stg_settings *next)
+{
+    const fixed_item *a = stg_kind_items(s, fixed),
+                     *b = stg_kind_items(s, next);
+    size_t count;
+
+    if ((s->kind != &stg_kind_headers && s->kind != &stg_kind_properties) ||
+        !stg_kind_same_count(s, fixed, next))
+        return false;
+    memcpy(&count, (const char *)fixed + s->count_at, sizeof count);
+    for (size_t i = 0; i < count; i++)
+        if (!fixed_same_text(a[i].name, b[i].name) ||
+            !fixed_same_text(a[i].file, b[i].file) ||
+            (a[i].file == NULL && !fixed_same_text(a[i].value, b[i].value)))
+            return false;
+    return true;
+}
+
+/* A secret that was rotated does not keep the rest from being reloaded. */
+static void fixed_warn_of_files(const stg_setting *s, const stg_settings *fixed,
+                                const stg_settings *next, stg_diagnostics *c)
+{
+    const fixed_item *a = stg_kind_items(s, fixed),
+                     *b = stg_kind_items(s, next);
+    size_t count;
+
+    memcpy(&count, (const char *)fixed + s->count_at, sizeof count);
+    for (size_t i = 0; i < count; i++)
+        if (!fixed_same_text(a[i].value, b[i].value))
+            stg_warn(
+                c, stg_settings_place(next, s->path),
+                "`%s`: the content of %.200s has changed, and takes effect "
+                "at a restart",
+                s->path, b[i].file);
+}
+
 /* Compares every setting that is marked as fixed, also those whose line is gone:
  * their default has taken effect then. */
 void stg_settings_check_reload(const stg_settings *fixed,
@@ -115,6 +170,10 @@ void stg_settings_check_reload(const stg_settings *fixed,
 
         if (!fixed_is_row(s) || stg_setting_equal(s, fixed, next))
             continue;
+        if (fixed_differs_by_files(s, fixed, next)) {
+            fixed_warn_of_files(s, fixed, next, c);
+            continue;
+        }
         // A line that is gone is as good as one that has changed.
         place = stg_settings_place(next, s->path);
         stg_complain(c, place,

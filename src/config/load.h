@@ -75,7 +75,8 @@ stg_settings *stg_settings_copy_fixed(const stg_settings *from);
  * outlive it. */
 void stg_settings_use_fixed(stg_settings *s, const stg_settings *fixed);
 
-/* Complains, each with its place in next, of what only a restart can change. */
+/* Complains, each with its place in next, of what only a restart can change; and
+ * warns of files whose contents are such a value and have changed. */
 void stg_settings_check_reload(const stg_settings *fixed,
                                const stg_settings *next, stg_diagnostics *c);
 

@@ -142,7 +142,11 @@ static const char tail[] =
     "headers that are\n"
     "kept and the limits of connections. A setting that only a restart can change is marked "
     "(*restart*); a\n"
-    "reload that would change one is refused, whole.\n";
+    "reload that would change one is refused, whole. A file of such a setting "
+    "whose content has changed,\n"
+    "as when a password of `kafka.options` is rotated, is only warned of: it takes "
+    "effect at a restart,\n"
+    "and the rest is reloaded.\n";
 
 /* A pipe would end the cell. */
 static void print_cell(FILE *to, const char *text)

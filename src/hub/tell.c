@@ -348,6 +348,27 @@ static void print_gone(const stg_reloaded *r, char *text, size_t size)
     }
 }
 
+/* Logs each warning of the file, as a start does. */
+static void tell_reload_warnings(const stg_hub *h, const stg_reloaded *r)
+{
+    const stg_diagnostics *all = r->diagnostics;
+
+    for (size_t i = 0; all != NULL && i < all->count; i++) {
+        const stg_diagnostic *one = &all->all[i];
+
+        if (!one->is_warning)
+            continue;
+        if (one->place.line > 0)
+            STG_LOG(h->log, STG_LOG_WARN, "config-warning",
+                    stg_field_text("file", r->file),
+                    stg_field_number("line", one->place.line),
+                    stg_field_text("detail", one->text));
+        else
+            STG_LOG(h->log, STG_LOG_WARN, "config-warning",
+                    stg_field_text("detail", one->text));
+    }
+}
+
 void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r)
 {
     char gone[sizeof r->gone_names + 64];
@@ -356,6 +377,7 @@ void stg_tell_reloaded(const stg_hub *h, const stg_reloaded *r)
         tell_refused(h, r);
         return;
     }
+    tell_reload_warnings(h, r);
     print_gone(r, gone, sizeof gone);
     STG_LOG_ALWAYS(h->log, STG_LOG_INFO, "reloaded",
                    stg_field_text("file", h->settings->file),

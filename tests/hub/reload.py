@@ -426,6 +426,33 @@ class Mistakes(Reloading):
         self.write({"a": a.url()})
         self.assertIn("restart", self.refuse(hub)["detail"])
 
+    def test_a_secret_of_what_needs_a_restart_may_be_rotated(self):
+        """The rest of the file is reloaded, and each reload says so."""
+        a, b = self.leaf(), self.leaf()
+        path = self.put_file("collector", "Bearer one")
+        more = ("traces: {endpoint: 'http://127.0.0.1:1/v1/traces', headers: "
+                "{Authorization: {file: collector}, X-Kind: a}}")
+        self.write({"a": a.url()}, more=more)
+        hub = self.start()
+        self.put_file("collector", "Bearer two")
+        self.write({"a": a.url(), "b": b.url()}, more=more)
+        for added in (1, 0):
+            self.assertEqual(self.reload(hub)["added"], added)
+            warned = [line["detail"] for line in hub.events("config-warning")
+                      if "traces.headers" in line["detail"]]
+            self.assertEqual(warned[-1],
+                             f"`traces.headers`: the content of {path} has "
+                             "changed, and takes effect at a restart")
+            self.assertEqual(len(warned), 2 - added)
+        status, answer = self.call(hub)
+        self.assertEqual(status, 200)
+        self.assertIn("takes effect at a restart", str(answer["warnings"]))
+        hub.post(b"x")
+        b.wait(1)
+        self.write({"a": a.url()}, more=more.replace("X-Kind: a", "X-Kind: b"))
+        self.assertIn("`traces.headers` has changed",
+                      self.refuse(hub)["detail"])
+
     def test_no_file_is_refused(self):
         a = self.leaf()
         self.write({"a": a.url()})
