@@ -97,7 +97,7 @@ static int fail(const char *words)
 }
 
 /* Options are only noted while they are read: -c may stand behind them, and the
- * file must be loaded before they can override it. */
+ * file is loaded with them in the place of its own values. */
 static int note_flag(hub_options *o, const stg_setting *s, const char *text)
 {
     hub_flag *flags = realloc(o->flags, (o->flag_count + 1) * sizeof *flags);
@@ -213,17 +213,30 @@ static int add_targets(const hub_options *o)
     return 0;
 }
 
-/* Warnings are kept for the log; mistakes end it here. */
+/* Loads the file with the options in their place. Warnings are kept for the log;
+ * mistakes end it here. */
 static int load(hub_options *o)
 {
     stg_diagnostics c = {.all = NULL};
-    stg_status status = stg_settings_load(o->file, &o->settings, &c);
+    stg_settings *options = o->settings;
+    stg_status status;
 
+    o->settings = NULL;
+    status = stg_settings_load_over(o->file, options, &o->settings, &c);
+    stg_settings_free(options);
     o->warnings = c;
     if (status == STG_OK)
         return 0;
     stg_diagnostics_print(&c, o->file, stderr);
     return STG_EXIT_USAGE;
+}
+
+static bool hub_options_have(const hub_options *o, const stg_setting *s)
+{
+    for (size_t i = 0; i < o->flag_count; i++)
+        if (o->flags[i].setting == s)
+            return true;
+    return false;
 }
 
 /* Where the store is, if neither file nor option says so. */
@@ -233,6 +246,7 @@ static int set_store(hub_options *o)
     stg_error err;
 
     if (stg_settings_place(o->settings, "store.path").line > 0 ||
+        hub_options_have(o, s) ||
         stg_settings_override(o->settings, s, stg_store_path(NULL), &err))
         return 0;
     return fail(err.text);
@@ -273,22 +287,23 @@ static int check(const stg_settings *s)
     return 0;
 }
 
-/* The order is the rule: file or defaults, store and level, options, targets,
- * which copy the defaults; and at last the checks that need all of it. */
+/* The order is the rule: level and options, the file with them in the place of its
+ * values, the store, targets, which copy the defaults; and at last the checks that
+ * need all of it. */
 static int make_settings(hub_options *o)
 {
-    int code = o->file != NULL ? load(o) : 0;
+    int code;
 
-    if (code == 0 && o->file == NULL)
-        o->settings = stg_settings_new();
-    if (code == 0 && o->settings == NULL)
+    o->settings = stg_settings_new();
+    if (o->settings == NULL)
         return fail("out of memory");
-    if (code == 0)
-        code = set_store(o);
-    if (code == 0)
-        code = set_level(o);
+    code = set_level(o);
     for (size_t i = 0; code == 0 && i < o->flag_count; i++)
         code = take_flag(o, &o->flags[i]);
+    if (code == 0 && o->file != NULL)
+        code = load(o);
+    if (code == 0)
+        code = set_store(o);
     if (code == 0 && o->file == NULL)
         code = add_targets(o);
     if (code != 0)

@@ -240,7 +240,8 @@ stg_status stg_settings_make_token(stg_settings *s, stg_target_common *c,
 stg_status stg_settings_check_loop(const stg_settings *s, const char *url,
                                    stg_error *err)
 {
-    const char *listens = s->listen.address;
+    const char *listens =
+        s->listen.bound != NULL ? s->listen.bound : s->listen.address;
     stg_listen_address address;
     stg_url u;
     char host[64];

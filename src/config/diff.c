@@ -116,13 +116,13 @@ bool stg_settings_override(stg_settings *s, const stg_setting *setting,
     return note(s, setting, kept) || refuse(err, "out of memory");
 }
 
-void stg_settings_take_overrides(const stg_settings *old, stg_settings *next,
+void stg_settings_take_overrides(const stg_settings *options, stg_settings *to,
                                  stg_diagnostics *c)
 {
     stg_error err;
 
-    for (const stg_settings_override_note *n = old->inside->overrides;
+    for (const stg_settings_override_note *n = options->inside->overrides;
          n != NULL; n = n->next)
-        if (!stg_settings_override(next, n->setting, n->text, &err))
+        if (!stg_settings_override(to, n->setting, n->text, &err))
             stg_complain(c, (stg_file_place){0, 0}, "%s", err.text);
 }

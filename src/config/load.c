@@ -173,6 +173,26 @@ static void want_needed(stg_loading *l)
 
 /* -- the file -------------------------------------------------------------- */
 
+bool stg_load_is_option(const stg_loading *l, const char *path)
+{
+    const stg_settings_override_note *n =
+        l->options != NULL ? l->options->inside->overrides : NULL;
+
+    while (n != NULL && strcmp(n->setting->path, path) != 0)
+        n = n->next;
+    return n != NULL;
+}
+
+/* Options of the command come before settings are checked beside each other, which
+ * is to see what is in force. */
+static void load_options(stg_loading *l)
+{
+    if (l->options == NULL)
+        return;
+    stg_settings_take_overrides(l->options, l->s, l->c);
+    l->s->listen.bound = l->options->listen.bound;
+}
+
 /* The number of targets comes first: the default policy depends on it, and
  * targets are loaded last. */
 static void read_hub(stg_loading *l, const stg_yaml_node *top)
@@ -190,6 +210,7 @@ static void read_hub(stg_loading *l, const stg_yaml_node *top)
         if (strcmp(top->at[i]->text, "targets") == 0)
             l->target_total = top->at[i + 1]->count;
     stg_load_map(l, STG_IN_HUB, "", top, s, s->inside->places);
+    load_options(l);
     name_targets(l);
     want_needed(l);
     stg_validate(l);
@@ -234,9 +255,10 @@ static bool begin(stg_loading *l, const char *path)
 
 /* Completes the settings only if there is no mistake so far. */
 static stg_status load(const stg_yaml_node *top, const char *path,
-                       stg_settings **s, stg_diagnostics *c)
+                       const stg_settings *options, stg_settings **s,
+                       stg_diagnostics *c)
 {
-    stg_loading l = {.c = c};
+    stg_loading l = {.c = c, .options = options};
     stg_error err;
 
     if (begin(&l, path))
@@ -258,15 +280,16 @@ static stg_status load(const stg_yaml_node *top, const char *path,
  * STG_IO means that the file could not be read, and STG_INVALID that it is
  * wrong. */
 static stg_status load_tree(stg_yaml *yaml, const stg_yaml_node *top,
-                            const char *path, stg_settings **s,
-                            stg_diagnostics *c, stg_status status)
+                            const char *path, const stg_settings *options,
+                            stg_settings **s, stg_diagnostics *c,
+                            stg_status status)
 {
     if (top != NULL && !stg_yaml_expand(yaml, top)) {
         status = STG_INVALID;
         top = NULL;
     }
     if (top != NULL)
-        status = load(top, path, s, c);
+        status = load(top, path, options, s, c);
     else
         stg_diagnostics_sort(c);
     stg_yaml_free(yaml);
@@ -280,15 +303,21 @@ stg_status stg_settings_load_text(const char *text, size_t size,
     stg_yaml *yaml;
     const stg_yaml_node *top = stg_yaml_parse(&yaml, text, size, c);
 
-    return load_tree(yaml, top, path, s, c, STG_INVALID);
+    return load_tree(yaml, top, path, NULL, s, c, STG_INVALID);
+}
+
+stg_status stg_settings_load_over(const char *path, const stg_settings *options,
+                                  stg_settings **s, stg_diagnostics *c)
+{
+    stg_yaml *yaml;
+    const stg_yaml_node *top = stg_yaml_load(&yaml, path, c);
+
+    return load_tree(yaml, top, path, options, s, c,
+                     yaml == NULL ? STG_IO : STG_INVALID);
 }
 
 stg_status stg_settings_load(const char *path, stg_settings **s,
                              stg_diagnostics *c)
 {
-    stg_yaml *yaml;
-    const stg_yaml_node *top = stg_yaml_load(&yaml, path, c);
-
-    return load_tree(yaml, top, path, s, c,
-                     yaml == NULL ? STG_IO : STG_INVALID);
+    return stg_settings_load_over(path, NULL, s, c);
 }

@@ -16,6 +16,13 @@
 stg_status stg_settings_load(const char *path, stg_settings **s,
                              stg_diagnostics *c);
 
+/* The same for a command with options: `options` has their overrides (see
+ * stg_settings_override()), and where its hub listens. They are in the place of the
+ * file's values before settings are checked beside each other. NULL: there are
+ * none. */
+stg_status stg_settings_load_over(const char *path, const stg_settings *options,
+                                  stg_settings **s, stg_diagnostics *c);
+
 /* The same of a text, which stands for a file of that path. */
 stg_status stg_settings_load_text(const char *text, size_t size,
                                   const char *path, stg_settings **s,
@@ -59,10 +66,6 @@ const stg_target_settings *stg_settings_target(const stg_settings *s,
  * the hub, or of the defaults), and remembers it. False: err says why. */
 bool stg_settings_override(stg_settings *s, const stg_setting *setting,
                            const char *text, stg_error *err);
-
-/* Gives next what old has of the command's options. */
-void stg_settings_take_overrides(const stg_settings *old, stg_settings *next,
-                                 stg_diagnostics *c);
 
 /* -- what only a restart changes: fixed.c ----------------------------------- */
 

@@ -60,6 +60,10 @@ struct stg_settings_inside {
  * no memory, and s is as it was. */
 stg_target_settings *stg_settings_take_target(stg_settings *s);
 
+/* diff.c: gives `to` what the command's options say. */
+void stg_settings_take_overrides(const stg_settings *options, stg_settings *to,
+                                 stg_diagnostics *c);
+
 /* diff.c: whether all rows of the table that are common are the same. */
 bool stg_settings_same_common(const stg_target_common *a,
                               const stg_target_common *b);
@@ -74,9 +78,10 @@ enum { STG_SHARED_LOOKED_AT = 8 };
 struct stg_loading {
     stg_settings *s;
     stg_diagnostics *c;
-    const char *path; /* of the file */
-    bool is_exposed;  /* others may read the file */
-    bool is_call;     /* it is no file: a call has brought the text */
+    const char *path;            /* of the file */
+    const stg_settings *options; /* the command's; NULL: it has none */
+    bool is_exposed;             /* others may read the file */
+    bool is_call; /* it is no file: a call has brought the text */
     /* Where each setting was written, by its number in the table. */
     stg_file_place *places; /* of the map that is read now */
     stg_file_place *defaults;
@@ -129,6 +134,9 @@ bool stg_load_is_written(const stg_loading *l, size_t target, const char *path);
 
 /* Where a setting of the hub was. */
 stg_file_place stg_load_hub_place(const stg_loading *l, const char *path);
+
+/* Whether an option of the command says the hub's setting. */
+bool stg_load_is_option(const stg_loading *l, const char *path);
 
 /* "a map", "an empty list" */
 const char *stg_load_kind(const stg_yaml_node *n);

@@ -146,7 +146,9 @@ static const char tail[] =
     "whose content has changed,\n"
     "as when a password of `kafka.options` is rotated, is only warned of: it takes "
     "effect at a restart,\n"
-    "and the rest is reloaded.\n";
+    "and the rest is reloaded. Options of the command go before the file: settings "
+    "are checked beside\n"
+    "each other with the values in force.\n";
 
 /* A pipe would end the cell. */
 static void print_cell(FILE *to, const char *text)

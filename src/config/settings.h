@@ -234,7 +234,9 @@ typedef enum stg_client_auth {
 } stg_client_auth;
 
 typedef struct stg_listen_settings {
-    const char *address;                     /* NULL: nothing listens */
+    const char *address; /* NULL: nothing listens */
+    const char *bound; /* where the hub listens, once it does: with port 0, the
+                          system's choice. The hub's text; NULL: nowhere yet */
     const char *token_file;                  /* NULL: none */
     const char *certificate_file, *key_file; /* both, or NULL: plain HTTP */
     const char *client_ca_file; /* NULL: no client is asked for one */

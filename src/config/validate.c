@@ -44,7 +44,8 @@ static void check_listen(stg_loading *l)
                  err.text);
     if (stg_address_is_loopback(&address))
         return;
-    if (stg_load_hub_place(l, "listen.tokens").line == 0)
+    if (s->token_file == NULL &&
+        stg_load_hub_place(l, "listen.tokens").line == 0)
         stg_complain(l->c, stg_load_hub_place(l, "listen.address"),
                      "`listen.address`: %s can be reached by other machines, "
                      "and there are no `listen.tokens`; expected tokens, or "

@@ -24,7 +24,8 @@ static void check_twice(stg_loading *l)
     static const char *const parameters[] = {"", "", "group=", "start="};
     const stg_kafka_settings *k = &l->s->kafka;
 
-    if (k->from == NULL)
+    // An option of the command (--from) may say other ones.
+    if (k->from == NULL || stg_load_is_option(l, "source"))
         return;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (strstr(k->from, parameters[i]) != NULL && is_written(l, paths[i]))
@@ -78,7 +79,7 @@ static void check_copy_without_kafka(stg_loading *l, const char *path,
 /* What only Kafka makes sense of. */
 static void check_other(stg_loading *l)
 {
-    if (is_written(l, "kafka"))
+    if (is_written(l, "kafka") && !stg_load_is_option(l, "source"))
         stg_complain(l->c, stg_load_hub_place(l, "kafka"),
                      "`kafka`, and messages come from elsewhere; expected "
                      "`source: kafka`, too");

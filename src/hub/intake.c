@@ -173,6 +173,7 @@ stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
     in->port = stg_ingress_port(in->ingress);
     strncpy(in->address, stg_ingress_address(in->ingress),
             sizeof in->address - 1);
+    hub->settings->listen.bound = in->address;
     return STG_OK;
 }
 

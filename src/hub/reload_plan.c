@@ -209,10 +209,9 @@ bool stg_reload_plan_make(stg_reload_plan *p)
 {
     stg_hub *h = p->hub;
 
-    if (stg_settings_load(h->settings->file, &p->next, &p->diagnostics) !=
-        STG_OK)
+    if (stg_settings_load_over(h->settings->file, h->settings, &p->next,
+                               &p->diagnostics) != STG_OK)
         return false;
-    stg_settings_take_overrides(h->settings, p->next, &p->diagnostics);
     stg_settings_check_reload(h->fixed, p->next, &p->diagnostics);
     stg_settings_use_fixed(p->next, h->fixed);
     return p->diagnostics.mistakes == 0 && reload_plan_room(p) &&

@@ -590,26 +590,91 @@ TEST(settings, have_kinds_that_read_compare_and_describe_each_of_them)
     stg_settings_free(other);
 }
 
-/* What the command says goes before the file, after a reload, too. */
+static void override(stg_settings *s, const char *path, const char *text)
+{
+    const stg_setting *row = stg_setting_find(STG_IN_HUB, path, strlen(path));
+    stg_error err = {.text = ""};
+
+    (void)stg_settings_override(s, row, text, &err);
+    CHECK_STR(err.text, "");
+}
+
+/* Loads a file of this text with the options, which may be NULL. */
+static stg_settings *load_over(const char *text, const stg_settings *options,
+                               stg_diagnostics *c)
+{
+    char path[] = "/tmp/stagger-settings-XXXXXX";
+    int fd = mkstemp(path);
+    stg_settings *s = NULL;
+
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    CHECK(close(fd) == 0);
+    *c = (stg_diagnostics){.all = NULL};
+    (void)stg_settings_load_over(path, options, &s, c);
+    CHECK(unlink(path) == 0);
+    return s;
+}
+
+/* Values of the command's options go before those of the file, after a reload, too:
+ * each set of settings hands them on to the next. */
 TEST(settings, keep_the_commands_options_over_a_reload)
 {
-    stg_settings *old = load(TARGETS), *next = load(TARGETS);
+    stg_settings *options = stg_settings_new(), *old, *next;
     const stg_setting *row = stg_setting_find(STG_IN_HUB, "drain", 5);
-    stg_diagnostics c = {.all = NULL};
+    stg_diagnostics c;
     stg_error err;
 
-    CHECK(!stg_settings_override(old, row, "5", &err));
+    CHECK(!stg_settings_override(options, row, "5", &err));
     CHECK_STR(err.text,
               "expected a time from 0 to 1d, like 10s; did you mean "
               "5s?");
-    CHECK(stg_settings_override(old, row, "4s", &err));
-    CHECK(stg_settings_override(old, row, "5s", &err)); // the last one counts
-    stg_settings_take_overrides(old, next, &c);
-    CHECK_INT(c.mistakes, 0);
-    CHECK_INT(next->drain, 5 * STG_S);
+    override(options, "drain", "4s");
+    override(options, "drain", "5s"); // the last one counts
+    old = load_over("drain: 1s\n" TARGETS, options, &c);
+    stg_settings_free(options);
     stg_diagnostics_free(&c);
+    CHECK(old != NULL && old->drain == 5 * STG_S);
+    next = load_over("drain: 2s\n" TARGETS, old, &c);
     stg_settings_free(old);
+    stg_diagnostics_free(&c);
+    CHECK(next != NULL && next->drain == 5 * STG_S);
     stg_settings_free(next);
+}
+
+/* Settings that are checked beside each other are those in force. */
+TEST(settings, are_checked_with_the_commands_options)
+{
+    static const char self[] =
+        "listen: {address: '127.0.0.1:8080'}\n"
+        "targets: [{url: 'http://127.0.0.1:9090/'}]\n";
+    stg_settings *options = stg_settings_new(), *s;
+    stg_diagnostics c;
+
+    s = load_over(self, NULL, &c);
+    CHECK_INT(c.mistakes, 0);
+    stg_settings_free(s);
+    stg_diagnostics_free(&c);
+    override(options, "listen.address", "127.0.0.1:9090");
+    CHECK(load_over(self, options, &c) == NULL);
+    CHECK_INT(c.mistakes, 1);
+    CHECK(strstr(c.all[0].text, "the hub itself listens there") != NULL);
+    stg_diagnostics_free(&c);
+
+    // The file's own target is where the file says that the hub listens.
+    override(options, "listen.address", "127.0.0.1:7070");
+    s = load_over(
+        "listen: {address: '127.0.0.1:9090'}\n"
+        "targets: [{url: 'http://127.0.0.1:9090/'}]\n",
+        options, &c);
+    CHECK_INT(c.mistakes, 0);
+    stg_settings_free(s);
+    stg_diagnostics_free(&c);
+
+    // Others may reach it, and nobody has tokens.
+    override(options, "listen.address", "0.0.0.0:9090");
+    CHECK(load_over(TARGETS, options, &c) == NULL);
+    stg_diagnostics_free(&c);
+    stg_settings_free(options);
 }
 
 TEST(settings, say_the_same_thing_once_and_no_more_than_so_many)

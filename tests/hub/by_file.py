@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 
 import case
@@ -243,6 +244,26 @@ class ByFile(case.Case):
         hub.post(b"y")
         self.assertEqual([r.headers["authorization"] for r in a.wait(2)],
                          [["one"], ["two"]])
+
+    def test_a_target_where_the_hub_itself_listens_is_refused(self):
+        """By the address in force: an option's, or the system's choice."""
+        a = self.leaf()
+        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as s:
+            port = s.getsockname()[1]
+        path = self.put("self.yaml", json.dumps(
+            {"listen": {"address": "127.0.0.1:1"},
+             "store": {"path": self.store},
+             "targets": [{"url": f"http://127.0.0.1:{port}/v1/messages"}]}))
+        self.assertIn("the hub itself listens there",
+                      self.refused_to_run("-c", path, "--listen",
+                                          f"127.0.0.1:{port}"))
+        hub = self.by_file({"targets": [{"name": "a", "url": a.url()}]})
+        self.put("hub.yaml", json.dumps({"targets": [
+            {"name": "a",
+             "url": f"http://127.0.0.1:{hub.port}/v1/messages"}]}))
+        hub.process.send_signal(signal.SIGHUP)
+        self.assertIn("the hub itself listens there",
+                      hub.event("reload-refused")["detail"])
 
     def test_options_of_targets_are_refused_beside_a_file(self):
         path = self.put("hub.yaml", json.dumps(
