@@ -54,7 +54,8 @@ const char *stg_receiver_type_name(stg_receiver_type type);
 
 typedef struct stg_alerts stg_alerts;
 
-/* What alerts stand on; kept, but for egress. */
+/* The hub's parts that alerts need: kept, and there until the close, but for
+ * egress, which is lent. */
 typedef struct stg_alerts_place {
     uv_loop_t *loop;
     stg_client *client;
@@ -67,8 +68,8 @@ typedef struct stg_alerts_place {
     void *ctx;
 } stg_alerts_place;
 
-/* o has been checked. What it points to is kept, until stg_alerts_change() or
- * the close. Returns STG_INVALID or STG_IO with words that name the receiver: a
+/* o has been checked. Its texts and lists are the caller's, and kept until other
+ * options are in use, or the close. Returns STG_INVALID or STG_IO with words that name the receiver: a
  * secret or a certificate that cannot be read, no memory. */
 stg_status stg_alerts_open(stg_alerts **a, const stg_alert_options *o,
                            const stg_alerts_place *place, stg_error *err);

@@ -80,7 +80,8 @@ typedef enum stg_order {
 } stg_order;
 
 typedef struct stg_lane_options {
-    const stg_policy *policy; /* kept: checked, and there as long as the lane */
+    const stg_policy *policy; /* the caller's: checked, and kept until the lane
+                                 has another one, or has been removed */
     stg_order order;
     uint32_t in_flight_max; /* 1 to 10000: the most that its adaptive limit
                                grows to */

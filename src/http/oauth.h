@@ -28,7 +28,7 @@ typedef enum stg_oauth_auth {
     STG_OAUTH_BODY,
 } stg_oauth_auth;
 
-/* Texts are kept; NULL: there is none. */
+/* Texts are those of whoever made it, which a token copies; NULL: there is none. */
 typedef struct stg_oauth_options {
     const char *token_url;       /* of the token endpoint */
     const char *token_url_shown; /* to people; NULL: as token_url */

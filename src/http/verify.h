@@ -35,7 +35,8 @@ stg_status stg_verify_check_secret(const stg_sign_options *o,
                                    const char *secret, stg_error *err);
 
 /* Of requests of one scheme. window: in seconds. Options and secrets have passed
- * the checks above; the options' texts are kept. Returns STG_IO without memory. */
+ * the checks above; the options' texts are the caller's, and kept as long as the
+ * verifier. Returns STG_IO without memory. */
 stg_status stg_verifier_new(stg_verifier **v, const stg_sign_options *o,
                             const char *const *secrets, size_t count,
                             uint64_t window, stg_error *err);

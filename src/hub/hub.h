@@ -47,7 +47,8 @@ typedef struct stg_hub_calls {
 } stg_hub_calls;
 
 typedef struct stg_hub_options {
-    stg_settings *settings; /* given, once the hub is open */
+    stg_settings *settings; /* given, once the hub is open: it frees them at a
+                               reload, or at its end */
     stg_log *log;           /* kept; may be NULL. At the level debug of the
                                settings, successes are logged, too */
     /* Given, if the hub is opened or not: what it reads instead of what the

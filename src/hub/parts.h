@@ -2,7 +2,13 @@
  * source, and the watch for its alerts. Private to the hub.
  *
  * All on the loop's thread. Each is zeroed before it is opened; hub.c says in
- * which order they are opened and closed. */
+ * which order they are opened and closed.
+ *
+ * A part that keeps a text or a list of the settings has it of hub.fixed, which
+ * stays to the end of the hub, or copies it. Three keep what a reload exchanges,
+ * and are given the next one before the old one is freed: targets (their
+ * settings, and flow's lanes their policies and filters), the intake (webhooks),
+ * and the watch (receivers of alerts). */
 #ifndef STAGGER_HUB_PARTS_H
 #define STAGGER_HUB_PARTS_H
 
@@ -307,8 +313,8 @@ typedef struct stg_hub_source {
     stg_deadline retention; /* of what waits for targets that are gone */
 
     /* -- texts that a Kafka source keeps, beside those of hub.fixed */
-    char *brokers; /* "host:port,host:port" */
-    stg_kafka_property *properties;
+    char *brokers;                  /* "host:port,host:port" */
+    stg_kafka_property *properties; /* an array; texts are hub.fixed's */
     char group[STG_SHARD_GROUP_MAX];
 } stg_hub_source;
 

@@ -71,9 +71,12 @@ typedef struct stg_failing {
 /* In this order it has no gaps: there may be thousands. */
 typedef struct stg_target {
     char *name, *url;
-    const stg_hub *hub;                  /* NULL: not in one yet */
-    const stg_target_settings *settings; /* the hub's; NULL: only the store
-                                            knows it */
+    const stg_hub *hub; /* NULL: not in one yet */
+    const stg_target_settings
+        *settings;    /* hub.settings', or those of `added`: a
+                                            reload or a call sets it before it
+                                            frees them. NULL: only the store
+                                            knows the target */
     uint64_t version; /* of settings and endpoint: raised with each change */
     stg_endpoint *endpoint;      /* NULL: only the store knows it */
     struct stg_batcher *batcher; /* NULL: no attempt was in a batch so far */

@@ -19,7 +19,7 @@
 
 enum { STG_WEBHOOKS_MAX = 100 };
 
-/* Texts and verifier are kept. */
+/* Texts, lists and verifier are the settings' that it is of. */
 typedef struct stg_webhook {
     const char *name;
     stg_sign_options sign;

@@ -393,8 +393,8 @@ void stg_kafka_catch_up_run(void *catch_up);
 
 typedef struct stg_kafka_producer stg_kafka_producer;
 
-/* Both are kept. Needs no broker, and makes nothing yet. Freed by free(), after
- * its end. */
+/* Keeps both, which are the consumer's. Needs no broker, and makes nothing yet.
+ * Freed by free(), after its end. */
 stg_kafka_producer *stg_kafka_producer_new(const stg_kafka_options *o,
                                            stg_kafka_events *to_loop);
 

@@ -376,8 +376,8 @@ void stg_kafka_look(stg_kafka *k, stg_kafka_counts *counts,
 /* Topics of Kafka as a source: see sources/source.h. */
 
 typedef struct stg_kafka_source_options {
-    stg_kafka_options consumer; /* but its callbacks. Texts are kept until the
-                                   source is freed */
+    stg_kafka_options consumer; /* but its callbacks. Texts and lists are the
+                                   caller's, and kept until the source is freed */
     const char *letters; /* the topic of copies of dead letters; NULL: none */
 } stg_kafka_source_options;
 
