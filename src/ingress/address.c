@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What `listen` says: an address of IP in numbers and a port, or a path of
@@ -257,6 +258,9 @@ static const char *advice(const stg_listen_address *a, int error)
                    : "not permitted; ports below 1024 need "
                      "CAP_NET_BIND_SERVICE (AmbientCapabilities= of a unit of "
                      "systemd), or choose a higher one";
+    case EEXIST:
+        return "a file that is not a socket has this name; remove it, or "
+               "choose another path";
     case EADDRNOTAVAIL:
         return "this machine has no such address (ip address shows those it "
                "has)";
@@ -267,24 +271,63 @@ static const char *advice(const stg_listen_address *a, int error)
     }
 }
 
-/* A hub that was killed leaves its socket there. A refused connection says
- * that nobody listens there. In any other case the file stays, and bind() says
- * what is wrong. */
-static void remove_stale(const stg_listen_address *a)
+/* Tells whether the path names a socket itself, and not by a link. */
+static bool address_look(const stg_listen_address *a, struct stat *s)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return lstat(a->un.sun_path, s) == 0 && S_ISSOCK(s->st_mode);
+}
+
+/* Removes the name if it still is that of the socket with this identity. */
+static void address_remove(const stg_listen_address *a, dev_t device,
+                           ino_t inode)
+{
+    struct stat s;
+
+    if (address_look(a, &s) && s.st_dev == device && s.st_ino == inode)
+        (void)unlink(a->un.sun_path);
+}
+
+/* Removes the socket that a killed hub has left: a refused connection says that
+ * nobody listens there. In any other case the file stays, and bind() says what
+ * is wrong. Connecting must not wait: a listener that is stopped, with a full
+ * backlog, would hold it up for as long. */
+static void address_remove_stale(const stg_listen_address *a)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct stat before;
 
     if (fd < 0)
         return;
-    if (connect(fd, &a->any, sizeof a->un) != 0 && errno == ECONNREFUSED)
-        (void)unlink(a->un.sun_path);
+    if (address_look(a, &before) && connect(fd, &a->any, sizeof a->un) != 0 &&
+        errno == ECONNREFUSED)
+        address_remove(a, before.st_dev, before.st_ino);
     close(fd);
 }
 
 void stg_address_leave(const stg_listen_address *a)
 {
-    if (stg_address_is_path(a))
-        (void)unlink(a->un.sun_path);
+    if (stg_address_is_path(a) && a->inode != 0)
+        address_remove(a, a->device, a->inode);
+}
+
+/* Binds to the path, and notes the identity of the socket that is made. errno is
+ * EEXIST where another kind of file is in the way. */
+static bool address_bind_path(int fd, stg_listen_address *a)
+{
+    struct stat s;
+
+    a->inode = 0;
+    address_remove_stale(a);
+    if (bind(fd, &a->any, sizeof a->un) == 0) {
+        if (address_look(a, &s)) {
+            a->device = s.st_dev;
+            a->inode = s.st_ino;
+        }
+        return true;
+    }
+    if (errno == EADDRINUSE && lstat(a->un.sun_path, &s) == 0)
+        errno = S_ISSOCK(s.st_mode) ? EADDRINUSE : EEXIST;
+    return false;
 }
 
 /* Returns the socket; -1: errno says why. */
@@ -294,15 +337,13 @@ static int open_socket(const stg_listen_address *a)
                   0);
 }
 
-static bool bind_socket(int fd, const stg_listen_address *a)
+static bool bind_socket(int fd, stg_listen_address *a)
 {
     int yes = 1, no = 0;
     bool is_v4 = a->any.sa_family == AF_INET;
 
-    if (stg_address_is_path(a)) {
-        remove_stale(a);
-        return bind(fd, &a->any, sizeof a->un) == 0;
-    }
+    if (stg_address_is_path(a))
+        return address_bind_path(fd, a);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     // [::] is everywhere, whatever the system's default.
     if (!is_v4)
@@ -337,20 +378,21 @@ stg_status stg_address_check_host(const stg_listen_address *a, stg_error *err)
 stg_status stg_address_listen(stg_listen_address *a, int *fd, stg_error *err)
 {
     char text[STG_ADDRESS_TEXT_MAX];
-    socklen_t size = sizeof *a;
+    socklen_t size = sizeof a->un;
+    int error;
 
     stg_address_print(a, text);
     *fd = open_socket(a);
     if (*fd < 0)
         return refuse(err, STG_IO, text, advice(a, errno));
-    if (!bind_socket(*fd, a) || listen(*fd, SOMAXCONN) != 0 ||
-        getsockname(*fd, &a->any, &size) != 0) {
-        // What is not permitted stays so; a port may be free at another start.
-        stg_status status =
-            refuse(err, stg_hub_file_status(errno), text, advice(a, errno));
-
-        close(*fd);
-        return status;
-    }
-    return STG_OK;
+    if (bind_socket(*fd, a) && listen(*fd, SOMAXCONN) == 0 &&
+        getsockname(*fd, &a->any, &size) == 0)
+        return STG_OK;
+    // What is not permitted stays so; a port may be free at another start.
+    error = errno;
+    stg_address_leave(a);
+    close(*fd);
+    return refuse(err,
+                  error == EEXIST ? STG_INVALID : stg_hub_file_status(error),
+                  text, advice(a, error));
 }

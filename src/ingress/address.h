@@ -8,6 +8,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include <stagger/status.h>
@@ -21,6 +22,10 @@ typedef struct stg_listen_address {
         struct sockaddr_in6 v6;
         struct sockaddr_un un;
     };
+    /* Identity of the socket in the file system that stg_address_listen() has
+     * made; inode 0: none was made. */
+    dev_t device;
+    ino_t inode;
 } stg_listen_address;
 
 /* address:port, the address in numbers or `localhost` (127.0.0.1), IPv6 in
@@ -53,11 +58,13 @@ bool stg_address_reaches(const stg_listen_address *a, const char *host,
 stg_status stg_address_check_host(const stg_listen_address *a, stg_error *err);
 
 /* A socket that listens on it; a port 0 in the address becomes the one that was
- * chosen. A socket at the path that nobody listens on is replaced. Returns STG_IO
- * with words that say what to do. */
+ * chosen. A socket at the path that nobody listens on is replaced; any other file
+ * of that name, also a link to such a socket, stays and is an error. Returns
+ * STG_IO or STG_INVALID with words that say what to do. */
 stg_status stg_address_listen(stg_listen_address *a, int *fd, stg_error *err);
 
-/* Removes the path of one that has listened; nothing for other addresses. */
+/* Removes the socket that stg_address_listen() has made in the file system, unless
+ * another file has its name by now. Does nothing for other addresses. */
 void stg_address_leave(const stg_listen_address *a);
 
 #endif

@@ -202,6 +202,16 @@ class Ingress(case.Case):
             self.assertEqual(os.stat(path).st_mode & 0o022, 0)
             getattr(hub, ends)()
             self.assertEqual(os.path.exists(path), ends == "kill")
+        # Another file of that name stays.
+        hub = self.hub(listen=f"unix:{path}")
+        os.unlink(path)
+        self.put("hub.sock", "mine")
+        self.assertEqual(hub.stop(), 0)
+        refused = self.hub("--listen", f"unix:{path}", listen=None)
+        self.assertEqual(refused.wait(), 2)
+        self.assertIn(b"not a socket", b"".join(refused.noise))
+        with open(path) as file:
+            self.assertEqual(file.read(), "mine")
 
     def test_idle_connections_are_cheap(self):
         """2 KB each: 10,000 are 20 MB."""

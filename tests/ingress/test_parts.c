@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -103,6 +104,126 @@ TEST(address, of_a_path_takes_the_place_of_one_that_nobody_listens_on)
     stg_address_leave(&b);
     CHECK(rmdir(folder) == 0);
     CHECK_INT(stg_address_listen(&b, &other, &err), STG_INVALID);
+}
+
+/* Makes a socket with nobody behind it. */
+static void leave_stale(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    strncpy(to.sun_path, path, sizeof to.sun_path - 1);
+    CHECK(fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    CHECK(close(fd) == 0);
+}
+
+typedef enum in_the_way {
+    PLAIN,
+    LINK,
+    LINK_TO_SOCKET,
+    PIPE,
+    FOLDER
+} in_the_way;
+
+static void put_in_the_way(in_the_way kind, const char *path)
+{
+    char other[96];
+    FILE *file;
+
+    snprintf(other, sizeof other, "%s.other", path);
+    if (kind == PLAIN) {
+        file = fopen(path, "w");
+        CHECK(file != NULL && fputs("mine", file) >= 0 && fclose(file) == 0);
+    } else if (kind == PIPE) {
+        CHECK(mkfifo(path, 0600) == 0);
+    } else if (kind == FOLDER) {
+        CHECK(mkdir(path, 0700) == 0);
+    } else {
+        if (kind == LINK_TO_SOCKET)
+            leave_stale(other);
+        CHECK(symlink(other, path) == 0);
+    }
+}
+
+TEST(address, of_a_path_leaves_what_is_not_a_socket)
+{
+    char folder[] = "/tmp/stagger-path-XXXXXX", text[64], other[96];
+    const char *path = text + 5;
+    struct stat before, after;
+    stg_listen_address a;
+    stg_error err;
+    int fd;
+
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(text, sizeof text, "unix:%s/s", folder);
+    snprintf(other, sizeof other, "%s.other", path);
+    for (in_the_way kind = PLAIN; kind <= FOLDER; kind++) {
+        put_in_the_way(kind, path);
+        CHECK(lstat(path, &before) == 0);
+        CHECK_INT(stg_address_parse(&a, text, &err), STG_OK);
+        CHECK_INT(stg_address_listen(&a, &fd, &err), STG_INVALID);
+        CHECK(strstr(err.text, "not a socket") != NULL);
+        stg_address_leave(&a);
+        CHECK(lstat(path, &after) == 0 && after.st_ino == before.st_ino);
+        CHECK((kind == FOLDER ? rmdir(path) : unlink(path)) == 0);
+        CHECK((unlink(other) == 0) == (kind == LINK_TO_SOCKET));
+    }
+    CHECK(rmdir(folder) == 0);
+}
+
+/* The end of one hub must not take away the socket of the next one. */
+TEST(address, of_a_path_leaves_another_file_of_that_name_at_the_end)
+{
+    char folder[] = "/tmp/stagger-path-XXXXXX", text[64];
+    const char *path = text + 5;
+    stg_listen_address a, b;
+    stg_error err;
+    struct stat s;
+    int fd, other;
+
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(text, sizeof text, "unix:%s/s", folder);
+    CHECK_INT(stg_address_parse(&a, text, &err), STG_OK);
+    b = a;
+    CHECK_INT(stg_address_listen(&a, &fd, &err), STG_OK);
+    CHECK(unlink(path) == 0);
+    CHECK_INT(stg_address_listen(&b, &other, &err), STG_OK);
+    stg_address_leave(&a);
+    CHECK(lstat(path, &s) == 0 && S_ISSOCK(s.st_mode));
+    stg_address_leave(&b);
+    CHECK(lstat(path, &s) != 0);
+    put_in_the_way(PLAIN, path);
+    stg_address_leave(&b);
+    CHECK(unlink(path) == 0 && rmdir(folder) == 0);
+    CHECK(close(fd) == 0 && close(other) == 0);
+}
+
+/* A listener that is stopped, and whose backlog is full, is still there. */
+TEST(address, of_a_path_waits_for_no_listener)
+{
+    char folder[] = "/tmp/stagger-path-XXXXXX", text[64];
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0), other, calls[8];
+    stg_listen_address a;
+    stg_error err;
+
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(text, sizeof text, "unix:%s/s", folder);
+    strncpy(to.sun_path, text + 5, sizeof to.sun_path - 1);
+    CHECK(bind(fd, (struct sockaddr *)&to, sizeof to) == 0);
+    CHECK(listen(fd, 0) == 0);
+    for (size_t i = 0; i < 8; i++) {
+        calls[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(calls[i], (struct sockaddr *)&to, sizeof to);
+    }
+    alarm(10); // a test that hangs ends
+    CHECK_INT(stg_address_parse(&a, text, &err), STG_OK);
+    CHECK_INT(stg_address_listen(&a, &other, &err), STG_IO);
+    CHECK(strstr(err.text, "another program listens there") != NULL);
+    alarm(0);
+    for (size_t i = 0; i < 8; i++)
+        CHECK(close(calls[i]) == 0);
+    CHECK(close(fd) == 0 && unlink(to.sun_path) == 0 && rmdir(folder) == 0);
 }
 
 /* 192.0.2.0/24 is for documents: no machine has it. */
