@@ -156,6 +156,7 @@ add_library(stagger_hub STATIC
     host/deadlines.c
     host/files.c
     host/lines.c
+    host/named_file.c
     host/log.c
     host/log_fold.c
     host/log_line.c
@@ -314,6 +315,7 @@ add_library(stagger_hub STATIC
     store/sqlite.c
     store/store.c
     store/store_lock.c
+    store/store_names.c
     store/target_rows.c
     store/trim.c
     store/verify.c

@@ -93,16 +93,18 @@ static void free_part(void *part)
 static stg_status open_part(void **part, stg_hub *h, const char *audit,
                             stg_error *err)
 {
+    const char *store = h->settings->store.path;
     stg_admin *a = calloc(1, sizeof *a);
     stg_status status;
 
     if (a == NULL)
-        return stg_hub_refuse(err, STG_IO, "there is no memory");
+        return stg_hub_refuse(err, STG_IO, "out of memory");
     a->hub = h;
     a->started_at = stg_wall_now();
     stg_list_init(&a->followers);
     a->live = stg_live_new(a);
-    status = stg_audit_open(&a->audit, h->loop, h->log, audit, err);
+    status = stg_audit_open(&a->audit, h->loop, h->log, audit,
+                            stg_store_is_url(store) ? NULL : store, err);
     if (status == STG_OK)
         *part = a;
     else

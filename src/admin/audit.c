@@ -7,16 +7,17 @@
  * to the hub's log.
  *
  * The file is opened anew for each batch, so that it may be rotated by
- * renaming. Without a file lines take the same way, and only the answers are
+ * renaming, and `done` waits until the line is in the file that the setting names
+ * (host/lines.h). Without a file lines take the same way, and only the answers are
  * late by a turn. */
 #include "admin/internal.h"
 #include "base/refuse.h"
-#include "host/files.h"
+#include "host/lines.h"
+#include "store/store_names.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct stg_audit_line {
     stg_audit_line *next;
@@ -27,38 +28,42 @@ struct stg_audit_line {
 
 /* -- the file, on a thread --------------------------------------------------- */
 
-/* Returns an errno, or 0. After the first error nothing of the batch is written
- * any more, so that no line is missing in the middle. */
-static int write_lines(const char *path, const stg_audit_line *line)
+/* After the first error nothing of the batch is written any more, so that no line
+ * is missing in the middle. */
+static void audit_write_lines(void *audit)
 {
-    int fd = stg_lines_open(path), error = 0;
+    stg_audit *a = audit;
 
-    if (fd < 0)
-        return errno;
-    for (; line != NULL && error == 0; line = line->next)
+    a->error = 0;
+    for (const stg_audit_line *line = a->writing; line != NULL && a->error == 0;
+         line = line->next)
         if (line->text == NULL)
-            error = ENOMEM;
-        else if (!stg_lines_write(fd,
+            a->error = ENOMEM;
+        else if (!stg_lines_write(&a->lines,
                                   (stg_span){line->text, strlen(line->text)}))
-            error = errno;
-    // A pipe or a terminal cannot be synced.
-    if (error == 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
-        error = errno;
-    if (close(fd) != 0 && error == 0)
-        error = errno;
-    return error;
+            a->error = errno;
 }
 
-static void work(uv_work_t *request)
+static void audit_work(uv_work_t *request)
 {
     stg_audit *a = request->data;
 
-    a->error = a->path == NULL ? 0 : write_lines(a->path, a->writing);
+    a->error = 0;
+    if (a->path != NULL &&
+        !stg_lines_append(&a->lines, true, audit_write_lines, a))
+        a->error = errno;
 }
 
 /* -- lines, on the loop ------------------------------------------------------ */
 
 static void begin(stg_audit *a);
+
+static void audit_free(stg_audit *a)
+{
+    stg_lines_close(&a->lines);
+    free(a->path);
+    free(a->store);
+}
 
 static void end_lines(stg_audit_line *line)
 {
@@ -82,7 +87,7 @@ static void worked(uv_work_t *request, int status)
     if (a->error != 0)
         STG_LOG(a->log, STG_LOG_ERROR, "audit-failed",
                 stg_field_text("file", a->path),
-                stg_field_text("detail", strerror(a->error)),
+                stg_field_text("detail", stg_lines_error(a->error)),
                 stg_field_text("next",
                                "what was done stays done; only its "
                                "line is missing"));
@@ -90,7 +95,7 @@ static void worked(uv_work_t *request, int status)
     end_lines(lines);
     begin(a);
     if (a->writing == NULL && a->closed != NULL) {
-        free(a->path);
+        audit_free(a);
         a->closed(a->closed_ctx);
     }
 }
@@ -104,7 +109,7 @@ static void begin(stg_audit *a)
     a->first = NULL;
     a->last = &a->first;
     a->work.data = a;
-    (void)uv_queue_work(a->loop, &a->work, work, worked); // cannot fail
+    (void)uv_queue_work(a->loop, &a->work, audit_work, worked); // cannot fail
 }
 
 /* Takes the reference of json, which may be NULL (no memory): then the write
@@ -138,31 +143,35 @@ void stg_audit_write(stg_audit *a, json_t *json, void (*done)(void *ctx),
 
 /* Makes the file when the hub starts, so that a wrong path is a mistake of the
  * settings and not of the first call. */
-static stg_status check(const char *path, stg_error *err)
+static stg_status audit_open_file(stg_audit *a, const char *path,
+                                  const char *store, stg_error *err)
 {
-    int fd = stg_lines_open(path), error = fd < 0 ? errno : 0;
-
-    if (fd >= 0)
-        close(fd);
-    if (error == 0)
+    a->path = strdup(path);
+    a->store = store == NULL ? NULL : strdup(store);
+    if (a->path == NULL || (store != NULL && a->store == NULL))
+        return stg_hub_refuse(err, STG_IO, "audit: out of memory");
+    a->lines =
+        (stg_lines){.path = a->path,
+                    .begins = "{\"time\": \"#-#-#T#:#:#.#Z\", \"action\": \"",
+                    .is_taken = store == NULL ? NULL : stg_store_has_file,
+                    .taken_ctx = a->store};
+    if (stg_lines_check(&a->lines))
         return STG_OK;
-    return stg_hub_refuse(err, stg_hub_file_status(error), "audit=%.120s: %s",
-                          path, strerror(error));
+    return stg_hub_refuse(err, stg_hub_file_status(errno), "audit=%.120s: %s",
+                          path, stg_lines_error(errno));
 }
 
 stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
-                          const char *path, stg_error *err)
+                          const char *path, const char *store, stg_error *err)
 {
-    stg_status status = path == NULL ? STG_OK : check(path, err);
+    stg_status status;
 
     *a = (stg_audit){.loop = loop, .log = log};
     a->last = &a->first;
-    if (status != STG_OK || path == NULL)
-        return status;
-    a->path = strdup(path);
-    if (a->path != NULL)
-        return STG_OK;
-    return stg_hub_refuse(err, STG_IO, "audit: there is no memory");
+    status = path == NULL ? STG_OK : audit_open_file(a, path, store, err);
+    if (status != STG_OK)
+        audit_free(a);
+    return status;
 }
 
 /* Lines that were queued are written first: closed is called by worked(). */
@@ -173,6 +182,6 @@ void stg_audit_close(stg_audit *a, void (*closed)(void *ctx), void *ctx)
         a->closed_ctx = ctx;
         return;
     }
-    free(a->path);
+    audit_free(a);
     closed(ctx);
 }

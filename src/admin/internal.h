@@ -24,6 +24,7 @@
 #include <stagger/status.h>
 
 #include "admin/admin.h"
+#include "host/lines.h"
 #include "host/log.h"
 #include "hub/hub_internal.h"
 #include "ingress/ask.h"
@@ -38,7 +39,8 @@
  *      "from": "10.0.0.7", "outcome": "done", "target": "a"}
  *
  * Lines are appended and synced by a thread of libuv's pool, in their order;
- * the file is opened anew each time, so that it may be rotated under us. A line
+ * the file is opened anew each time, so that it may be rotated under us, and is
+ * looked at again behind the last line: see host/lines.h. A line
  * that cannot be written is logged, and what was done stays done. */
 
 typedef struct stg_audit_line stg_audit_line;
@@ -46,7 +48,9 @@ typedef struct stg_audit_line stg_audit_line;
 typedef struct stg_audit {
     uv_loop_t *loop;
     stg_log *log;
-    char *path;                    /* NULL: there is no file */
+    char *path;                    /* owned; NULL: there is no file */
+    char *store;                   /* path of the store, owned, or NULL */
+    stg_lines lines;               /* appends to path; used by the pool alone */
     stg_audit_line *first, **last; /* not written yet */
     stg_audit_line *writing;       /* these are */
     uv_work_t work;
@@ -56,9 +60,10 @@ typedef struct stg_audit {
 } stg_audit;
 
 /* Checks that the file, if any, can be appended to; it is made, with mode 0600.
- * Returns STG_IO with words; then nothing has to be closed. */
+ * store: the path of the store, whose files no line goes to; NULL: it has none. Both
+ * paths are copied. Returns STG_IO with words; then nothing has to be closed. */
 stg_status stg_audit_open(stg_audit *a, uv_loop_t *loop, stg_log *log,
-                          const char *path, stg_error *err);
+                          const char *path, const char *store, stg_error *err);
 
 /* json is given. done is called when the line is durable, or could not be
  * written; never from within this call. It may be NULL. */

@@ -214,7 +214,8 @@ static const stg_setting hub_rows[] = {
  .is_fixed = true, .flag = "--dead-letters WHERE",
  .says = "A copy of each dead letter: `file:FILE`, as JSON lines, or with Kafka "
          "`kafka:TOPIC`, a record each. Nothing is evicted before it is copied, "
-         "unless the store is full."},
+         "unless the store is full. The hub never rotates or deletes the file: "
+         "rename it, at any time."},
 {HUB("dead-letters.keep", time, dead.keep), RANGE(STG_MIN, 365 * STG_DAY),
  .none = "none", .standard = "none", .example = "30d", .is_fixed = true,
  .says = "How long they are kept; `none`: for ever."},

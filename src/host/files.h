@@ -14,8 +14,6 @@
 
 #include <stagger/status.h>
 
-#include "base/span.h"
-
 typedef struct stg_files {
     uint64_t limit;   /* instead of the process's; 0: that one */
     uint32_t brokers; /* of Kafka */
@@ -39,18 +37,6 @@ bool stg_files_have_caller(const stg_files *f);
  * there may be one more, soon. */
 void stg_files_ask_callers(stg_files *f);
 void stg_files_ask_targets(stg_files *f);
-
-/* -- lines --------------------------------------------------------------- */
-
-/* Lines that are appended to a file which others may rotate. Blocks. */
-
-/* Opens it to append, or makes it, with mode 0600. -1: see errno. */
-int stg_lines_open(const char *path);
-
-/* Appends whole lines. False, and errno: nothing of them is there; half a line is
- * none, and the next one would begin in it. (Of a pipe or a terminal a part may be
- * there.) */
-bool stg_lines_write(int fd, stg_span lines);
 
 /* -- secrets ------------------------------------------------------------- */
 

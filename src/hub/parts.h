@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "config/targets.h"
+#include "host/lines.h"
 #include "http/sign.h"
 #include "http/trace.h"
 #include "hub/hub.h"
@@ -150,6 +151,8 @@ typedef struct stg_receipt_copy {
     stg_text gathered, writing; /* lines */
     size_t gathered_count, writing_count;
     stg_append *records; /* of a topic: what is being written */
+    stg_lines lines; /* appends to a file; the pool uses it while is_writing */
+    char *store;     /* path of the store, owned; NULL: a database */
     uv_work_t work;
     size_t failed; /* lines of the last batch */
     int error;     /* its errno; of a topic: 0 */

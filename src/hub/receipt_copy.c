@@ -1,19 +1,20 @@
 /* A copy of receipts for other programs: a line of JSON each, appended to a file by
  * a thread of the pool, or a record each, for a topic of the source; a batch at a
  * time. The file is opened anew for each batch, so that it may be rotated by
- * renaming. What cannot be written is dropped and counted, and told once until it
- * is over: nothing waits for it. */
+ * renaming, and receipts count as copied when they are in the file that the path
+ * names (host/lines.h). What cannot be written is dropped and counted, and told once
+ * until it is over: nothing waits for it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/refuse.h"
-#include "host/files.h"
+#include "host/lines.h"
 #include "host/wall.h"
 #include "hub/hub_internal.h"
+#include "store/store_names.h"
 
 enum { GATHERED_MAX = 16 << 20 }; /* bytes that wait while a batch is written */
 
@@ -59,7 +60,7 @@ static void tell(stg_receipt_copy *c)
         STG_LOG(h->log, STG_LOG_ERROR, "receipts-uncopied",
                 stg_field_text("to", to),
                 stg_field_text("detail", c->error != 0
-                                             ? strerror(c->error)
+                                             ? stg_lines_error(c->error)
                                              : "the brokers do not take them"));
     else if (c->failed == 0 && c->is_troubled)
         STG_LOG(h->log, STG_LOG_INFO, "receipts-copied",
@@ -75,6 +76,8 @@ static void finish(stg_receipt_copy *c)
 
     stg_text_free(&c->gathered);
     stg_text_free(&c->writing);
+    stg_lines_close(&c->lines);
+    free(c->store);
     c->closed = NULL;
     closed(c->closed_ctx);
 }
@@ -92,16 +95,19 @@ static void have_written(stg_receipt_copy *c)
 
 /* -- a file ---------------------------------------------------------------- */
 
-static void work(uv_work_t *request)
+static void receipt_copy_write(void *copy)
+{
+    stg_receipt_copy *c = copy;
+    stg_span lines = {c->writing.at, c->writing.size};
+
+    c->error = stg_lines_write(&c->lines, lines) ? 0 : errno;
+}
+
+static void receipt_copy_work(uv_work_t *request)
 {
     stg_receipt_copy *c = request->data;
-    int fd = stg_lines_open(c->to->path);
 
-    c->error = 0;
-    if (fd < 0 ||
-        !stg_lines_write(fd, (stg_span){c->writing.at, c->writing.size}))
-        c->error = errno;
-    if (fd >= 0 && close(fd) != 0 && c->error == 0)
+    if (!stg_lines_append(&c->lines, false, receipt_copy_write, c))
         c->error = errno;
 }
 
@@ -168,7 +174,8 @@ static void begin(stg_receipt_copy *c)
         return;
     }
     c->work.data = c;
-    (void)uv_queue_work(c->hub->loop, &c->work, work, worked); // cannot fail
+    (void)uv_queue_work(c->hub->loop, &c->work, receipt_copy_work,
+                        worked); // cannot fail
 }
 
 /* -- for receipts.c -------------------------------------------------------- */
@@ -178,24 +185,37 @@ bool stg_receipt_copy_is_wanted(const stg_letters_settings *to)
     return to->path != NULL || to->topic != NULL;
 }
 
-static stg_status check_file(const char *path, stg_error *err)
+/* Keeps the store's path: the settings may be replaced. */
+static stg_status receipt_copy_check_file(stg_receipt_copy *c, const char *path,
+                                          const char *store, stg_error *err)
 {
-    int fd = stg_lines_open(path), error = fd < 0 ? errno : 0;
-
-    if (fd < 0)
-        return stg_hub_refuse(err, stg_hub_file_status(error),
-                              "receipts.copy=%.120s: %s", path,
-                              strerror(error));
-    close(fd);
-    return STG_OK;
+    c->lines.path = path;
+    c->lines.begins = "{\"ended_at\":\"#-#-#T#:#:#.#Z\",\"message_id\":\"";
+    if (!stg_store_is_url(store)) {
+        c->store = strdup(store);
+        c->lines.is_taken = stg_store_has_file;
+        c->lines.taken_ctx = c->store;
+        if (c->store == NULL)
+            return stg_hub_refuse(err, STG_IO, "receipts.copy: out of memory");
+    }
+    if (stg_lines_check(&c->lines))
+        return STG_OK;
+    return stg_hub_refuse(err, stg_hub_file_status(errno),
+                          "receipts.copy=%.120s: %s", path,
+                          stg_lines_error(errno));
 }
 
 stg_status stg_receipt_copy_open(stg_receipt_copy *c, stg_hub *hub,
                                  const stg_letters_settings *to, stg_error *err)
 {
-    stg_status status = to->path == NULL ? STG_OK : check_file(to->path, err);
+    stg_status status = STG_OK;
 
     *c = (stg_receipt_copy){.hub = hub};
+    if (to->path != NULL)
+        status = receipt_copy_check_file(c, to->path, hub->settings->store.path,
+                                         err);
+    if (status != STG_OK)
+        free(c->store);
     if (status != STG_OK || !stg_receipt_copy_is_wanted(to))
         return status;
     c->to = to;

@@ -9,6 +9,7 @@
 #ifndef STAGGER_STORE_INTERNAL_H
 #define STAGGER_STORE_INTERNAL_H
 
+#include "host/lines.h"
 #include "store/lanes.h"
 #include "store/partitions.h"
 #include "store/query.h"
@@ -24,15 +25,12 @@
  * changes, behind a durable cursor: each row is written at least once, as it is
  * at that moment, and again when its state changes, always with its id; a bulk
  * row that grows, once a minute at most. The file is synced before the cursor
- * moves. When a line does not
- * fit into `letters_max` bytes, PATH becomes PATH.1, PATH.1 becomes PATH.2, and
- * so on; PATH.5 goes. A file that cannot be written is tried again every
+ * moves, and the cursor moves only while the path leads to that file; it is never
+ * rotated or removed by us. A file that cannot be written is tried again every
  * second, and told once. Where there is a sink, they go to it instead.
  *
  * In a store that others use, too, each hub copies those of the partitions that
  * it has claimed, and notes at each row which version of it was copied. */
-
-enum { STG_LETTERS_KEPT = 5 }; /* files behind the one that is written */
 
 typedef struct stg_letters {
     stg_request_queue *in;
@@ -48,9 +46,7 @@ typedef struct stg_letters {
     uv_thread_t thread;
     uint64_t version; /* written, and synced */
     uint64_t seen;    /* groups with dead letters that were looked at */
-    uint64_t size;    /* of the file */
-    int fd;
-    bool is_regular;  /* a device or a pipe is not rotated */
+    stg_lines lines;  /* appends to the file; o owns the path */
     stg_error why;    /* of what failed last */
     bool is_troubled; /* and it was told */
 } stg_letters;

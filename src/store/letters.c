@@ -5,135 +5,27 @@
  * the version that was reached is told to the writer, which notes it in `meta`
  * within a second (with PostgreSQL: in each row). So a crash repeats letters, and
  * loses none. A line that a crash has cut is cut off when the file is opened, and
- * its row comes again. */
+ * its row comes again. Letters count as copied when they are in the file that the
+ * path names: see host/lines.h. */
 #include "store/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/refuse.h"
 #include "host/process.h"
 #include "store/letter.h"
 #include "store/reader.h"
 #include "store/sqlite.h"
+#include "store/store_names.h"
 
 enum {
     PIECE = 256,       /* rows between two syncs */
     SHARED_PIECE = 32, /* of a server they come all at once */
     PIECE_BYTES = 1 << 20,
 };
-
-/* -- the file -------------------------------------------------------------- */
-
-/* Where the last whole line ends: what is behind it was cut off by a crash, and
- * its row comes again. */
-static off_t end_of_lines(int fd, off_t size)
-{
-    char piece[4096];
-
-    while (size > 0) {
-        size_t most = size < (off_t)sizeof piece ? (size_t)size : sizeof piece;
-        ssize_t got = pread(fd, piece, most, size - (off_t)most);
-
-        if (got != (ssize_t)most)
-            return size;
-        for (size_t i = most; i > 0; i--)
-            if (piece[i - 1] == '\n')
-                return size - (off_t)(most - i);
-        size -= (off_t)most;
-    }
-    return 0;
-}
-
-/* A device or a pipe has no lines to be cut, and is not measured. */
-static bool open_file(stg_letters *l)
-{
-    struct stat s;
-
-    if (l->fd >= 0)
-        return true;
-    l->fd = open(l->o->letters, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    if (l->fd < 0)
-        return false;
-    l->size = 0;
-    l->is_regular = fstat(l->fd, &s) == 0 && S_ISREG(s.st_mode);
-    if (!l->is_regular)
-        return true;
-    l->size = (uint64_t)end_of_lines(l->fd, s.st_size);
-    return (off_t)l->size == s.st_size || ftruncate(l->fd, (off_t)l->size) == 0;
-}
-
-static void close_file(stg_letters *l)
-{
-    if (l->fd >= 0)
-        close(l->fd);
-    l->fd = -1;
-}
-
-/* "PATH.n", and PATH itself for 0. */
-static void name_of(const stg_letters *l, int n, char *name, size_t size)
-{
-    if (n == 0)
-        snprintf(name, size, "%s", l->o->letters);
-    else
-        snprintf(name, size, "%s.%d", l->o->letters, n);
-}
-
-/* From the oldest on, so that nothing is overwritten but PATH.5. A name that is
- * missing is no error. */
-static bool rotate(stg_letters *l)
-{
-    size_t size = strlen(l->o->letters) + 8;
-    char *from = malloc(size), *to = malloc(size);
-    bool is_done = from != NULL && to != NULL;
-
-    for (int n = STG_LETTERS_KEPT; n > 0 && is_done; n--) {
-        name_of(l, n - 1, from, size);
-        name_of(l, n, to, size);
-        is_done = rename(from, to) == 0 || errno == ENOENT;
-    }
-    free(from);
-    free(to);
-    close_file(l);
-    return is_done && open_file(l);
-}
-
-static bool write_whole(stg_letters *l, stg_span line)
-{
-    for (size_t at = 0; at < line.size;) {
-        ssize_t written = write(l->fd, line.at + at, line.size - at);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            // Half a line is no line.
-            if (l->is_regular && ftruncate(l->fd, (off_t)l->size) != 0)
-                close_file(l);
-            return false;
-        }
-        at += (size_t)written;
-    }
-    l->size += line.size;
-    return true;
-}
-
-/* The old file is synced before it is renamed: later syncs are of the new one.
- * A line that is longer than letters_max goes into an empty file as it is. */
-static bool write_line(stg_letters *l, stg_span line)
-{
-    if (!open_file(l))
-        return false;
-    if (l->is_regular && l->size > 0 &&
-        l->size + line.size > l->o->letters_max &&
-        (fdatasync(l->fd) != 0 || !rotate(l)))
-        return false;
-    return write_whole(l, line);
-}
 
 /* -- rows ------------------------------------------------------------------ */
 
@@ -185,21 +77,32 @@ static int collect(stg_letters *l, bool *is_all)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* errno is set beforehand, for a line that lacked memory sets none. */
-static bool write_lines(stg_letters *l)
-{
-    stg_text line = {.size = 0};
-    bool is_well = true;
+/* A batch of lines on its way to the file. */
+typedef struct letter_batch {
+    stg_letters *letters;
+    size_t written; /* lines that are in the file */
+    int error;      /* errno of the line behind them; 0: there is none */
+} letter_batch;
 
-    for (size_t i = 0; i < l->found.count && is_well; i++) {
+/* errno is set beforehand, for a line that lacked memory sets none. */
+static void letters_write_lines(void *batch)
+{
+    letter_batch *b = batch;
+    const stg_found *found = &b->letters->found;
+    stg_text line = {.size = 0};
+
+    b->error = 0;
+    for (b->written = 0; b->written < found->count; b->written++) {
         stg_text_clear(&line);
-        stg_letter_write(&line, &l->found.letters[i]);
+        stg_letter_write(&line, &found->letters[b->written]);
         errno = ENOMEM;
-        is_well =
-            !line.is_short && write_line(l, (stg_span){line.at, line.size});
+        if (line.is_short || !stg_lines_write(&b->letters->lines,
+                                              (stg_span){line.at, line.size})) {
+            b->error = errno;
+            break;
+        }
     }
     stg_text_free(&line);
-    return is_well && fdatasync(l->fd) == 0;
 }
 
 static bool fail(stg_letters *l, const char *reason)
@@ -209,6 +112,18 @@ static bool fail(stg_letters *l, const char *reason)
              "copied: %s; they are in the store, and it is tried again",
              l->o->letters, reason);
     return false;
+}
+
+/* Letters that are in the file are not written again, as of a sink. */
+static bool letters_write_file(stg_letters *l)
+{
+    letter_batch b = {.letters = l};
+    bool is_kept = stg_lines_append(&l->lines, true, letters_write_lines, &b);
+
+    if (!is_kept)
+        b = (letter_batch){.error = errno};
+    l->count = b.written;
+    return b.error == 0 || fail(l, stg_lines_error(b.error));
 }
 
 /* Letters that the sink has are not written again, whatever became of the
@@ -232,12 +147,7 @@ static bool write_out(stg_letters *l)
 {
     if (l->count == 0)
         return true;
-    if (l->o->sink.write != NULL)
-        return write_sink(l);
-    if (write_lines(l))
-        return true;
-    l->count = 0;
-    return fail(l, strerror(errno));
+    return l->o->sink.write != NULL ? write_sink(l) : letters_write_file(l);
 }
 
 /* In the rows themselves; what has changed since is copied again. */
@@ -345,7 +255,7 @@ static void end(stg_letters *l)
 {
     stg_sql_close(l->db);
     l->db = NULL;
-    close_file(l);
+    stg_lines_close(&l->lines);
     stg_request_queue_leave(l->in);
 }
 
@@ -395,18 +305,32 @@ static int prepare(stg_letters *l)
                : rc;
 }
 
+/* The store's files are those of a URL nowhere. */
+static stg_status letters_check_file(stg_letters *l, stg_error *err)
+{
+    l->lines.path = l->o->letters;
+    l->lines.begins = "{\"id\": #, \"message_id\": \"";
+    if (l->url == NULL) {
+        l->lines.is_taken = stg_store_has_file;
+        l->lines.taken_ctx = (void *)l->o->path;
+    }
+    if (stg_lines_check(&l->lines))
+        return STG_OK;
+    return stg_hub_refuse(
+        err, stg_hub_file_status(errno),
+        "%s: dead letters cannot be written: %s; name a file in a "
+        "directory that is there and writable",
+        l->o->letters, stg_lines_error(errno));
+}
+
 stg_status stg_letters_open(stg_letters *l, stg_error *err)
 {
+    stg_status status =
+        l->o->sink.write != NULL ? STG_OK : letters_check_file(l, err);
     int rc;
 
-    l->fd = -1;
-    if (l->o->sink.write == NULL && !open_file(l)) {
-        return stg_hub_refuse(
-            err, stg_hub_file_status(errno),
-            "%s: dead letters cannot be written: %s; name a file in a "
-            "directory that is there and writable",
-            l->o->letters, strerror(errno));
-    }
+    if (status != STG_OK)
+        return status;
     l->ids = calloc(PIECE, sizeof *l->ids);
     l->versions = calloc(PIECE, sizeof *l->versions);
     rc = l->ids == NULL || l->versions == NULL ? SQLITE_NOMEM : prepare(l);
@@ -426,5 +350,5 @@ void stg_letters_free(stg_letters *l)
     free(l->ids);
     free(l->versions);
     free(l->claimed);
-    close_file(l);
+    stg_lines_close(&l->lines);
 }

@@ -26,8 +26,7 @@ stg_store_options stg_store_options_default(const char *path)
                                .receipts = {.quota = 256 << 20},
                                .retention = STG_DAY,
                                .keys_kept = STG_DAY,
-                               .keys_max = 1000000,
-                               .letters_max = (uint64_t)64 << 20};
+                               .keys_max = 1000000};
 }
 
 char *stg_store_copy(const char *text)
@@ -255,7 +254,6 @@ static stg_store *new_store(const stg_store_options *o)
         return NULL;
     s->o = *o;
     s->lock = -1;
-    s->letters.fd = -1;
     if (is_url) {
         s->url = stg_store_copy(o->path);
         s->o.path = stg_pg_url_name(o->path);

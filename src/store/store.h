@@ -117,7 +117,6 @@ typedef struct stg_store_options {
                            of its quota at most */
     } receipts;          /* see receipts.h */
     const char *letters; /* --dead-letters file:PATH, the PATH; NULL: none */
-    uint64_t letters_max; /* bytes before the file is rotated */
     stg_letter_sink sink; /* instead of a file; write is NULL: none */
     void (*broken)(void *ctx, const stg_error *why);
     /* The log will be trimmed up to position for age or room, whoever still

@@ -53,7 +53,7 @@ TEST(audit, keeps_no_half_of_a_line)
     close(fd);
     signal(SIGXFSZ, SIG_IGN);
     uv_loop_init(&loop);
-    CHECK_INT(stg_audit_open(&a, &loop, NULL, path, NULL), STG_OK);
+    CHECK_INT(stg_audit_open(&a, &loop, NULL, path, NULL, NULL), STG_OK);
     say(&a, &loop, "pause");
     limit_files(30);
     say(&a, &loop, "resume");
