@@ -140,6 +140,7 @@ add_library(stagger_hub STATIC
     config/table_target.c
     config/targets.c
     config/validate.c
+    config/validate_files.c
     config/validate_inbound.c
     config/validate_kafka.c
     config/validate_oauth.c

@@ -369,16 +369,30 @@ static int report(const check_options *o, stg_status status, stg_settings *s,
     return o->is_strict && warnings > 0 ? EXIT_WARNINGS : 0;
 }
 
+/* Checks files as the hub does at its start, whose store may be named by the
+ * environment. */
+static stg_status check_written(const stg_settings *s, stg_diagnostics *c)
+{
+    bool is_named = stg_settings_place(s, "store.path").line > 0;
+
+    stg_settings_check_files(s, is_named ? s->store.path : stg_store_path(NULL),
+                             c);
+    stg_diagnostics_sort(c);
+    return c->mistakes == 0 ? STG_OK : STG_INVALID;
+}
+
 /* After a mistake s is NULL: there is no summary of half a file. */
 static int check(const check_options *o)
 {
     stg_diagnostics c = {.all = NULL};
     stg_settings *s = NULL;
     stg_status status = stg_settings_load(o->file, &s, &c);
-    int code = status == STG_OK && o->try.file != NULL
-                   ? stg_try_run(&o->try, s, &c)
-                   : report(o, status, s, &c);
+    int code;
 
+    if (status == STG_OK)
+        status = check_written(s, &c);
+    code = status == STG_OK && o->try.file != NULL ? stg_try_run(&o->try, s, &c)
+                                                   : report(o, status, s, &c);
     stg_diagnostics_free(&c);
     stg_settings_free(s);
     return code;

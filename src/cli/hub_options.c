@@ -287,6 +287,22 @@ static int check(const stg_settings *s)
     return 0;
 }
 
+/* Checks what the file and the options name together. */
+static int hub_options_check_files(const hub_options *o)
+{
+    stg_diagnostics c = {.all = NULL};
+    size_t mistakes;
+
+    stg_settings_check_files(o->settings, o->settings->store.path, &c);
+    mistakes = c.mistakes;
+    if (o->file != NULL)
+        stg_diagnostics_print(&c, o->file, stderr);
+    for (size_t i = 0; o->file == NULL && i < c.count; i++)
+        stg_options_complain(who, "%s", c.all[i].text);
+    stg_diagnostics_free(&c);
+    return mistakes == 0 ? 0 : STG_EXIT_USAGE;
+}
+
 /* The order is the rule: level and options, the file with them in the place of its
  * values, the store, targets, which copy the defaults; and at last the checks that
  * need all of it. */
@@ -312,7 +328,8 @@ static int make_settings(hub_options *o)
     if (stg_settings_place(o->settings, "store.path").line == 0)
         stg_settings_check_store(&o->warnings, (stg_file_place){0, 0},
                                  o->settings->store.path);
-    return check(o->settings);
+    code = check(o->settings);
+    return code != 0 ? code : hub_options_check_files(o);
 }
 
 /* The table of options is needed only while they are read; the texts that

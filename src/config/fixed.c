@@ -165,6 +165,7 @@ void stg_settings_check_reload(const stg_settings *fixed,
 {
     const stg_setting *s;
 
+    stg_settings_check_files(next, fixed->store.path, c);
     for (size_t i = 0; (s = stg_setting_at(i)) != NULL; i++) {
         stg_file_place place;
 

@@ -55,6 +55,20 @@ const char *stg_load_keep_path(stg_loading *l, const char *path)
     return kept;
 }
 
+void stg_load_note_file(stg_loading *l, const stg_setting *s,
+                        stg_file_place place, const char *path)
+{
+    stg_settings_file_note *note = stg_load_keep(l, sizeof *note);
+
+    if (note == NULL)
+        return;
+    *note = (stg_settings_file_note){.next = l->s->inside->files,
+                                     .setting = s,
+                                     .path = path,
+                                     .place = place};
+    l->s->inside->files = note;
+}
+
 /* -- places ---------------------------------------------------------------- */
 
 stg_file_place *stg_load_add_places(stg_loading *l)

@@ -48,6 +48,15 @@ stg_status stg_settings_load_target(const char *text, size_t size,
 void stg_settings_check_store(stg_diagnostics *c, stg_file_place place,
                               const char *path);
 
+/* Complains where a file that the hub writes (the store with what is beside it,
+ * copies, the audit log, its socket) is also the file of another setting, by
+ * whatever path: one would destroy the other. Files that are only read may be
+ * shared, and so may devices and pipes. For the settings as they are in force,
+ * options of the command included; store: the path of the store. Looks at the
+ * disk. */
+void stg_settings_check_files(const stg_settings *s, const char *store,
+                              stg_diagnostics *c);
+
 /* Where a setting of the hub ("store.path") was written; line 0: nowhere. */
 stg_file_place stg_settings_place(const stg_settings *s, const char *path);
 

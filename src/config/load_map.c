@@ -179,6 +179,8 @@ static void load_scalar(stg_loading *l, const stg_setting *s,
     }
     if (s->kind->check != NULL)
         s->kind->check(l, s, n, base);
+    if (s->kind == &stg_kind_file)
+        stg_load_note_file(l, s, n->place, text);
     if (s->is_secret)
         stg_load_check_secret(l, n->place, s->path, text);
 }

@@ -141,6 +141,7 @@ static void read_map(stg_loading *l, const stg_settings *base,
                      "a target without `url`; expected `url: "
                      "https://HOST/PATH`");
     stg_validate_target(l, 0);
+    stg_validate_target_files(l, base);
 }
 
 static void read_target(stg_loading *l, const stg_settings *base,

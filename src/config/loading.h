@@ -11,6 +11,7 @@
  *     validate_oauth.c  and of its token
  *     validate_inbound.c the same of inbound webhooks
  *     validate_kafka.c  the same of Kafka, PostgreSQL and shards
+ *     validate_files.c  files that the hub writes, and others name
  *     files.c        secrets and certificates */
 #ifndef STAGGER_CONFIG_LOADING_H
 #define STAGGER_CONFIG_LOADING_H
@@ -35,6 +36,15 @@ struct stg_settings_override_note {
     const char *text;
 };
 
+/* A file that a setting of the file names and that is read. */
+typedef struct stg_settings_file_note stg_settings_file_note;
+struct stg_settings_file_note {
+    stg_settings_file_note *next;
+    const struct stg_setting *setting;
+    const char *path; /* kept with the settings */
+    stg_file_place place;
+};
+
 struct stg_settings_inside {
     stg_settings_chunk *chunks; /* the newest first */
     size_t target_room;
@@ -45,6 +55,7 @@ struct stg_settings_inside {
     stg_file_place
         *places; /* of the hub's settings, by number; NULL: no file */
     stg_settings_override_note *overrides; /* in their order */
+    stg_settings_file_note *files;         /* the newest first */
     stg_signer **signers;
     size_t signer_count;
     stg_pattern **patterns;
@@ -131,6 +142,11 @@ stg_file_place stg_load_target_place(const stg_loading *l, size_t target,
  * value that nobody wrote is ours, and is not warned of. */
 bool stg_load_is_own(const stg_loading *l, size_t target, const char *path);
 bool stg_load_is_written(const stg_loading *l, size_t target, const char *path);
+
+/* Notes that a setting names a file, kept, for stg_settings_check_files(): whoever
+ * adds a kind of value that names one calls this. */
+void stg_load_note_file(stg_loading *l, const stg_setting *s,
+                        stg_file_place place, const char *path);
 
 /* Where a setting of the hub was. */
 stg_file_place stg_load_hub_place(const stg_loading *l, const char *path);
@@ -234,6 +250,12 @@ void stg_validate_inbound(stg_loading *l);
 /* -- validate_kafka.c ------------------------------------------------------ */
 
 void stg_validate_kafka(stg_loading *l);
+
+/* -- validate_files.c ------------------------------------------------------ */
+
+/* Complains where a target by itself, l->s, names a file that a hub with the
+ * settings base writes. */
+void stg_validate_target_files(stg_loading *l, const stg_settings *base);
 
 /* Whether the hub reads a topic: by its name, or as all that a pattern matches. */
 bool stg_validate_has_topic(const stg_texts *topics, const char *name);

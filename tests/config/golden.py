@@ -76,6 +76,7 @@ def put(name, content, mode):
 
 def make_folder():
     put("secret", b"hush\n", 0o600)
+    put("long", b"hush" * 8 + b"\n", 0o600)
     put("public", b"hush\n", 0o644)
     put("group", b"hush\n", 0o660)
     put("slack", b"https://127.0.0.1/hush\n", 0o440)
@@ -88,6 +89,8 @@ def make_folder():
         openssl("genpkey", "-algorithm", "EC", "-pkeyopt",
                 "ec_paramgen_curve:P-256", "-out", name)
         (FOLDER / name).chmod(0o600)
+    os.link(FOLDER / "good.key", FOLDER / "hard.key")
+    (FOLDER / "link").symlink_to("directory/../not-there-yet.db")
     put("public.key", (FOLDER / "good.key").read_bytes(), 0o644)
     openssl("pkey", "-in", "good.key", "-aes128", "-passout", "pass:x", "-out",
             "locked.key")

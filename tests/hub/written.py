@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import signal
+import urllib.error
 import urllib.request
 
 import case
@@ -178,4 +179,51 @@ class Written(case.ByFile):
         self.assertEqual(hub.stop(), 0)
 
 
-case.main(at_once=9)
+class OneFileOfTwo(case.ByFile):
+    """A file that the hub writes is nobody else's: a mistake of the settings,
+    wherever they come from, and nothing is touched."""
+
+    def refused_with(self, words, *arguments, **more):
+        hub = self.hub(*arguments, listen=None, **more)
+        self.assertEqual(hub.wait(), 2)
+        self.assertIn(words, b"".join(hub.noise).decode())
+
+    def test_a_start_refuses_a_copy_in_the_store(self):
+        to = "--to", "a=http://127.0.0.1:9/"
+        hub = self.hub(*to)
+        hub.post(b"x")
+        self.assertEqual(hub.stop(), 0)
+        link = os.path.join(self.folder, "link")
+        os.symlink("hub.db", link)
+        with open(self.store, "rb") as file:
+            before = file.read()
+        for name in self.store, link:
+            self.refused_with("a file of the store", *to, "--dead-letters",
+                              f"file:{name}")
+        settings = self.write([], **{"dead-letters": {"copy": "file:copy"}})
+        self.refused_with("a file of the store", "--store",
+                          os.path.join(self.folder, "copy"),
+                          settings=settings)
+        with open(self.store, "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "copy")))
+
+    def test_a_reload_and_a_call_refuse_to_read_what_is_written(self):
+        audit = self.put("audit", "hush\n")
+        target = {"name": "a", "url": "https://127.0.0.1:9/"}
+        hub = self.start([target], audit=audit)
+        self.write([{**target, "headers": {"X-A": {"file": "./audit"}}}],
+                   audit=audit)
+        hub.process.send_signal(signal.SIGHUP)
+        self.assertIn("writes to", hub.event("reload-refused")["detail"])
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(urllib.request.Request(
+                f"http://127.0.0.1:{hub.port}/v1/targets/b", method="PUT",
+                data=json.dumps({"url": "https://127.0.0.1:9/",
+                                 "tls": {"ca": audit}}).encode(),
+                headers={"Content-Type": "application/json"}))
+        self.assertIn("writes to", refused.exception.read().decode())
+        self.assertEqual(hub.stop(), 0)
+
+
+case.main(at_once=11)

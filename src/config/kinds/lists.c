@@ -240,6 +240,7 @@ static bool read_secret_file(stg_loading *l, const stg_setting *s,
     secret->file = stg_load_keep_path(l, file->text);
     if (secret->file == NULL)
         return false;
+    stg_load_note_file(l, s, file->place, secret->file);
     secret->value = stg_load_secret(l, file->place, s->path, secret->file);
     return secret->value != NULL;
 }

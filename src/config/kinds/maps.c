@@ -112,6 +112,7 @@ static bool read_header_file(stg_loading *l, const stg_setting *s,
     h->file = stg_load_keep_path(l, n->at[1]->text);
     if (h->file == NULL)
         return false;
+    stg_load_note_file(l, s, n->at[1]->place, h->file);
     h->value = stg_load_secret(l, n->at[1]->place, h->name, h->file);
     return h->value != NULL;
 }
@@ -185,6 +186,19 @@ static bool read_receiver_header(stg_loading *l, const stg_setting *s,
 
 /* -- properties of librdkafka ---------------------------------------------- */
 
+/* Whether the value is the name of a file that librdkafka reads. */
+static bool maps_names_file(const char *name)
+{
+    static const char *const ends[] = {".location", ".keytab"};
+    size_t size = strlen(name);
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (size > strlen(ends[i]) &&
+            strcmp(name + size - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    return false;
+}
+
 /* librdkafka checks name and value itself: a property that this version does
  * not have is a mistake here, and not when the hub starts. */
 static bool read_property(stg_loading *l, const stg_setting *s,
@@ -212,6 +226,8 @@ static bool read_property(stg_loading *l, const stg_setting *s,
         return false;
     } else {
         h.value = stg_load_keep_text(l, value->text);
+        if (h.value != NULL && maps_names_file(h.name))
+            stg_load_note_file(l, s, value->place, h.value);
     }
     if (stg_kafka_check_property(h.name, h.value, &err) != STG_OK) {
         stg_complain(l->c, key->place, "%s", err.text);
