@@ -279,7 +279,7 @@ static void answer_message(void *ctx, const stg_message_status *m)
     page *p = ctx;
 
     if (!m->is_known)
-        stg_ask_refuse(p->ask, 404, "this hub has given no message that id");
+        stg_ask_refuse(p->ask, 404, "no message of this id is known");
     else if (p->from > m->count)
         stg_ask_refuse(p->ask, 400, "?cursor: there are not so many targets");
     else

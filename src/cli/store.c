@@ -104,8 +104,6 @@ static int backup(const store_options *o)
     return 0;
 }
 
-/* A restored store gets a new epoch, which ids of messages begin with: ids that
- * were given out after the backup are not given out again. */
 static int restore(const store_options *o)
 {
     stg_restored done;
@@ -117,9 +115,8 @@ static int restore(const store_options *o)
     if (o->is_quiet)
         return 0;
     stg_say(stdout,
-            "%s: is %s now; messages from here on have ids that begin with "
-            "%016" PRIx64 "\n",
-            o->store, o->file, done.epoch);
+            "%s: is %s now; new messages have ids with another first half\n",
+            o->store, o->file);
     if (done.replaced[0] != '\0')
         stg_say(stdout, "%s: the store that was there\n", done.replaced);
     return 0;

@@ -26,7 +26,7 @@ static char *put(char *to, const char *text, size_t size)
 
 #define PUT(to, literal) put((to), (literal), sizeof(literal) - 1)
 
-/* Of the queue, and not of before a restore: most of them. */
+/* Tells whether the queue accepted the message since this start: most were. */
 static bool is_plain(const stg_attempts *all, const stg_attempt *a)
 {
     return a->partition == 0 &&
@@ -79,8 +79,11 @@ char *stg_attempt_drop_targets(const stg_target *t, char *from, char *to)
 static char *put_kept(char *to, stg_attempts *all, stg_attempt *a, stg_span id,
                       const stg_parcel *p)
 {
-    // The same trace for all attempts of a message, wherever they are made.
-    uint64_t epoch = a->partition == 0 ? all->epoch : stg_parcel_hash(id);
+    // All attempts of a message have one trace, wherever they are made, and
+    // after a restart, too.
+    uint64_t epoch = a->partition == 0
+                         ? stg_store_epoch_at(all->hub->store, a->position)
+                         : stg_parcel_hash(id);
 
     return stg_trace_put(to, p->headers, all->trace, epoch, a->position,
                          stg_rng_next(&all->rng), all->share, &a->trace);

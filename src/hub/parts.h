@@ -97,8 +97,8 @@ typedef struct stg_attempts {
     stg_trace_mode trace;
     uint64_t share; /* of the traces that begin here: see stg_trace_put() */
     stg_rng rng;    /* of parent ids */
-    uint64_t epoch;
-    char prefix[STG_ID_TEXT_MAX]; /* of the queue's ids: the epoch, a hyphen */
+    uint64_t epoch; /* epoch of messages that the queue accepts */
+    char prefix[STG_ID_TEXT_MAX]; /* epoch, hyphen */
     size_t prefix_size;
     char headers[2048]; /* of the request that is being made, if they fit */
 } stg_attempts;

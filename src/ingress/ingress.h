@@ -42,7 +42,7 @@ typedef struct stg_ingress_options {
                                     use, or the ingress is closed */
     size_t webhook_count;
     bool is_keyless; /* no idempotency keys are kept: webhooks have none */
-    uint64_t epoch;  /* the first half of every id */
+    uint64_t epoch;  /* the first half of the ids of new messages */
 
     /* Why nothing can be published here, for producers: they get a 404. NULL: it
      * can. Static. */

@@ -18,7 +18,7 @@ static stg_append_request *append_of(stg_link *link)
     return STG_HOLDER(link, stg_append_request, request.link);
 }
 
-/* A message from before a restore has an id of its time. */
+/* A message that an earlier start accepted has the id of its time. */
 static void name_repeats(const stg_store *s, stg_append_request *a)
 {
     for (size_t i = 0; i < a->count && s->epochs.count > 1; i++)
@@ -164,6 +164,16 @@ static int append_call(stg_store_writer *w, stg_append_request *a, stg_ns wall)
     return rc;
 }
 
+/* Stores where the queue ends now, and before its first message the epoch. */
+static int append_note(stg_store_writer *w)
+{
+    int rc = stg_queue_note(&w->queue);
+
+    return rc == SQLITE_OK && !w->has_epoch
+               ? stg_epochs_store(w->rows.ids.epochs, w->db)
+               : rc;
+}
+
 static int append_calls(stg_store_writer *w, stg_ns wall)
 {
     uint64_t before = w->queue.is.next;
@@ -174,8 +184,10 @@ static int append_calls(stg_store_writer *w, stg_ns wall)
          link = stg_list_next(&w->appends, link))
         rc = append_call(w, append_of(link), wall);
     if (rc == SQLITE_OK && w->queue.is.next != before)
-        rc = stg_queue_note(&w->queue);
-    return stg_writer_end(w, rc);
+        rc = append_note(w);
+    rc = stg_writer_end(w, rc);
+    w->has_epoch |= rc == SQLITE_OK && w->queue.is.next != before;
+    return rc;
 }
 
 /* in->next rises before the answers are given: whoever hears of one can read

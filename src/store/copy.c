@@ -6,7 +6,7 @@
  * name it is complete, or not there.
  *
  * A restore takes the store's lock, so that no hub is in it, copies the backup
- * beside the path, gives that copy a new epoch, and exchanges the names. The
+ * beside the path, moves the ids of its dead letters, and exchanges the names. The
  * store that was there keeps its second name (PATH.replaced-TIME) until the
  * rename: a power cut at any moment leaves the one store or the other. */
 #include "store/store_file.h"
@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/refuse.h"
-#include "store/ids.h"
 #include "store/sqlite.h"
 
 enum {
@@ -212,17 +211,13 @@ stg_status stg_copy_backup(const char *path, const char *to, stg_error *err)
 
 /* -- restore --------------------------------------------------------------- */
 
-/* Begins a new epoch for positions from next_position on, in one transaction.
- * Ids of letters go on far behind those that may have been given since the
- * backup: consumers of the copy know letters by them. */
-static int begin_anew(stg_db *db, stg_restored *done)
+/* Ids of letters go on far behind those that may have been given since the
+ * backup: consumers of the copy know letters by them. Ids of messages need
+ * nothing: each start has its own. */
+static int begin_anew(stg_db *db)
 {
     char text[256];
-    stg_epochs epochs = {.count = 0};
-    int rc = stg_meta_read(db, "next_position", &done->next);
 
-    if (rc == SQLITE_OK)
-        rc = stg_epochs_begin(db, done->next);
     snprintf(text, sizeof text,
              "INSERT INTO sqlite_sequence (name, seq)"
              " SELECT 'failed_broadcast_logs', 0 WHERE NOT EXISTS (SELECT 1"
@@ -230,17 +225,10 @@ static int begin_anew(stg_db *db, stg_restored *done)
              "UPDATE sqlite_sequence SET seq = seq + %d"
              " WHERE name = 'failed_broadcast_logs'",
              IDS_APART);
-    if (rc == SQLITE_OK)
-        rc = stg_sql_exec(db, text);
-    if (rc == SQLITE_OK)
-        rc = stg_epochs_load(&epochs, db);
-    if (rc == SQLITE_OK)
-        done->epoch = stg_epochs_now(&epochs);
-    stg_epochs_free(&epochs);
-    return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    return stg_sql_exec(db, text);
 }
 
-static stg_status renew(const char *path, stg_restored *done, stg_error *err)
+static stg_status renew(const char *path, stg_error *err)
 {
     stg_db *db = NULL;
     stg_status status = STG_OK;
@@ -250,7 +238,7 @@ static stg_status renew(const char *path, stg_restored *done, stg_error *err)
         rc = stg_sql_begin(db, NULL, NULL);
     if (rc != SQLITE_OK)
         status = refuse_sql(path, "cannot be written", db, rc, err);
-    else if (stg_sql_end(db, begin_anew(db, done), path, err) != SQLITE_OK)
+    else if (stg_sql_end(db, begin_anew(db), path, err) != SQLITE_OK)
         status = STG_IO;
     stg_sql_close(db);
     return status;
@@ -373,7 +361,7 @@ static stg_status restore(const char *from, const char *path, bool was_there,
     unlink(part); // of one that did not end
     status = copy(from, part, err);
     if (status == STG_OK)
-        status = renew(part, done, err);
+        status = renew(part, err);
     if (status == STG_OK)
         status = take_place(path, part, was_there, done, err);
     if (status != STG_OK)
@@ -393,7 +381,7 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
     char *real;
     int lock;
 
-    *done = (stg_restored){.epoch = 0};
+    *done = (stg_restored){.replaced = ""};
     if (status != STG_OK)
         return status;
     if (was_there && stat(from, &backup) == 0 &&

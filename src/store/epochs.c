@@ -1,7 +1,11 @@
-/* Epochs of the queue: which random number stands before a position in an id.
+/* Epochs of the queue: the random number before a position in an id.
  *
- * The epoch of now is in `meta`; the table has those of before, each with the
- * position at which it ended. A new one begins only with a restore (copy.c). */
+ * A store's file can come back as it was: from a backup, a copy, a snapshot.
+ * Nothing in the file tells that, and its positions are then given a second
+ * time. So each opening draws an epoch of its own, for the positions that it
+ * gives. The table gets a row for it with the first message (appends.c), in one
+ * transaction: an epoch is durable before an id of it was answered, and an
+ * opening that accepts nothing leaves no row. */
 #include "store/ids.h"
 
 #include <inttypes.h>
@@ -10,67 +14,64 @@
 #include <string.h>
 #include <uv.h>
 
+#include "store/lanes.h"
 #include "store/sqlite.h"
 
-/* -- the table ------------------------------------------------------------- */
+/* Rows that stay even where nothing is left of their messages: 1024 starts ago
+ * an operator can still ask what became of an id. */
+enum { KEPT = 1024 };
 
-/* 16 hex digits. */
-static bool parse_epoch(const char *text, uint64_t *epoch)
+/* -- in memory ------------------------------------------------------------- */
+
+static bool epochs_add(stg_epochs *e, uint64_t first, uint64_t epoch)
 {
-    if (text == NULL || strspn(text, "0123456789abcdef") != 16 ||
-        text[16] != '\0')
-        return false;
-    *epoch = strtoull(text, NULL, 16);
+    if (e->count == e->room) {
+        size_t room = e->room == 0 ? 16 : 2 * e->room;
+        stg_epoch *all = realloc(e->all, room * sizeof *all);
+
+        if (all == NULL)
+            return false;
+        e->all = all;
+        e->room = room;
+    }
+    e->all[e->count++] = (stg_epoch){.first = first, .epoch = epoch};
     return true;
 }
 
-static int add(stg_epochs *e, stg_stmt *row)
+/* The last epoch that begins at the position or before it; 0 if none does. */
+static size_t epochs_search(const stg_epochs *e, uint64_t position)
 {
-    stg_epoch *all = realloc(e->all, (e->count + 1) * sizeof *all);
+    size_t low = 0, high = e->count;
 
-    if (all == NULL)
-        return SQLITE_NOMEM;
-    e->all = all;
-    all[e->count].below =
-        stg_sql_is_null(row, 0) ? UINT64_MAX : stg_sql_column(row, 0);
-    if (!parse_epoch(stg_sql_text(row, 1), &all[e->count].epoch))
-        return SQLITE_CORRUPT;
-    e->count++;
-    return SQLITE_OK;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (e->all[middle].first <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-/* The epoch of now has no upper end, and is the last: NULLS LAST. */
-int stg_epochs_load(stg_epochs *e, stg_db *db)
+uint64_t stg_epochs_now(const stg_epochs *e)
 {
-    stg_stmt *rows = NULL;
-    int rc = stg_sql_prepare_once(
-        db, &rows,
-        "SELECT below, epoch FROM epochs UNION ALL"
-        " SELECT NULL, value FROM meta WHERE name = 'epoch'"
-        " ORDER BY below NULLS LAST");
-
-    while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
-        rc = add(e, rows);
-    stg_sql_finalize(rows);
-    if (rc != SQLITE_DONE)
-        return rc;
-    return e->count > 0 && e->all[e->count - 1].below == UINT64_MAX
-               ? SQLITE_OK
-               : SQLITE_CORRUPT;
+    return e->all[e->count - 1].epoch;
 }
 
-/* Not stored: no message has an id of it, for such a store has no queue. */
-bool stg_epochs_make(stg_epochs *e)
+bool stg_epochs_have(const stg_epochs *e, uint64_t position)
 {
-    uint64_t epoch = uv_hrtime();
+    return e->count > 0 && position >= e->all[0].first;
+}
 
-    e->all = calloc(1, sizeof *e->all);
-    if (e->all == NULL)
-        return false;
-    uv_random(NULL, NULL, &epoch, sizeof epoch, 0, NULL);
-    e->all[0] = (stg_epoch){.below = UINT64_MAX, .epoch = epoch};
-    e->count = 1;
-    return true;
+uint64_t stg_epochs_at(const stg_epochs *e, uint64_t position)
+{
+    const stg_epoch *now = &e->all[e->count - 1];
+
+    // Most messages are sent in the life that accepted them.
+    if (position >= now->first)
+        return now->epoch;
+    return e->all[epochs_search(e, position)].epoch;
 }
 
 void stg_epochs_free(stg_epochs *e)
@@ -79,47 +80,148 @@ void stg_epochs_free(stg_epochs *e)
     *e = (stg_epochs){.count = 0};
 }
 
-/* The first epoch of a store has none before it (from is 1). One that is there
- * already for this position stays. */
-static int keep_old(stg_db *db, uint64_t from)
+/* -- the table ------------------------------------------------------------- */
+
+/* Reads 16 hex digits. */
+static bool epoch_parse(const char *text, uint64_t *epoch)
+{
+    if (text == NULL || strspn(text, "0123456789abcdef") != 16 ||
+        text[16] != '\0')
+        return false;
+    *epoch = strtoull(text, NULL, 16);
+    return true;
+}
+
+static int epochs_read_row(stg_epochs *e, stg_stmt *row, uint64_t next)
+{
+    uint64_t first = stg_sql_column(row, 0), epoch;
+
+    if (first == 0 || first >= next ||
+        !epoch_parse(stg_sql_text(row, 1), &epoch))
+        return SQLITE_CORRUPT;
+    return epochs_add(e, first, epoch) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* A store that has given a position has an epoch for it. */
+static int epochs_load(stg_epochs *e, stg_db *db, uint64_t next)
+{
+    stg_stmt *rows = NULL;
+    int rc = stg_sql_prepare_once(
+        db, &rows, "SELECT first, epoch FROM epochs ORDER BY first");
+
+    while (rc == SQLITE_OK && (rc = stg_sql_step(rows)) == SQLITE_ROW)
+        rc = epochs_read_row(e, rows, next);
+    stg_sql_finalize(rows);
+    if (rc != SQLITE_DONE)
+        return rc;
+    return next > 1 && e->count == 0 ? SQLITE_CORRUPT : SQLITE_OK;
+}
+
+/* -- pruning --------------------------------------------------------------- */
+
+static void epochs_note_cursor(void *ctx, const stg_cursor *c)
+{
+    uint64_t *floor = ctx;
+
+    if (c->base < *floor)
+        *floor = c->base;
+}
+
+/* Finds the lowest position that a row or a cursor names. Each table is asked
+ * by an index; parked rows and letters, which have none by position alone, lane
+ * by lane. A bulk row of evicted letters has a position below 0. */
+static int epochs_find_floor(stg_db *db, uint64_t *floor)
+{
+    int rc = stg_sql_ask(
+        db,
+        "SELECT min(at) FROM (SELECT value AS at FROM meta"
+        " WHERE name = 'next_position'"
+        " UNION ALL SELECT min(first) FROM segments"
+        " UNION ALL SELECT min(position) FROM idempotency_keys"
+        " UNION ALL SELECT min(position) FROM receipts WHERE partition = 0"
+        " UNION ALL SELECT min((SELECT min(position) FROM parked AS p"
+        " WHERE p.lane = l.number AND p.partition = 0)) FROM lanes AS l"
+        " UNION ALL SELECT min((SELECT min(position)"
+        " FROM failed_broadcast_logs AS f WHERE f.lane = l.number"
+        " AND f.partition = 0 AND f.position > 0)) FROM lanes AS l)",
+        floor);
+
+    return rc == SQLITE_OK
+               ? stg_cursors_read(db, "0", false, epochs_note_cursor, floor)
+               : rc;
+}
+
+static int epochs_delete_below(stg_db *db, uint64_t first)
 {
     stg_stmt *st = NULL;
-    int rc = stg_sql_prepare_once(
-        db, &st,
-        "INSERT OR IGNORE INTO epochs (below, epoch)"
-        " SELECT ?1, value FROM meta WHERE name = 'epoch' AND ?1 > 1");
+    int rc =
+        stg_sql_prepare_once(db, &st, "DELETE FROM epochs WHERE first < ?");
 
     if (rc == SQLITE_OK)
-        rc = stg_sql_run(st, "u", from);
+        rc = stg_sql_run(st, "u", first);
     stg_sql_finalize(st);
     return rc;
 }
 
-int stg_epochs_begin(stg_db *db, uint64_t from)
+static int epochs_prune(stg_epochs *e, stg_db *db)
 {
-    uint64_t epoch;
-    int rc = keep_old(db, from);
+    uint64_t floor = 0;
+    size_t gone;
+    int rc;
 
+    if (e->count <= KEPT)
+        return SQLITE_OK;
+    rc = epochs_find_floor(db, &floor);
+    if (rc != SQLITE_OK)
+        return rc;
+    gone = epochs_search(e, floor);
+    if (gone > e->count - KEPT)
+        gone = e->count - KEPT;
+    if (gone == 0)
+        return SQLITE_OK;
+    e->count -= gone;
+    memmove(e->all, e->all + gone, e->count * sizeof *e->all);
+    return epochs_delete_below(db, e->all[0].first);
+}
+
+/* -- a life of the store --------------------------------------------------- */
+
+int stg_epochs_open(stg_epochs *e, stg_db *db)
+{
+    uint64_t next = 0, epoch;
+    int rc = stg_meta_read(db, "next_position", &next);
+
+    if (rc == SQLITE_OK)
+        rc = epochs_load(e, db, next);
+    if (rc == SQLITE_OK)
+        rc = epochs_prune(e, db);
     if (rc != SQLITE_OK)
         return rc;
     if (uv_random(NULL, NULL, &epoch, sizeof epoch, 0, NULL) != 0)
         return SQLITE_IOERR;
-    return stg_meta_write_epoch(db, epoch);
+    return epochs_add(e, next, epoch) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-/* -- which one ------------------------------------------------------------- */
-
-uint64_t stg_epochs_now(const stg_epochs *e)
+int stg_epochs_store(const stg_epochs *e, stg_db *db)
 {
-    return e->all[e->count - 1].epoch;
+    const stg_epoch *now = &e->all[e->count - 1];
+    stg_stmt *st = NULL;
+    char text[17];
+    int rc = stg_sql_prepare_once(
+        db, &st, "INSERT INTO epochs (first, epoch) VALUES (?, ?)");
+
+    snprintf(text, sizeof text, "%016" PRIx64, now->epoch);
+    if (rc == SQLITE_OK)
+        rc = stg_sql_run(st, "us", now->first, text);
+    stg_sql_finalize(st);
+    return rc;
 }
 
-uint64_t stg_epochs_at(const stg_epochs *e, uint64_t position)
+/* Not stored: no message has an id of it, for such a store has no queue. */
+bool stg_epochs_make(stg_epochs *e)
 {
-    size_t at = e->count - 1;
+    uint64_t epoch = uv_hrtime();
 
-    // Restores are few, and nearly all that is asked for is of now.
-    while (at > 0 && position < e->all[at - 1].below)
-        at--;
-    return e->all[at].epoch;
+    uv_random(NULL, NULL, &epoch, sizeof epoch, 0, NULL);
+    return epochs_add(e, 0, epoch);
 }

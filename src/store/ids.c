@@ -39,6 +39,7 @@ static bool parse_queue(const stg_ids *ids, const char *id, uint64_t *position)
 
     return strspn(id, "0123456789abcdef") == 16 && id[16] == '-' &&
            read_number(id + 17, strlen(id + 17), position) &&
+           stg_epochs_have(ids->epochs, *position) &&
            strcmp(stg_ids_print(ids, 0, *position, same), id) == 0;
 }
 
@@ -102,7 +103,7 @@ bool stg_ids_parse(const stg_ids *ids, const char *id, uint32_t *number,
                    uint64_t *position)
 {
     *number = 0;
-    if (ids->epochs->count > 0 && parse_queue(ids, id, position))
+    if (parse_queue(ids, id, position))
         return true;
     for (uint32_t i = 1; i < ids->partitions->count; i++) {
         const stg_partition_row *p = stg_partitions_get(ids->partitions, i);

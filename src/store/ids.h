@@ -9,11 +9,10 @@
  * What begins a number of a topic has no epoch to be told by, so that hubs with
  * stores of their own agree.
  *
- * A log's positions are never used twice, and its epoch makes them good for all
- * time: two stores have two. A restore goes back in time, and what is appended
- * from then on must not have the ids of what was appended after the backup was
- * made: so it begins a new epoch, for positions from there on. What is older
- * keeps its id. */
+ * A life of a store's file gives no position twice. But the file may be a copy,
+ * or be put back as it was, and then two lives give the same positions. So each
+ * life, from an opening on, has an epoch of its own for the positions that it
+ * gives; a message keeps the id of the life that accepted it. */
 #ifndef STAGGER_STORE_IDS_H
 #define STAGGER_STORE_IDS_H
 
@@ -24,28 +23,39 @@
 /* -- epochs ---------------------------------------------------------------- */
 
 typedef struct stg_epoch {
-    uint64_t below; /* of messages below this position, and not below the one
-                       before; UINT64_MAX: of the others */
+    uint64_t first; /* position of the epoch; the next one's ends it */
     uint64_t epoch;
 } stg_epoch;
 
+/* Epochs by rising position; the last one is of now. Nothing changes once the
+ * store is open, so every thread of the store reads it without a lock. */
 typedef struct stg_epochs {
-    stg_epoch *all; /* rising; the last one is of now */
-    size_t count;
+    stg_epoch *all; /* from realloc(), freed with the struct */
+    size_t count, room;
 } stg_epochs;
 
-/* e is zeroed. SQLITE_CORRUPT: there is none. */
-int stg_epochs_load(stg_epochs *e, stg_db *db);
-void stg_epochs_free(stg_epochs *e);
+/* Reads the epochs of a store in a file, deletes those of which nothing is left
+ * (but the newest 1024), and draws one for positions from next_position on: in
+ * the caller's transaction, which need not be durable. e is zeroed.
+ * SQLITE_CORRUPT, SQLITE_DONE: the table, or next_position, is not a store's. */
+int stg_epochs_open(stg_epochs *e, stg_db *db);
+
+/* Writes the epoch of now, in the transaction that appends its first message. */
+int stg_epochs_store(const stg_epochs *e, stg_db *db);
 
 /* For a store in PostgreSQL, which has no queue: makes one random epoch, in
- * memory, each time the store is opened. e is zeroed. False: no memory. */
+ * memory, each time the store is opened. e is zeroed. False: out of memory. */
 bool stg_epochs_make(stg_epochs *e);
-
-/* In the caller's transaction: those from `from` on have a new one. */
-int stg_epochs_begin(stg_db *db, uint64_t from);
+void stg_epochs_free(stg_epochs *e);
 
 uint64_t stg_epochs_now(const stg_epochs *e);
+
+/* Tells whether the position's epoch is known. False: nothing is left of its
+ * message. */
+bool stg_epochs_have(const stg_epochs *e, uint64_t position);
+
+/* Returns the epoch of a position by bisection; the oldest for one that
+ * stg_epochs_have() denies. */
 uint64_t stg_epochs_at(const stg_epochs *e, uint64_t position);
 
 /* -- ids ------------------------------------------------------------------- */

@@ -40,11 +40,9 @@ static int set_up(stg_db *db, const stg_store_options *o)
 /* Writes the values that a new store is given once. */
 static int begin_meta(stg_db *db)
 {
-    // 0 is no position.
-    int rc = stg_epochs_begin(db, 1);
+    // Positions begin at 1.
+    int rc = stg_meta_write(db, "next_position", 1);
 
-    if (rc == SQLITE_OK)
-        rc = stg_meta_write(db, "next_position", 1);
     if (rc == SQLITE_OK)
         rc = stg_meta_write(db, "letters_version", 0);
     return rc == SQLITE_OK ? stg_meta_write(db, "incarnations", 0) : rc;
@@ -64,7 +62,7 @@ static int bring_up(stg_db *db, stg_epochs *epochs)
     if (rc == SQLITE_OK && kind == STG_SCHEMA_EMPTY)
         rc = begin_meta(db);
     if (rc == SQLITE_OK)
-        rc = stg_epochs_load(epochs, db);
+        rc = stg_epochs_open(epochs, db);
     if (rc == SQLITE_OK)
         rc = stg_meta_read(db, "incarnations", &incarnations);
     if (rc == SQLITE_OK)

@@ -52,7 +52,8 @@ uint64_t stg_parcel_hash(stg_span key);
 /* The id of a message of the queue as text: "<epoch, 16 hex
  * digits>-<position>"; stg_store_id() has that of any message.
  *
- * The epoch is the log's, so an id names one message for all time. */
+ * The epoch is of the start that accepted the message (store/ids.h), so an id
+ * names one message for all time. */
 
 #define STG_ID_TEXT_MAX 40 /* with the '\0' */
 

@@ -1,12 +1,11 @@
 /* The tables of the store.
  *
- * meta: epoch (16 hex digits, of messages that are appended now), next_position
- * (of the queue: stored, and never made from the largest row, for a position is
- * never used twice), incarnations, letters_version (the last one copied to the
- * file of dead letters).
+ * meta: next_position (of the queue: stored, and never made from the largest
+ * row, for a position is never used twice), incarnations, letters_version (the
+ * last one copied to the file of dead letters).
  *
- * epochs: a row a restore: messages below the position have this epoch, those
- * from there on the next row's, or meta's.
+ * epochs: a row for each start that accepted a message: messages from `first` on
+ * have its epoch (16 hex digits, as in their ids), up to the next row's first.
  *
  * lanes: a number is never given to another name, nor to the same name once it
  * was forgotten; its row stays. The url has no values of a query, which may be
@@ -114,7 +113,7 @@
 static const char tables[] =
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
 
-    "CREATE TABLE epochs (below INTEGER PRIMARY KEY, epoch TEXT NOT NULL);"
+    "CREATE TABLE epochs (first INTEGER PRIMARY KEY, epoch TEXT NOT NULL);"
 
     "CREATE TABLE lanes ("
     " number INTEGER PRIMARY KEY,"
@@ -434,29 +433,14 @@ int stg_meta_read(stg_db *db, const char *name, uint64_t *number)
     return rc;
 }
 
-static int write_value(stg_db *db, const char *name, const char *letters,
-                       uint64_t number, const char *text)
+int stg_meta_write(stg_db *db, const char *name, uint64_t number)
 {
     stg_stmt *st = NULL;
     int rc = stg_sql_prepare_once(
         db, &st, "INSERT OR REPLACE INTO meta (value, name) VALUES (?, ?)");
 
     if (rc == SQLITE_OK)
-        rc = text != NULL ? stg_sql_run(st, letters, text, name)
-                          : stg_sql_run(st, letters, number, name);
+        rc = stg_sql_run(st, "us", number, name);
     stg_sql_finalize(st);
     return rc;
-}
-
-int stg_meta_write(stg_db *db, const char *name, uint64_t number)
-{
-    return write_value(db, name, "us", number, NULL);
-}
-
-int stg_meta_write_epoch(stg_db *db, uint64_t epoch)
-{
-    char text[17];
-
-    snprintf(text, sizeof text, "%016" PRIx64, epoch);
-    return write_value(db, "epoch", "ss", 0, text);
 }

@@ -53,7 +53,4 @@ stg_status stg_schema_check(stg_db *db, const char *path, bool may_be_empty,
 int stg_meta_read(stg_db *db, const char *name, uint64_t *number);
 int stg_meta_write(stg_db *db, const char *name, uint64_t number);
 
-/* The epoch: 16 hex digits, so that people find it in message ids. */
-int stg_meta_write_epoch(stg_db *db, uint64_t epoch);
-
 #endif

@@ -228,12 +228,11 @@ const char *stg_store_name(const stg_store *s);
  * */
 stg_ns stg_store_now(const stg_store *s);
 
-/* 64 random bits, made with the store, and anew by a restore: part of every
- * message id. A message keeps that of its time: this one is of those that are
- * appended now. */
+/* 64 random bits, drawn at each opening: the first half of the ids of messages
+ * that are appended from then on. A message keeps the epoch of its time. */
 uint64_t stg_store_epoch(const stg_store *s);
 
-/* That of a message's time; at any time. */
+/* Returns the epoch of a message's time. At any time. */
 uint64_t stg_store_epoch_at(const stg_store *s, uint64_t position);
 
 /* The messages of the log from position on: its own positions have no gaps. At

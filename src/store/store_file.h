@@ -54,14 +54,12 @@ stg_status stg_opening_open(stg_db **db, const stg_store_options *o,
 stg_status stg_copy_backup(const char *path, const char *to, stg_error *err);
 
 typedef struct stg_restored {
-    uint64_t epoch;     /* of messages from now on */
-    uint64_t next;      /* their first position */
     char replaced[512]; /* where the store that was there is now; "": nowhere */
 } stg_restored;
 
-/* Makes the backup `from` the store at path. What is appended from then on has
- * another epoch, so that no id names two messages; what the backup has keeps its
- * ids, cursors, rows and idempotency keys. Refuses a backup that is not sound, a
+/* Makes the backup `from` the store at path. Messages, cursors, rows and
+ * idempotency keys are as they were, with their ids; new dead letters get ids
+ * that none had before. Refuses a backup that is not sound, a
  * store that a hub has, and, unless it is forced, one that is there: that is
  * kept under another name. At every moment, also of a power cut, the path has the
  * one store or the other, unless its file system has no hard links. Returns

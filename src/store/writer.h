@@ -47,6 +47,7 @@ struct stg_store_writer {
     uint64_t
         refused; /* the smallest append refused for want of room; 0: none */
     bool is_disk_full; /* and so the last append failed */
+    bool has_epoch;    /* the epoch of now is durable */
 
     /* what can wait: by uv_hrtime() */
     uint64_t commit;

@@ -3,12 +3,15 @@
 anew, and what verify finds."""
 import contextlib
 import ctypes
+import json
 import os
 import shutil
 import sqlite3
 import stat
 import struct
 import subprocess
+import urllib.error
+import urllib.request
 
 import case
 import leaf
@@ -109,13 +112,119 @@ class StoreCopy(case.Case):
                        said="no SQLite database")
         self.assertFalse(os.path.exists(self.copy))
 
+    # -- a copy that was put back by hand
+
+    def call(self, hub, path, body=None):
+        """Status and answer; with a body it is a POST."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{hub.port}/v1/{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=leaf.PATIENCE) as got:
+                return got.status, json.load(got)
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.load(refused)
+
+    def start(self):
+        """The leaf `bad` refuses for good, and `late` for now, until is_well."""
+        targets = [{"name": name, "url": leaf.url()}
+                   for name, leaf in self.leaves.items()]
+        return self.hub(settings=self.put("hub.yaml", json.dumps(
+            {"store": {"path": self.store, "keep": "1h"},
+             "receipts": {"keep": "1h",
+                          "copy": f"file:{self.folder}/receipts.jsonl"},
+             "listen": {"address": "127.0.0.1:0"}, "targets": targets,
+             "defaults": {"policy": "fixed base=1h cap=1h jitter=none "
+                                    "attempts=9 deadline=none retry=5xx "
+                                    "breaker=none"}})))
+
+    def live(self, body, key):
+        """A life of the store that accepts a message. Returns its id."""
+        before = {name: len(leaf.receipts)
+                  for name, leaf in self.leaves.items()}
+        hub = self.start()
+        id = hub.post(body, Idempotency_Key=key)
+        for name, leaf in self.leaves.items():
+            leaf.wait(before[name] + 1)
+        case.wait_for(lambda: self.rows(
+            "SELECT 1 FROM failed_broadcast_logs, parked"
+            " WHERE message_id = ?", id), "a dead letter and a parked row")
+        self.assertEqual(hub.stop(), 0)
+        return id
+
+    def lives(self):
+        """The ids of a message that is in the copy, and of one that is lost."""
+        self.is_well = False
+        self.leaves = {"good": self.leaf(),
+                       "bad": self.leaf(lambda r: 200 if self.is_well else 400),
+                       "late": self.leaf(lambda r: 200 if self.is_well else 503)}
+        old = self.live(b"old", "k")
+        shutil.copy(self.store, self.copy)
+        lost = self.live(b"lost", "l")
+        shutil.copy(self.copy, self.store)
+        self.change("UPDATE parked SET due_at = 0")
+        self.is_well = True
+        return old, lost
+
+    def letters_of(self, hub, id):
+        status, found = self.call(hub, f"dead-letters?message={id}")
+        self.assertEqual(status, 200, found)
+        return found["dead_letters"]
+
+    def test_a_store_that_came_back_gives_no_id_twice(self):
+        """I11, I36: by a cold copy, a snapshot or a clone. What was accepted
+        before keeps its id and its trace in all that is sent and shown."""
+        old, lost = self.lives()
+        hub = self.start()
+        self.leaves["late"].wait(3)
+        self.assertEqual(hub.post(b"old", Idempotency_Key="k"), old)
+        # The key of a message that was lost makes a new one.
+        new = hub.post(b"new", Idempotency_Key="l")
+        self.assertEqual(new.split("-")[1], lost.split("-")[1])
+        self.assertNotEqual(new, lost)
+        self.leaves["bad"].wait(3)
+        self.assertEqual(self.call(hub, f"messages/{lost}")[0], 404)
+        self.assertEqual(self.call(hub, f"messages/{lost}/resend",
+                                   {"target": "good"})[0], 404)
+        self.assertEqual(self.call(hub, "targets/good/rewind",
+                                   {"to": lost})[0], 400)
+        self.assertEqual(self.letters_of(hub, lost), [])
+        letter, = self.letters_of(hub, old)
+        self.assertEqual(letter["message_id"], old)
+        status, shown = self.call(hub, f"messages/{old}")
+        self.assertEqual((status, shown["id"]), (200, old))
+        self.call(hub, "dead-letters/replay", {"all": True})
+        self.leaves["bad"].wait(4)
+        self.call(hub, f"messages/{old}/resend", {"target": "late"})
+        self.leaves["late"].wait(5)
+        self.call(hub, "targets/good/rewind", {"to": old})
+        self.leaves["good"].wait(5)
+        self.await_settled(3)
+        self.assertEqual(hub.stop(), 0)
+        seen = {}
+        for leaf in self.leaves.values():
+            for r in leaf.receipts:
+                self.assertEqual(r.one("idempotency-key"), r.id)
+                seen.setdefault((r.body, r.id), set()).add(
+                    r.one("traceparent")[3:35])
+        self.assertEqual(set(seen), {(b"old", old), (b"lost", lost),
+                                     (b"new", new)})
+        self.assertEqual([len(traces) for traces in seen.values()], [1, 1, 1])
+        with open(os.path.join(self.folder, "receipts.jsonl")) as file:
+            kept = [json.loads(line)["message_id"] for line in file]
+        self.assertEqual({id: kept.count(id) for id in kept},
+                         {old: 7, lost: 3, new: 4})
+        self.verify(said="is intact: ")
+
     # -- restore
 
     def test_a_restore_goes_on_where_the_backup_was(self):
         ids = self.fill()
         self.backup()
         os.remove(self.store)
-        self.restore(said="is " + self.copy + " now")
+        self.restore(said="is " + self.copy + " now; new messages have ids "
+                     "with another first half")
         self.verify(said="is intact: ")
         self.assertEqual(len(self.rows()), 10)
         # Older messages keep their ids, new ones have others.
@@ -287,8 +396,8 @@ class StoreCopy(case.Case):
                         "meta has no incarnations")
         self.check_flaw("UPDATE messages_0 SET filled_before = 0",
                         "do not say what those before them fill")
-        self.check_flaw("UPDATE meta SET value = 'x' WHERE name = 'epoch'",
-                        "no epoch")
+        self.check_flaw("UPDATE epochs SET epoch = 'x'",
+                        "are not 16 hexadecimal digits")
         self.check_flaw("DELETE FROM failed_broadcast_logs WHERE id = 1",
                         "its books have 10 dead, its letters are 9")
         self.check_flaw("UPDATE failed_broadcast_logs SET state = 'dead?'",

@@ -178,10 +178,22 @@ TEST(store_copy, is_refused_with_the_name_that_is_wrong)
 
 /* -- restore */
 
+/* A key that the store has is of the message of then, under its id. */
+static void check_repeat(fixture *s, uint64_t epoch)
+{
+    appending a = {.is_done = false};
+
+    a.messages[0] = fixture_text("key", "body");
+    fixture_start(s, &a, 1);
+    FIXTURE_UNTIL(s, a.is_done);
+    CHECK(a.how == STG_APPENDED && a.answers[0].is_repeat);
+    CHECK_U64(a.answers[0].position, 1);
+    CHECK_U64(a.answers[0].epoch, epoch);
+}
+
 /* Ids of messages and letters never come twice. */
 TEST(store_copy, goes_on_in_an_epoch_of_its_own)
 {
-    appending a = {.is_done = false};
     uint64_t before;
     stg_restored r;
     copies c;
@@ -194,24 +206,71 @@ TEST(store_copy, goes_on_in_an_epoch_of_its_own)
     CHECK_INT(system(strcat(strcpy(c.words, "rm "), c.fixture.path)), 0);
     CHECK_STR(restore(c.copy, c.fixture.path, false, &r), "");
     CHECK_STR(r.replaced, "");
-    CHECK_U64(r.next, MESSAGES + 1);
-    CHECK(r.epoch != 0 && r.epoch != before);
     CHECK_STR(verify(&c, c.fixture.path), "");
     CHECK_STR(ask(&c, c.fixture.path,
                   "SELECT seq > 1000000 FROM sqlite_sequence"
                   " WHERE name = 'failed_broadcast_logs'"),
               "1");
     fixture_open(&c.fixture);
-    CHECK_U64(stg_store_epoch(c.fixture.store), r.epoch);
+    CHECK(stg_store_epoch(c.fixture.store) != before);
     CHECK_U64(stg_store_epoch_at(c.fixture.store, MESSAGES), before);
     CHECK_U64(fixture_put(&c.fixture, NULL, "new"), MESSAGES + 1);
-    // A key that the backup has is of the message of then.
-    a.messages[0] = fixture_text("key", "body");
-    fixture_start(&c.fixture, &a, 1);
-    FIXTURE_UNTIL(&c.fixture, a.is_done);
-    CHECK(a.how == STG_APPENDED && a.answers[0].is_repeat);
-    CHECK_U64(a.answers[0].position, 1);
-    CHECK_U64(a.answers[0].epoch, before);
+    check_repeat(&c.fixture, before);
+    fixture_end(&c.fixture);
+}
+
+/* The id of a message that is appended now. */
+static void put(fixture *s, char id[STG_MESSAGE_ID_MAX])
+{
+    stg_store_id(s->store, 0, fixture_put(s, NULL, "body"), id);
+}
+
+static bool has_id(fixture *s, const char *id, uint64_t position)
+{
+    uint32_t number;
+    uint64_t found;
+
+    return stg_store_find_id(s->store, id, &number, &found) && number == 0 &&
+           found == position;
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char command[3 * PATH_ROOM];
+
+    snprintf(command, sizeof command, "cp %s %s", from, to);
+    CHECK_INT(system(command), 0);
+}
+
+/* Nothing in a file tells that it is a copy. */
+TEST(store_copy, that_was_put_back_by_hand_gives_no_id_twice)
+{
+    char old[STG_MESSAGE_ID_MAX], lost[STG_MESSAGE_ID_MAX],
+        new[STG_MESSAGE_ID_MAX], now[STG_MESSAGE_ID_MAX];
+    uint64_t before;
+    copies c;
+
+    make(&c);
+    before = stg_store_epoch(c.fixture.store);
+    stg_store_id(c.fixture.store, 0, 1, old);
+    fixture_close(&c.fixture);
+    copy_file(c.fixture.path, c.copy);
+    fixture_open(&c.fixture);
+    put(&c.fixture, lost);
+    fixture_close(&c.fixture);
+    copy_file(c.copy, c.fixture.path);
+    fixture_open(&c.fixture);
+    check_repeat(&c.fixture, before);
+    put(&c.fixture, new);
+    CHECK(strcmp(new, lost) != 0);
+    CHECK(has_id(&c.fixture, new, MESSAGES + 1));
+    CHECK(!has_id(&c.fixture, lost, MESSAGES + 1));
+    CHECK(has_id(&c.fixture, old, 1));
+    // A life later all of them are as they were.
+    fixture_reopen(&c.fixture);
+    CHECK_STR(stg_store_id(c.fixture.store, 0, 1, now), old);
+    CHECK_STR(stg_store_id(c.fixture.store, 0, MESSAGES + 1, now), new);
+    CHECK(!has_id(&c.fixture, lost, MESSAGES + 1));
     fixture_end(&c.fixture);
 }
 
@@ -412,8 +471,6 @@ TEST(store_verify, finds_each_rule_that_is_broken)
          "meta has no incarnations\n"},
         {"DELETE FROM meta WHERE name = 'letters_version'",
          "meta has no letters_version\n"},
-        {"UPDATE meta SET value = 'x' WHERE name = 'epoch'",
-         "meta has no epoch, or it is none\n"},
         {"UPDATE messages_0 SET filled_before = 0 WHERE position = 7",
          "1 messages do not say what those before them fill\n"},
         {"UPDATE idempotency_keys SET position = 11",
@@ -449,8 +506,18 @@ TEST(store_verify, finds_each_rule_that_is_broken)
         {"UPDATE failed_broadcast_logs SET last_position = 3"
          " WHERE position = 4",
          "1 bulk rows end before they begin\n"},
-        {"INSERT INTO epochs (below, epoch) VALUES (12, 1)",
-         "1 epochs begin at a position that was not given yet\n"},
+        {"INSERT INTO epochs VALUES (11, '00c0ffee00c0ffee')",
+         "1 epochs begin at a position that was not given yet, or none\n"},
+        {"INSERT INTO epochs VALUES (0, '00c0ffee00c0ffee')",
+         "1 epochs begin at a position that was not given yet, or none\n"},
+        {"INSERT INTO epochs VALUES (10, '00C0FFEE00C0FFEE')",
+         "1 epochs are not 16 hexadecimal digits\n"},
+        {"INSERT INTO epochs VALUES (10, '00c0ffee')",
+         "1 epochs are not 16 hexadecimal digits\n"},
+        {"UPDATE epochs SET first = 2",
+         "3 rows are of a message that has no epoch\n"},
+        {"INSERT INTO epochs VALUES (2, '00c0ffee00c0ffee')",
+         "1 dead letters have another id than their message\n"},
         {"DELETE FROM lanes WHERE name = 'a';"
          "UPDATE cursors SET lanes = replace(lanes, '\"routed\": 10',"
          " '\"routed\": 9')",

@@ -47,6 +47,7 @@ typedef struct account {
     uint64_t appended, asked; // positions up to these
     uint64_t parked, asked_to_park;
     uint64_t read_to;
+    uint64_t epochs[MESSAGES + 4]; // by position, of those that are appended
     bool is_answered;
     stg_stored how;
 } account;
@@ -102,6 +103,7 @@ static void append(fixture *s, account *a)
     if (one.how == STG_APPENDED) {
         a->appended = one.answers[0].position;
         CHECK(a->appended <= a->asked);
+        a->epochs[a->appended] = stg_store_epoch(s->store);
     } else if (one.how == STG_APPEND_FULL) {
         a->asked--; // nothing of it is there
     } else {
@@ -159,6 +161,8 @@ static void check_kept(fixture *s, account *a, uint64_t seed)
     fixture_open(s);
     last = fixture_next(s) - 1;
     CHECK_FROM(seed, last >= a->appended && last <= a->asked);
+    for (uint64_t i = 1; i <= a->appended; i++)
+        CHECK_FROM(seed, stg_store_epoch_at(s->store, i) == a->epochs[i]);
     a->read_to = stg_store_first(s->store);
     CHECK_FROM(seed, a->read_to <= settled + 1);
     while (a->read_to <= last)

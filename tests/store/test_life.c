@@ -1,5 +1,6 @@
 /* Opening, refusing, breaking, crashing; the file of dead letters. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +40,9 @@ static char *read_file(const char *path)
 
 /* -- opening */
 
-TEST(store_life, begins_with_a_private_file_and_an_epoch_that_stays)
+TEST(store_life, begins_with_a_private_file)
 {
     struct stat st;
-    uint64_t epoch;
     fixture s;
 
     fixture_make(&s);
@@ -51,15 +51,140 @@ TEST(store_life, begins_with_a_private_file_and_an_epoch_that_stays)
     umask(022);
     CHECK_INT(stat(s.path, &st), 0);
     CHECK_INT(st.st_mode & 0777, 0600);
-    epoch = stg_store_epoch(s.store);
-    CHECK(epoch != 0);
     fixture_reopen(&s);
-    CHECK_U64(stg_store_epoch(s.store), epoch);
     CHECK_STR(fixture_ask(&s,
                           "SELECT value FROM meta"
                           " WHERE name = 'incarnations'"),
               "2");
     CHECK_STR(fixture_ask(&s, "PRAGMA journal_mode"), "wal");
+    fixture_end(&s);
+}
+
+/* -- epochs */
+
+enum { OPENINGS = 100000, KEPT = 1024 };
+
+static const char *ask_epochs(fixture *s)
+{
+    return fixture_ask(s, "SELECT first, epoch FROM epochs ORDER BY first");
+}
+
+/* The row of the table for an epoch. */
+static const char *row_of(uint64_t first, uint64_t epoch)
+{
+    static char row[64];
+
+    snprintf(row, sizeof row, "%" PRIu64 "|%016" PRIx64, first, epoch);
+    return row;
+}
+
+/* A message that is answered has a durable epoch. */
+TEST(store_life, stores_an_epoch_with_the_first_message_of_an_opening)
+{
+    appending a = {.is_done = false};
+    uint64_t first, second, before;
+    fixture s;
+
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_STR(ask_epochs(&s), "");
+    before = stg_store_epoch(s.store);
+    fixture_reopen(&s);
+    first = stg_store_epoch(s.store);
+    CHECK(first != before);
+    CHECK_U64(fixture_put(&s, "key", "a"), 1);
+    CHECK_STR(ask_epochs(&s), row_of(1, first));
+    CHECK_U64(fixture_put(&s, NULL, "b"), 2);
+    fixture_reopen(&s);
+    second = stg_store_epoch(s.store);
+    // A repeat, and a call that is taken back, accept nothing.
+    CHECK_U64(fixture_put(&s, "key", "a"), 1);
+    a.messages[0] = fixture_text(NULL, "c");
+    a.messages[1] = fixture_text("key", "another");
+    fixture_start(&s, &a, 2);
+    FIXTURE_UNTIL(&s, a.is_done);
+    CHECK_INT(a.how, STG_APPEND_CONFLICT);
+    CHECK_STR(ask_epochs(&s), row_of(1, first));
+    CHECK_U64(fixture_put(&s, NULL, "c"), 3);
+    CHECK_U64(fixture_put(&s, NULL, "d"), 4);
+    CHECK_STR(fixture_ask(&s, "SELECT count(*) FROM epochs"), "2");
+    CHECK_STR(fixture_ask(&s, "SELECT * FROM epochs WHERE first > 1"),
+              row_of(3, second));
+    CHECK_U64(stg_store_epoch_at(s.store, 2), first);
+    CHECK_U64(stg_store_epoch_at(s.store, 3), second);
+    fixture_end(&s);
+}
+
+/* Epochs of as many openings, each with one message, of which something is left
+ * at the positions 7 to 12. */
+static void make_openings(fixture *s)
+{
+    stg_cursor c = {.base = OPENINGS + 1, .routed = 1, .delivered = 1};
+
+    s->is_made_up = true;
+    s->options.receipts.keep = STG_HOUR;
+    fixture_open(s);
+    fixture_lane(s, "a");
+    fixture_put(s, NULL, "body");
+    fixture_park(s, 0, 1, 100, "body");
+    fixture_cursors(s, &c, 1);
+    fixture_close(s);
+    fixture_ask(
+        s,
+        "DELETE FROM epochs; WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL"
+        " SELECT at + 1 FROM n WHERE at < 100000) INSERT INTO epochs"
+        " SELECT at, printf('%016x', at) FROM n;"
+        "UPDATE meta SET value = 100001 WHERE name = 'next_position';"
+        "INSERT INTO idempotency_keys VALUES (7, zeroblob(16), zeroblob(16),"
+        " strftime('%s') * 1000000000);"
+        "INSERT INTO receipts SELECT 1, 1, 2, 0, 1, strftime('%s') * 1000,"
+        " 0, 0, 0, 0 UNION ALL SELECT 2, 0, 8, 0, 1, strftime('%s') * 1000,"
+        " 0, 0, 0, 0;"
+        "UPDATE parked SET position = 9;"
+        "INSERT INTO failed_broadcast_logs (message_id, target, target_url,"
+        " lane, partition, position, replay, count, state, why, attempts,"
+        " created_at, payload) VALUES ('000000000000000a-10', 'a', '', 0, 0,"
+        " 10, 0, 1, 'dead', '', 1, '', ''), ('', 'a', '', 0, 0, -5, 2147483646,"
+        " 1, 'dead', '', 1, '', '');"
+        "UPDATE cursors SET lanes = replace(lanes, '100001', '11');"
+        "UPDATE messages_0 SET position = 12");
+}
+
+static void check_openings(fixture *s, uint64_t oldest)
+{
+    char id[64];
+    uint32_t number;
+    uint64_t position;
+
+    fixture_open(s);
+    for (uint64_t i = oldest; i <= OPENINGS; i++)
+        CHECK_FROM(i, stg_store_epoch_at(s->store, i) == i);
+    snprintf(id, sizeof id, "%016" PRIx64 "-%" PRIu64, oldest, oldest);
+    CHECK(stg_store_find_id(s->store, id, &number, &position));
+    snprintf(id, sizeof id, "%016" PRIx64 "-%" PRIu64, oldest, oldest - 1);
+    CHECK(!stg_store_find_id(s->store, id, &number, &position));
+    fixture_close(s);
+}
+
+TEST(store_life, keeps_the_epochs_of_all_that_is_left)
+{
+    static const char *const gone[] = {
+        "DELETE FROM idempotency_keys",
+        "DELETE FROM receipts WHERE partition = 0",
+        "DELETE FROM parked",
+        "DELETE FROM failed_broadcast_logs WHERE position = 10",
+        "UPDATE cursors SET lanes = replace(lanes, '11', '100001')",
+        "DELETE FROM messages_0"};
+    fixture s;
+
+    fixture_make(&s);
+    make_openings(&s);
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++) {
+        check_openings(&s, 7 + i);
+        fixture_ask(&s, gone[i]);
+    }
+    check_openings(&s, OPENINGS - KEPT + 1);
+    check_openings(&s, OPENINGS - KEPT + 1);
     fixture_end(&s);
 }
 
@@ -362,8 +487,10 @@ static void check_damaged(const char *sql)
 
 TEST(store_life, refuses_what_contradicts_itself)
 {
-    check_damaged("UPDATE meta SET value = 'x' WHERE name = 'epoch'");
-    check_damaged("DELETE FROM meta WHERE name = 'epoch'");
+    check_damaged("UPDATE epochs SET epoch = 'x'");
+    check_damaged("UPDATE epochs SET first = 0");
+    check_damaged("UPDATE epochs SET first = 2");
+    check_damaged("DELETE FROM epochs");
     check_damaged("DELETE FROM meta WHERE name = 'next_position'");
     check_damaged("UPDATE meta SET value = 1 WHERE name = 'next_position'");
     check_damaged("INSERT INTO cursors VALUES (0, 0, 0, '{\"0\": 7}')");

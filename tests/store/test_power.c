@@ -167,8 +167,9 @@ static uint64_t ask(fixture *s, const char *sql)
 }
 
 /* Opens what a cut has left. At least what was said by then is there, and whole,
- * and what was not settled has not been trimmed. */
-static void check_cut(uint64_t seed, size_t end, const size_t *said)
+ * under its id, and what was not settled has not been trimmed. */
+static void check_cut(uint64_t seed, size_t end, const size_t *said,
+                      uint64_t epoch)
 {
     stg_rng rng = stg_rng_seed(seed);
     uint64_t durable = 0, first, last;
@@ -187,6 +188,8 @@ static void check_cut(uint64_t seed, size_t end, const size_t *said)
     first = stg_store_first(s.store);
     CHECK_FROM(seed, last >= durable && last <= durable + 1);
     CHECK_FROM(seed, first <= (durable <= KEPT ? 1 : durable + 1 - KEPT));
+    CHECK_FROM(seed, last == 0 || stg_store_epoch_at(s.store, 1) == epoch);
+    CHECK_FROM(seed, last == 0 || stg_store_epoch_at(s.store, last) == epoch);
     fixture_close(&s);
     CHECK_FROM(seed,
                ask(&s, "SELECT count(*) FROM messages") == last + 1 - first);
@@ -203,6 +206,7 @@ TEST(store_power, keeps_what_was_said_to_be_durable)
 {
     static size_t said[MESSAGES]; // steps that came before
     stg_rng rng = stg_rng_seed(1);
+    uint64_t epoch;
     size_t begun;
     fixture s;
 
@@ -213,6 +217,7 @@ TEST(store_power, keeps_what_was_said_to_be_durable)
     s.options.quota = 16 << 20;
     fixture_open(&s);
     begun = noted();
+    epoch = stg_store_epoch(s.store);
     for (uint64_t i = 1; i <= MESSAGES; i++) {
         publish(&s, i);
         said[i - 1] = noted();
@@ -225,7 +230,8 @@ TEST(store_power, keeps_what_was_said_to_be_durable)
     fixture_end(&s);
     disk_unwatch();
     for (uint64_t seed = 0; seed < seeds(CUTS); seed++)
-        check_cut(seed, begun + stg_rng_upto(&rng, disk.count - begun), said);
+        check_cut(seed, begun + stg_rng_upto(&rng, disk.count - begun), said,
+                  epoch);
     for (size_t i = 0; i < disk.count; i++)
         free(disk.steps[i].bytes);
     uv_mutex_destroy(&disk.lock);
