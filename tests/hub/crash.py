@@ -167,9 +167,10 @@ class Crash(case.Case):
         sent = set()
         for i in range(5):
             hub = self.hub(*words)
+            before = len(server.receipts)
             with contextlib.closing(hub.producer()) as producer:
                 sent |= set(producer.post_lines([{"body": "x"}] * 40))
-            server.wait(len(server.receipts) + 10)
+            server.wait(before + 10)
             hub.kill()
         hub = self.hub(*words)
         self.await_settled(2)
