@@ -242,7 +242,7 @@ static void copy_file(const char *from, const char *to)
     CHECK_INT(system(command), 0);
 }
 
-/* Nothing in a file tells that it is a copy. */
+/* I11, I36: nothing in a file tells that it is a copy. */
 TEST(store_copy, that_was_put_back_by_hand_gives_no_id_twice)
 {
     char old[STG_MESSAGE_ID_MAX], lost[STG_MESSAGE_ID_MAX],

@@ -97,6 +97,7 @@ TEST(store_life, stores_an_epoch_with_the_first_message_of_an_opening)
     CHECK_U64(fixture_put(&s, NULL, "b"), 2);
     fixture_reopen(&s);
     second = stg_store_epoch(s.store);
+    CHECK(second != first);
     // A repeat, and a call that is taken back, accept nothing.
     CHECK_U64(fixture_put(&s, "key", "a"), 1);
     a.messages[0] = fixture_text(NULL, "c");
