@@ -315,6 +315,7 @@ add_library(stagger_hub STATIC
     store/sql.c
     store/sqlite.c
     store/store.c
+    store/store_files.c
     store/store_lock.c
     store/store_names.c
     store/target_rows.c
@@ -452,5 +453,6 @@ set(hub_commands
     cli/targets.c
     cli/token.c
 )
-set_source_files_properties(http/server.c filter/pattern_match.c PROPERTIES
-                            COMPILE_DEFINITIONS _GNU_SOURCE) # accept4(), memmem()
+set_source_files_properties(http/server.c filter/pattern_match.c
+                            store/store_lock.c PROPERTIES
+                            COMPILE_DEFINITIONS _GNU_SOURCE) # accept4(), memmem(), F_OFD_SETLK

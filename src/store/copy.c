@@ -379,7 +379,7 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
     stg_status status = check_backup(from, err);
     bool is_new;
     char *real;
-    int lock;
+    stg_store_lock lock;
 
     *done = (stg_restored){.replaced = ""};
     if (status != STG_OK)
@@ -405,6 +405,6 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
     free(real);
     if (status != STG_OK && is_new)
         stg_store_lock_remove(path);
-    stg_store_lock_end(lock);
+    stg_store_lock_end(&lock);
     return status;
 }

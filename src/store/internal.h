@@ -14,6 +14,7 @@
 #include "store/partitions.h"
 #include "store/query.h"
 #include "store/reader.h"
+#include "store/store_file.h"
 #include "store/target_rows.h"
 #include "store/writer.h"
 
@@ -66,7 +67,7 @@ struct stg_store {
     stg_store_options o; /* its texts are ours */
     char *url;           /* of PostgreSQL, with the password; NULL: a file */
     stg_db *lane_db;     /* of the loop, for numbers of lanes; NULL: none yet */
-    int lock;
+    stg_store_lock lock;
     bool is_new, is_discarded; /* made by us; closing removes it */
     uint64_t next, first;
     stg_epochs epochs;

@@ -68,9 +68,9 @@ static void release(stg_store *s)
     stg_epochs_free(&s->epochs);
     stg_replay_job_drop_readings(s);
     stg_sql_close(s->lane_db);
-    if (s->is_discarded && s->lock >= 0)
+    if (s->is_discarded && s->lock.beside >= 0)
         stg_store_lock_remove(s->o.path);
-    stg_store_lock_end(s->lock);
+    stg_store_lock_end(&s->lock);
     free(s->url);
     free((char *)s->o.path);
     free((char *)s->o.letters);
@@ -161,6 +161,8 @@ static stg_status load(stg_store *s, stg_error *err)
     const char *what = s->url != NULL ? "cannot be read" : "is damaged";
     int rc;
 
+    if (status == STG_OK && s->url == NULL)
+        status = stg_store_files_begin(&s->writer.files, s->o.path, err);
     if (status != STG_OK)
         return status;
     if (s->url != NULL && !stg_epochs_make(&s->epochs))
@@ -253,7 +255,7 @@ static stg_store *new_store(const stg_store_options *o)
     if (s == NULL)
         return NULL;
     s->o = *o;
-    s->lock = -1;
+    s->lock = STG_STORE_LOCK_NONE;
     if (is_url) {
         s->url = stg_store_copy(o->path);
         s->o.path = stg_pg_url_name(o->path);
@@ -323,14 +325,16 @@ stg_status stg_store_open(stg_store **store, uv_loop_t *loop,
     return STG_OK;
 }
 
-/* No thread is woken: a writer that waits for a server or for another
- * process asks about the stage once a second, and from now on counts its
- * tries. */
+/* A writer that waits for a server or for another process asks about the stage
+ * once a second, and from now on counts its tries. One that waits for work is
+ * woken, to look whether its files are in their place: what is told now still
+ * reaches people. */
 void stg_store_end_soon(stg_store *s)
 {
     uv_mutex_lock(&s->in.lock);
     if (s->in.stage == STG_QUEUE_OPEN)
         s->in.stage = STG_QUEUE_ENDING;
+    uv_cond_signal(&s->in.writer_wake);
     uv_mutex_unlock(&s->in.lock);
     if (s->o.sink.end_soon != NULL)
         s->o.sink.end_soon(s->o.sink.ctx);

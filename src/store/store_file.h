@@ -11,6 +11,7 @@
 #define STAGGER_STORE_STORE_FILE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include <stagger/status.h>
 
@@ -20,21 +21,71 @@
 
 /* -- the lock -------------------------------------------------------------- */
 
+/* Two locks of the process: one on PATH-lock, and one on the store's own file,
+ * which holds where PATH-lock was removed or replaced, or where the file has
+ * another path for another process. */
+typedef struct stg_store_lock {
+    int beside; /* descriptor of PATH-lock; -1: none */
+    int file;   /* descriptor of the store, never read or written; -1: none */
+} stg_store_lock;
+
+#define STG_STORE_LOCK_NONE ((stg_store_lock){-1, -1})
+
 /* Takes the store at path for this process, and makes an empty file of mode
  * 0600 if there is none. Takes back what a restore began that did not end
  * (copy.c). *lock: to be given to stg_store_lock_end(). *is_new: there was none.
  * Returns, with words, STG_INVALID where path, its rights or its
  * lock file are wrong, and STG_IO where another start may succeed; then it
  * leaves no file where there was none. */
-stg_status stg_store_lock_begin(int *lock, bool *is_new, const char *path,
-                                stg_error *err);
+stg_status stg_store_lock_begin(stg_store_lock *lock, bool *is_new,
+                                const char *path, stg_error *err);
 
 /* Removes a store that this process made and has no use for, with its lock,
  * which is held and still to be ended. Its connections are closed. */
 void stg_store_lock_remove(const char *path);
 
-/* -1: nothing. */
-void stg_store_lock_end(int lock);
+/* Comes behind the close of each connection of this process: the system drops
+ * SQLite's locks on a file with any descriptor of it that closes. */
+void stg_store_lock_end(stg_store_lock *lock);
+
+/* -- its place ------------------------------------------------------------- */
+
+enum {
+    STG_STORE_FILE_OWN,
+    STG_STORE_FILE_LOG,
+    STG_STORE_FILE_LOCKS,
+    STG_STORE_FILES
+};
+
+typedef struct stg_file_id {
+    dev_t device;
+    ino_t inode;
+    uint64_t size; /* bytes, when it was looked at; part of no comparison */
+} stg_file_id;
+
+/* Where the files of an open store are; owned by its writer. Zeroed: none, and
+ * every look finds it in its place. */
+typedef struct stg_store_files {
+    char *names[STG_STORE_FILES]; /* owned */
+    stg_file_id ids[STG_STORE_FILES];
+    uint64_t log_size; /* bytes of the write-ahead log, by the last look */
+    bool is_known;
+} stg_store_files;
+
+/* Notes the files of the store at path, which a connection has open. Returns
+ * STG_IO with words; to be ended in any case. */
+stg_status stg_store_files_begin(stg_store_files *p, const char *path,
+                                 stg_error *err);
+
+/* Returns whether all names still lead to the files of the begin; false: why
+ * names the one that does not. Three calls of stat(). */
+bool stg_store_files_look(stg_store_files *p, stg_error *why);
+
+/* Returns whether the name of the write-ahead log leads to ours: SQLite removes
+ * what has the name when its last connection closes. */
+bool stg_store_files_has_log(const stg_store_files *p);
+
+void stg_store_files_end(stg_store_files *p);
 
 /* -- opening --------------------------------------------------------------- */
 

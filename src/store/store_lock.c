@@ -4,7 +4,9 @@
  * by whatever name a hub comes, it is the same lock. A file with a second name is
  * refused: it would have a write-ahead log for each. The lock is flock()'s, ends
  * with the process, and its file is never removed but with a store that was made
- * and not used. A restore that ended between its two renames is finished here. */
+ * and not used. Somebody else may remove or replace it: so the store itself is
+ * locked, too, at a byte that SQLite never locks, by a lock of the open file (of
+ * the process it would be lost with any descriptor that closes). A restore that ended between its two renames is finished here. */
 #include "store/store_file.h"
 
 #include <dirent.h>
@@ -21,7 +23,10 @@
 #include "base/refuse.h"
 #include "store/sqlite.h"
 
-enum { PATH_ROOM = 4096 };
+enum {
+    PATH_ROOM = 4096,
+    LOCKED_BYTE = 0x40000000 + 4096, /* SQLite has 512 bytes from 0x40000000 */
+};
 
 /* The directory that path is in; text is room for it. */
 static const char *directory_of(const char *path, char text[PATH_ROOM])
@@ -77,7 +82,7 @@ static stg_status refuse(const char *path, const char *what, stg_error *err)
 static stg_status refuse_second(const char *path, int fd, stg_error *err)
 {
     char pid[24] = "";
-    ssize_t length = pread(fd, pid, sizeof pid - 1, 0);
+    ssize_t length = fd < 0 ? 0 : pread(fd, pid, sizeof pid - 1, 0);
 
     pid[length < 0 ? 0 : length] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
@@ -181,7 +186,8 @@ static bool is_removed(int fd)
 
 /* flock() is on the file, not its name: one that was removed since it was opened
  * locks nobody out. */
-static stg_status lock_file(int *lock, const char *path, stg_error *err)
+static stg_status lock_file(stg_store_lock *lock, const char *path,
+                            stg_error *err)
 {
     char *name = lock_name(path);
     int fd;
@@ -201,7 +207,7 @@ static stg_status lock_file(int *lock, const char *path, stg_error *err)
         return status;
     }
     note_pid(fd);
-    *lock = fd;
+    lock->beside = fd;
     return STG_OK;
 }
 
@@ -217,18 +223,36 @@ static void sync_directory(const char *path)
     close(fd);
 }
 
+/* Locks the open file. Returns whether nobody else has it; where a file system
+ * has no such locks, PATH-lock is all there is. */
+static bool lock_own_file(int fd)
+{
+#ifdef F_OFD_SETLK
+    struct flock own = {.l_type = F_WRLCK,
+                        .l_whence = SEEK_SET,
+                        .l_start = LOCKED_BYTE,
+                        .l_len = 1};
+
+    return fcntl(fd, F_OFD_SETLK, &own) == 0 ||
+           (errno != EAGAIN && errno != EACCES);
+#else
+    return fd >= 0;
+#endif
+}
+
 /* Makes it if it is not there. The lock is held: nobody else makes it, or has
  * it when this process removes it again. */
-static stg_status make_file(const char *path, bool *is_new, stg_error *err)
+static stg_status make_file(stg_store_lock *lock, const char *path,
+                            bool *is_new, stg_error *err)
 {
     struct stat s;
-    int fd;
 
     *is_new = stat(path, &s) != 0 && errno == ENOENT;
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
+    lock->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock->file < 0)
         return refuse(path, "cannot be opened", err);
-    close(fd);
+    if (!lock_own_file(lock->file))
+        return refuse_second(path, -1, err);
     if (*is_new)
         sync_directory(path);
     return STG_OK;
@@ -298,13 +322,13 @@ static stg_status check_names(const char *path, stg_error *err)
 }
 
 /* The lock first, so that two processes do not both make the store. */
-stg_status stg_store_lock_begin(int *lock, bool *is_new, const char *path,
-                                stg_error *err)
+stg_status stg_store_lock_begin(stg_store_lock *lock, bool *is_new,
+                                const char *path, stg_error *err)
 {
     struct stat s;
     stg_status status;
 
-    *lock = -1;
+    *lock = STG_STORE_LOCK_NONE;
     *is_new = false;
     if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
         errno = EISDIR;
@@ -313,14 +337,13 @@ stg_status stg_store_lock_begin(int *lock, bool *is_new, const char *path,
     status = lock_file(lock, path, err);
     if (status != STG_OK)
         return status;
-    status = make_file(path, is_new, err);
+    status = make_file(lock, path, is_new, err);
     if (status == STG_OK)
         status = check_names(path, err);
     if (status != STG_OK) {
         if (*is_new)
             stg_store_lock_remove(path);
-        stg_store_lock_end(*lock);
-        *lock = -1;
+        stg_store_lock_end(lock);
     }
     return status;
 }
@@ -336,8 +359,11 @@ void stg_store_lock_remove(const char *path)
     free(real);
 }
 
-void stg_store_lock_end(int lock)
+void stg_store_lock_end(stg_store_lock *lock)
 {
-    if (lock >= 0)
-        close(lock);
+    if (lock->file >= 0)
+        close(lock->file);
+    if (lock->beside >= 0)
+        close(lock->beside);
+    *lock = STG_STORE_LOCK_NONE;
 }

@@ -434,7 +434,9 @@ bool stg_writer_tend(stg_store_writer *w)
     int rc;
 
     w->why.text[0] = '\0';
-    rc = tend(w, uv_hrtime());
+    rc = w->files_at <= uv_hrtime() ? stg_writer_look(w, SQLITE_OK) : SQLITE_OK;
+    if (rc == SQLITE_OK)
+        rc = tend(w, uv_hrtime());
     if (rc == SQLITE_OK)
         return true;
     // An error outside of a transaction is the last that SQLite knows.
@@ -473,5 +475,6 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
     at = stg_ns_min(at, w->kept_at);
     at = stg_ns_min(at, stg_writer_evict_at(w));
     at = stg_ns_min(at, w->rest_at);
+    at = stg_ns_min(at, w->files_at);
     return stg_ns_min(at, w->trim_at);
 }

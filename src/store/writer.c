@@ -44,6 +44,17 @@ void stg_writer_tell_end(stg_store_writer *w, stg_store_trouble what)
     stg_request_queue_tell(w->in, what, NULL);
 }
 
+int stg_writer_look(stg_store_writer *w, int rc)
+{
+    stg_error why;
+
+    w->files_at = w->url == NULL ? uv_hrtime() + STG_S : UINT64_MAX;
+    if (stg_store_files_look(&w->files, &why))
+        return rc;
+    w->why = why;
+    return SQLITE_READONLY_DBMOVED;
+}
+
 static void tell_trouble(stg_store_writer *w, bool is_hanging)
 {
     stg_error why;
@@ -66,10 +77,13 @@ static void tell_trouble(stg_store_writer *w, bool is_hanging)
 /* Whether it is no use to wait for it any longer: once so, it stays so. */
 static bool wait_on(stg_store_writer *w)
 {
+    bool is_lost = stg_writer_look(w, SQLITE_OK) != SQLITE_OK;
+
     uv_mutex_lock(&w->in->lock);
     stg_request_queue_answer_pings(w->in);
-    w->is_hopeless = w->in->is_broken || (w->in->stage >= STG_QUEUE_ENDING &&
-                                          ++w->closing_tries >= CLOSING_TRIES);
+    w->is_hopeless = is_lost || w->in->is_broken ||
+                     (w->in->stage >= STG_QUEUE_ENDING &&
+                      ++w->closing_tries >= CLOSING_TRIES);
     uv_mutex_unlock(&w->in->lock);
     return w->is_hopeless;
 }
@@ -167,6 +181,9 @@ int stg_writer_end(stg_store_writer *w, int rc)
     rc = stg_sql_end(w->db, rc, w->o->path, &w->why);
     stg_histogram_add(&w->commits, uv_hrtime() - w->began_at);
     find_room(w);
+    // A commit counts only in the file that has the name of the store.
+    if (w->url == NULL)
+        rc = stg_writer_look(w, rc);
     if (rc == SQLITE_OK && w->url != NULL)
         stg_writer_tell_end(w, STG_STORE_AWAY);
     if (rc == SQLITE_OK)
@@ -298,6 +315,9 @@ static void take_all(stg_store_writer *w)
     w->group = in->group;
     in->group = NULL;
     w->is_closing = in->stage >= STG_QUEUE_CLOSING;
+    if (in->stage >= STG_QUEUE_ENDING && !w->is_ending && w->url == NULL)
+        w->files_at = 0;
+    w->is_ending = in->stage >= STG_QUEUE_ENDING;
     if (w->request_at <= uv_hrtime() || w->is_closing)
         w->request =
             STG_HOLDER(stg_list_shift(&in->writes), stg_store_request, link);
@@ -390,6 +410,19 @@ static void tell_broken(stg_store_writer *w)
     uv_mutex_unlock(&in->lock);
 }
 
+/* The last to close moves the WAL into the file, and must be one that may write.
+ * It also removes what has the WAL's name, which may be somebody else's by now. */
+static void writer_close(stg_store_writer *w)
+{
+    int keeps = 1;
+
+    if (w->url == NULL && !stg_store_files_has_log(&w->files))
+        (void)sqlite3_file_control(stg_sqlite_of(w->db), NULL,
+                                   SQLITE_FCNTL_PERSIST_WAL, &keeps);
+    stg_sql_close(w->db);
+    w->db = NULL;
+}
+
 void stg_store_writer_run(void *writer)
 {
     stg_store_writer *w = writer;
@@ -399,12 +432,11 @@ void stg_store_writer_run(void *writer)
         if (!stg_writer_append(w) || !stg_writer_group(w) ||
             !write_request(w) || !stg_writer_tend(w))
             break;
+    if (stg_writer_look(w, SQLITE_OK) != SQLITE_OK)
+        stg_request_queue_break(w->in, &w->why);
     if (stg_request_queue_is_broken(w->in))
         tell_broken(w);
-    // The last to close moves the WAL into the file, and must be one that may
-    // write.
-    stg_sql_close(w->db);
-    w->db = NULL;
+    writer_close(w);
     stg_request_queue_leave(w->in);
 }
 
@@ -455,13 +487,14 @@ int stg_store_writer_load(stg_store_writer *w)
     w->cursors.shard = w->o->shard;
     w->rows.ids.partitions = &w->partitions;
     // What may be too old or too much is looked at first of all.
-    w->trim_at = w->trim_since = w->rest_at = UINT64_MAX;
+    w->trim_at = w->trim_since = w->rest_at = w->files_at = UINT64_MAX;
     if (w->url != NULL)
         return load_shared(w);
     if (w->o->keep == 0)
         w->kept_at = UINT64_MAX;
     w->keys.kept = w->o->keys_kept;
     w->keys.count_max = w->o->keys_max;
+    w->files_at = 0;
     sqlite3_wal_hook(stg_sqlite_of(w->db), note_pages, w);
     rc = stg_sql_prepare(w->db, &w->page_count, "PRAGMA page_count");
     if (rc == SQLITE_OK)
@@ -494,5 +527,6 @@ void stg_store_writer_free(stg_store_writer *w)
     stg_cursors_free(&w->cursors);
     stg_rows_free(&w->rows);
     free(w->hashes);
+    stg_store_files_end(&w->files);
     stg_sql_close(w->db);
 }

@@ -14,6 +14,7 @@
 #include "store/receipts.h"
 #include "store/request.h"
 #include "store/rows.h"
+#include "store/store_file.h"
 
 struct stg_store_writer {
     stg_request_queue *in;
@@ -23,6 +24,8 @@ struct stg_store_writer {
     bool is_hopeless; /* the database is away, and the store closes: no retry */
     bool troubles[STG_STORE_TROUBLES]; /* that were told, and are not over */
     uv_thread_t thread;
+    stg_store_files files; /* files of the store; none of a server */
+    bool is_ending;        /* the loop has said that it is to close soon */
 
     stg_queue queue;
     stg_keys keys;
@@ -56,7 +59,7 @@ struct stg_store_writer {
     uint64_t kept;           /* from here on: younger than o->keep */
     uint64_t trim_since;     /* something has been below the limit */
     uint64_t trim_at, age_at, kept_at, room_at, keys_at, lanes_at, letters_at,
-        checkpoint_at, request_at, renew_at, trial_at, rest_at;
+        checkpoint_at, request_at, renew_at, trial_at, rest_at, files_at;
     uint64_t letters_version, letters_noted;
     uint64_t letters_old_at, letters_look_at, evict_at;
     uint64_t letters_seen; /* rows.version, when the totals were read */
@@ -83,6 +86,11 @@ int stg_writer_begin(stg_store_writer *w);
 
 /* Ends it, also when it could not begin. Returns as stg_sql_end(). */
 int stg_writer_end(stg_store_writer *w, int rc);
+
+/* Looks whether the store's files are in their place, where rc is no worse than
+ * a transaction that failed. Returns rc; else SQLITE_READONLY_DBMOVED, and w->why
+ * has the words. */
+int stg_writer_look(stg_store_writer *w, int rc);
 
 /* Nothing can be stored now, and it was told: BUSY of a file, AWAY of a
  * server. */

@@ -263,6 +263,84 @@ class StoreFaults(case.Case):
         line, = hub.events("store-broken")
         self.assertIn(self.store, line["detail"])
 
+    # -- files that somebody moves
+
+    def check_ends(self, hub):
+        """Waits for the end of a hub whose store is gone; returns its words."""
+        line = hub.event("store-broken")
+        self.assertIn(self.store, line["detail"])
+        self.assertEqual(hub.wait(), 4, "exit code of a store that failed")
+        return line["detail"]
+
+    def check_refuses(self, hub):
+        """Posts until the hub has ended: no message is accepted."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                with self.assertRaises(case.Refused) as caught:
+                    hub.post(b"after")
+                self.assertEqual(caught.exception.status, 503)
+
+    def test_files_that_somebody_moves_while_it_takes_messages(self):
+        for end in ("", "-wal"):
+            with self.subTest(end=end):
+                # A test's name is its line, so the store's is the file's.
+                self.store = os.path.join(self.folder, f"moved{end}.db")
+                target = self.leaf()
+                hub = self.hub("--to", f"a={target.url()}")
+                kept = {hub.post(b"before %d" % i) for i in range(5)}
+                os.rename(self.store + end, self.store + ".away")
+                self.check_refuses(hub)
+                self.assertIn(f"{self.store}{end}: is gone",
+                              self.check_ends(hub))
+                # Put back, it has all.
+                if end == "":
+                    os.rename(self.store + ".away", self.store)
+                found = {f"{row['position']}" for row in self.rows(
+                    "SELECT position FROM messages")}
+                self.assertLessEqual({id.split("-")[1] for id in kept}, found)
+
+    def test_a_folder_that_somebody_moves_while_nothing_comes(self):
+        """An alert tells it, and the stop of a store that is gone has its
+        code."""
+        folder = os.path.join(self.folder, "data")
+        for stops in (False, True):
+            with self.subTest(stops=stops):
+                os.mkdir(folder)
+                self.store = os.path.join(folder, "hub.db")
+                told = self.leaf()
+                path = self.put("stagger.yaml", json.dumps({
+                    "listen": {"address": "127.0.0.1:0"},
+                    "store": {"path": self.store},
+                    "alerts": {"group-wait": "0s", "receivers": [
+                        {"name": "people", "type": "webhook",
+                         "url": told.url()}]},
+                    "targets": [{"name": "a", "url": self.refused()}]}))
+                hub = self.hub(settings=path)
+                hub.post(b"x")
+                os.rename(folder, f"{folder}.{stops}")
+                if stops:
+                    hub.process.terminate()
+                self.assertIn("is gone", self.check_ends(hub))
+                if not stops:
+                    self.assertIn(b"store", told.wait(1)[0].body)
+
+    def test_a_lock_that_was_replaced_lets_no_second_hub_in(self):
+        hub = self.hub("--to", f"a={self.refused()}")
+        backup = self.store + ".backup"
+        subprocess.run([leaf.STAGGER, "store", "backup", "-s", self.store,
+                        backup], check=True, stdout=subprocess.DEVNULL)
+        for how in (os.unlink, lambda path: os.replace(
+                self.put("other", "4321\n"), path)):
+            how(self.store + "-lock")
+            self.refuse(self.store, "another hub has it")
+            found = subprocess.run(
+                [leaf.STAGGER, "store", "restore", "--force", "-s",
+                 self.store, backup], capture_output=True, text=True)
+            self.assertIn("another hub has it", found.stderr)
+            self.assertNotEqual(found.returncode, 0)
+        hub.post(b"x")
+        self.assertEqual(hub.stop(), 0)
+
     # -- a disk that is full
 
     def test_a_disk_that_fills_up(self):

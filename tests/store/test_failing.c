@@ -1,10 +1,12 @@
 /* A disk whose n-th write, sync, truncation or read fails, once or from then on:
  * the store answers or breaks, says so once, and what it said to be durable is
- * there when it is opened again. */
+ * there when it is opened again. And files of it that somebody moves. */
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -251,4 +253,130 @@ TEST(store_failing, keeps_what_it_said_whichever_truncation_fails)
 TEST(store_failing, keeps_what_it_said_whichever_read_fails)
 {
     try_all(DISK_READ, SQLITE_IOERR_READ, true);
+}
+
+/* -- files that are not in their place ------------------------------------- */
+
+typedef enum deed { REMOVES, RENAMES, REPLACES, LINKS, DEEDS } deed;
+
+static void name_file(const fixture *s, const char *end, char name[400])
+{
+    snprintf(name, 400, "%s%s", s->path, end);
+}
+
+/* Does what people do with a file of a store that a hub has. */
+static void take_away(const fixture *s, const char *end, deed how)
+{
+    char name[400], other[400];
+    int fd;
+
+    name_file(s, end, name);
+    name_file(s, ".away", other);
+    CHECK_INT(how == REMOVES ? unlink(name) : rename(name, other), 0);
+    if (how == REPLACES) {
+        fd = open(name, O_WRONLY | O_CREAT, 0600);
+        CHECK_INT(write(fd, "theirs", 6), 6);
+        CHECK_INT(close(fd), 0);
+    } else if (how == LINKS) {
+        CHECK_INT(symlink("nowhere", name), 0);
+    }
+}
+
+/* A file with a message in it, and its WAL. */
+static void make_store(fixture *s)
+{
+    fixture_make(s);
+    fixture_open(s);
+    fixture_put(s, NULL, "before");
+    s->was_open = false;
+}
+
+static void check_broken(fixture *s, const char *end, deed how)
+{
+    char name[400];
+
+    name_file(s, end, name);
+    FIXTURE_UNTIL(s, s->times_broken > 0);
+    CHECK(strncmp(s->words, name, strlen(name)) == 0);
+    CHECK(strstr(s->words, how == REPLACES ? "was replaced" : "is gone") !=
+          NULL);
+    fixture_close(s);
+    CHECK_INT(s->times_broken, 1);
+}
+
+static const char *const ends[] = {"", "-wal", "-shm"};
+
+static void each_file(void (*one)(const char *end, deed how))
+{
+    for (int i = 0; i < 3; i++)
+        for (deed how = REMOVES; how < DEEDS; how++)
+            one(ends[i], how);
+}
+
+static void append_without(const char *end, deed how)
+{
+    appending one = {.messages = {fixture_text(NULL, "after")}};
+    fixture s;
+
+    make_store(&s);
+    take_away(&s, end, how);
+    fixture_start(&s, &one, 1);
+    FIXTURE_UNTIL(&s, one.is_done);
+    CHECK_INT(one.how, STG_APPEND_UNKNOWN);
+    check_broken(&s, end, how);
+    fixture_end(&s);
+}
+
+TEST(store_failing, accepts_nothing_once_a_file_is_not_in_its_place)
+{
+    each_file(append_without);
+}
+
+static void end_without(const char *end, deed how)
+{
+    fixture s;
+
+    make_store(&s);
+    take_away(&s, end, how);
+    fixture_close(&s);
+    CHECK_INT(s.times_broken, 1);
+    fixture_end(&s);
+}
+
+TEST(store_failing, says_at_its_end_that_a_file_is_not_in_its_place)
+{
+    each_file(end_without);
+}
+
+TEST(store_failing, looks_after_its_files_while_nothing_is_stored)
+{
+    fixture s;
+
+    make_store(&s);
+    take_away(&s, "", RENAMES);
+    check_broken(&s, "", RENAMES);
+    fixture_end(&s);
+}
+
+/* SQLite finds a file of somebody else under the name of the WAL when it closes; and
+ * where only the WAL was taken away, all that was stored is in the file. */
+TEST(store_failing, keeps_what_it_had_and_leaves_what_is_not_its_own)
+{
+    char name[400], text[8] = "";
+    fixture s;
+    int fd;
+
+    make_store(&s);
+    take_away(&s, "-wal", REPLACES);
+    fixture_close(&s);
+    name_file(&s, "-wal", name);
+    fd = open(name, O_RDONLY);
+    CHECK_INT(read(fd, text, 7), 6);
+    CHECK_STR(text, "theirs");
+    CHECK_INT(close(fd), 0);
+    CHECK_INT(unlink(name), 0);
+    s.times_broken = 0;
+    fixture_open(&s);
+    CHECK_STR(fixture_read(&s, 1, 100), "1:before, next 2");
+    fixture_end(&s);
 }
