@@ -199,7 +199,8 @@ static void mark_pending(stg_flow *f)
 }
 
 /* The store is full: first the cursors without the rows, with the room that
- * they make; then the rows, every second. */
+ * they make; then the rows, every second. A group that had no rows is not sent
+ * before that second is over, either: the disk may be full for cursors, too. */
 static void refuse(stg_flow *f, stg_ns now)
 {
     stg_checkpoint *c = &f->checkpoint;
@@ -210,8 +211,8 @@ static void refuse(stg_flow *f, stg_ns now)
     if (!c->is_full)
         stg_flow_tell(f, 0, 0, STG_TELL_STORE_FULL, 0, 0);
     c->is_full = true;
-    c->is_bare_due = !was_bare;
-    c->retry_at = was_bare ? stg_ns_add(now, STG_S) : now;
+    c->is_bare_due = !was_bare && c->pending_count > 0;
+    c->retry_at = c->is_bare_due ? now : stg_ns_add(now, STG_S);
 }
 
 /* -- nobody knows whether it was ------------------------------------------- */
@@ -276,12 +277,14 @@ void stg_checkpoint_strip(stg_flow *f)
 
 /* -- the answer ------------------------------------------------------------ */
 
-/* Rows that had no room are not stored any more: their partition is lost. */
+/* Nothing is left that had no room: the partition of it is lost. As long as a
+ * cursor is marked the store is full, until it takes a group. */
 void stg_checkpoint_resume(stg_flow *f)
 {
     stg_checkpoint *c = &f->checkpoint;
 
-    if (!c->is_full || c->state != STG_GROUP_NONE || c->pending_count > 0)
+    if (!c->is_full || c->state != STG_GROUP_NONE || c->pending_count > 0 ||
+        c->marks != 0)
         return;
     c->is_full = c->is_bare_due = false;
     c->retry_at = 0;

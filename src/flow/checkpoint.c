@@ -379,6 +379,7 @@ static bool build(stg_flow *f, stg_ns now)
     if (n.changes + n.cursors == 0) {
         c->is_bare_due = false;
         c->marks &= (uint8_t) ~(due | STG_SLICE_MUST); // written, or none
+        stg_checkpoint_resume(f);
         return false;
     }
     if (!allocate_group(f, &n)) {

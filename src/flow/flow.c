@@ -312,10 +312,11 @@ static bool is_over(stg_flow *f)
     if (f->stop == STG_STOP_NOT || f->in_flight > 0 ||
         c->state != STG_GROUP_NONE)
         return false;
-    // With rows that wait their cursors are marked, whatever it last answered.
-    assert(!c->is_full || (c->marks & STG_SLICE_DIRTY) != 0);
+    // A refused group is marked again: else stg_checkpoint_resume().
+    assert(!c->is_full || c->marks != 0);
     if (c->is_full && !f->is_last_bare) {
-        f->is_last_bare = c->is_bare_due = true;
+        f->is_last_bare = true;
+        c->is_bare_due = c->pending_count > 0;
         c->retry_at = 0;
         return false;
     }
@@ -329,8 +330,9 @@ static bool stop_next(stg_flow *f, stg_action *action)
     if (f->stop == STG_STOP_DONE || !is_over(f))
         return false;
     *action = (stg_action){.kind = STG_ACTION_STOPPED};
-    action->is_clean =
-        f->stop != STG_STOP_CUT && f->checkpoint.pending_count == 0;
+    action->is_clean = f->stop != STG_STOP_CUT &&
+                       f->checkpoint.pending_count == 0 &&
+                       !f->checkpoint.is_full;
     f->stop = STG_STOP_DONE;
     return true;
 }
@@ -412,7 +414,7 @@ bool stg_flow_next(stg_flow *f, stg_action *action, stg_ns now)
            remove_next(f, action) || stg_checkpoint_next(f, action, now) ||
            stg_watermark_next(f, action) || stg_revoke_next(f, action, now) ||
            stg_reader_next(f, action, now) || stop_next(f, action) ||
-           stg_checkpoint_next(f, action, now);
+           stg_checkpoint_next(f, action, now) || tell_next(f, action);
 }
 
 bool stg_flow_next_start(stg_flow *f, stg_action *action, stg_ns now)

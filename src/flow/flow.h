@@ -443,7 +443,7 @@ typedef struct stg_action {
             stg_ns until_at; /* OPENED: the next probe */
             uint64_t proxy;  /* PROXY_DOWN, PROXY_UP: its number */
         } tell;
-        bool is_clean; /* STOPPED: nothing was cut */
+        bool is_clean; /* STOPPED: nothing was cut, and all of it is stored */
     };
 } stg_action;
 
@@ -559,7 +559,7 @@ typedef struct stg_flow_view {
     uint32_t partitions;     /* assigned, or there for their rows only */
     uint64_t budget_left;    /* of the global one; UINT64_MAX: there is none */
     uint64_t budget_refused; /* retries, by the global one, since the start */
-    bool is_store_full;      /* rows do not fit */
+    bool is_store_full;      /* rows or cursors do not fit */
     bool is_uplink_down;     /* see lane.h */
     stg_ns uplink_down_at;   /* is_uplink_down: since then; else 0 */
     uint32_t uplink_lanes; /* is_uplink_down: lanes that wait for it; else 0 */

@@ -128,9 +128,9 @@ typedef struct stg_checkpoint {
     size_t note_count;
     stg_list in_group; /* deliveries, in the order of their changes */
     stg_group_state state;
-    bool is_unknown;   /* this one may have been stored already */
-    bool is_full;      /* the last one with rows did not fit */
-    bool is_bare;      /* this one is cursors only */
+    bool is_unknown; /* this one may have been stored already */
+    bool is_full; /* the store has refused one, and taken no whole one since */
+    bool is_bare; /* this one is cursors only */
     bool is_bare_due;  /* and so shall the next be: it makes room */
     stg_ns cursors_at; /* cursors alone are not written before */
     stg_ns retry_at;   /* nor anything, when the store or memory is full */

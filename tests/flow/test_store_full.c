@@ -1,5 +1,7 @@
 /* A store without room: first the cursors alone, for they make room; then the
  * rows. Lanes with rows gate, the others go on. */
+#include <string.h>
+
 #include "tests/flow/world.h"
 
 TEST(store_full, gates_the_lanes_with_rows_and_no_others)
@@ -116,13 +118,73 @@ TEST(store_full, ends_with_the_partition_whose_rows_had_no_room)
     stg_world_run(w, world_after(w, 10 * STG_S));
     CHECK_U64(world_look(w, 0).state, STG_LANE_THROTTLED);
     stg_world_lose(w, 0);
-    stg_world_run(w, world_after(w, STG_S));
+    stg_world_run(w, world_after(w, 2 * STG_S));
     CHECK(strstr(world_trace(w), "store-space-ok\n") != NULL);
     CHECK_U64(world_look(w, 0).state, STG_LANE_LIVE);
     stg_world_set_store_room(w, UINT64_MAX);
     stg_world_assign(w, 0);
     stg_world_run(w, STG_NEVER);
     world_end(w);
+}
+
+/* -- a disk that is full ---------------------------------------------------- */
+
+static unsigned count_lines(stg_world *w, const char *what)
+{
+    unsigned count = 0;
+
+    for (const char *at = world_trace(w); (at = strstr(at, what)) != NULL;
+         at += strlen(what))
+        count++;
+    return count;
+}
+
+/* A lane that is well has cursors to store, and no row. */
+static stg_world *world_on_a_full_disk(uint64_t seed, const char *answers)
+{
+    stg_world *w = world_new(seed);
+
+    world_lane(w, STEADY);
+    world_lane(w, STEADY);
+    world_script(w, 0, answers);
+    stg_world_fill_store(w, true);
+    stg_world_publish(w, 0, 300);
+    stg_world_start(w);
+    stg_world_run(w, world_after(w, 10 * STG_S));
+    return w;
+}
+
+TEST(store_full, tries_once_a_second_where_not_even_cursors_fit)
+{
+    for (int with_rows = 0; with_rows < 2; with_rows++) {
+        stg_world *w = world_on_a_full_disk(7, with_rows ? "503" : "200");
+
+        // A group without its rows is a try of its own.
+        CHECK_FROM(with_rows, stg_world_sum(w).groups <= 24);
+        CHECK_FROM(with_rows, count_lines(w, "store-full\n") == 1);
+        CHECK_FROM(with_rows, count_lines(w, "store-space-ok\n") == 0);
+        CHECK_U64(stg_world_committed(w, 0), 0);
+        stg_world_fill_store(w, false);
+        stg_world_run(w, STG_NEVER);
+        CHECK_FROM(with_rows, count_lines(w, "store-space-ok\n") == 1);
+        world_end(w);
+    }
+}
+
+/* The end comes with one more try, and says that not all is stored. */
+TEST(store_full, stops_where_not_even_cursors_fit)
+{
+    for (int with_rows = 0; with_rows < 2; with_rows++) {
+        stg_world *w = world_on_a_full_disk(8, with_rows ? "503" : "200");
+        uint64_t groups = stg_world_sum(w).groups;
+
+        CHECK_FROM(with_rows, !stg_world_stop(w));
+        CHECK_FROM(with_rows, stg_world_sum(w).groups <= groups + 3);
+        stg_world_fill_store(w, false);
+        stg_world_restart(w, 0);
+        stg_world_run(w, STG_NEVER);
+        world_end(w);
+    }
 }
 
 /* -- answers that got lost ------------------------------------------------- */

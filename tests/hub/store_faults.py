@@ -61,6 +61,13 @@ class Disk:
         self.process.stdout.close()
 
 
+def fill(path):
+    """Takes all the room that the disk has."""
+    with open(path, "wb", 0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+
 class StoreFaults(case.Case):
     def disk(self, options):
         if not shutil.which("unshare") or not shutil.which("nsenter"):
@@ -382,6 +389,36 @@ class StoreFaults(case.Case):
         self.assertEqual(self.rows(store=disk), [])
         case.note(self, f"full after {len(sent) - 1} messages")
 
+    def test_a_stop_on_a_disk_that_is_full(self):
+        """Not even cursors fit: it waits, says so once, and ends."""
+        disk = self.disk("size=8m")
+        server = self.leaf()
+        hub = self.hub("--to", f"a={server.url()}", "--to",
+                       f"b={self.refused()}", store=disk.store,
+                       before=disk.before)
+        sent = {hub.post(b"x")}
+        fill(os.path.join(disk.outside, "other"))
+        with self.assertRaises(case.Refused):
+            for i in range(1000):
+                sent.add(hub.post(b"%05d" % i * 2000))
+        hub.event("store-full")
+        before, lines = hub.cpu(), len(hub.lines)
+        time.sleep(0.8)
+        self.assertLess(hub.cpu() - before, 0.5)
+        # Lines of attempts that failed before may still come, each once.
+        self.assertLess(len(hub.lines) - lines, 100)
+        began = time.monotonic()
+        hub.stop()
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertFalse(hub.event("stopped")["clean"])
+        self.assertEqual(hub.events("store-space-ok"), [])
+        os.unlink(os.path.join(disk.outside, "other"))
+        hub = self.hub("--to", f"a={server.url()}", store=disk.store,
+                       before=disk.before)
+        self.await_settled(1, store=disk)
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual({r.id for r in server.receipts}, sent)
+
     def test_a_start_on_a_disk_that_is_full(self):
         disk = self.disk("size=8m")
         server = self.leaf(lambda r: 503)
@@ -398,9 +435,7 @@ class StoreFaults(case.Case):
                 os.path.join(disk.outside, "hub.db"))) as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         other = os.path.join(disk.outside, "other")
-        with open(other, "wb", 0) as file, contextlib.suppress(OSError):
-            while file.write(bytes(4096)):
-                pass
+        fill(other)
         self.refuse(disk.store, "full", "make room", store=disk.store,
                     before=disk.before)
         os.unlink(other)

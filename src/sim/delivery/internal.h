@@ -201,6 +201,7 @@ struct stg_world {
     stg_world_keys replayed_keys;
     const stg_group *group; /* that the store works on */
     uint64_t store_room;
+    bool is_store_full;              /* no group fits, whatever is in it */
     stg_ns store_delay, fetch_delay; /* STG_NEVER: a random one */
 
     uint64_t reads, catch_ups, fetches, groups, handled, delivered;

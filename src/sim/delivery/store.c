@@ -58,7 +58,7 @@ static stg_stored write_group(stg_world *w)
 
     if (stg_world_is_fenced(w, w->group))
         return STG_STORED_FENCED;
-    if (rows > w->store_room && !w->was_written)
+    if ((w->is_store_full || rows > w->store_room) && !w->was_written)
         return STG_STORED_FULL;
     if (w->lost_answers > 0) {
         w->lost_answers--;
@@ -90,7 +90,7 @@ void stg_world_end_store(stg_world *w)
 void stg_world_lose_store(stg_world *w)
 {
     if (w->group != NULL && stg_rng_upto(&w->rng, 1) == 1 &&
-        !stg_world_is_fenced(w, w->group) &&
+        !stg_world_is_fenced(w, w->group) && !w->is_store_full &&
         count_rows(w->group) <= w->store_room)
         stg_world_apply(w, w->group);
     forget_group(w);

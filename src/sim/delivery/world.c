@@ -289,6 +289,11 @@ void stg_world_set_checks(stg_world *w, uint32_t every)
     w->check_every = every;
 }
 
+void stg_world_fill_store(stg_world *w, bool is_full)
+{
+    w->is_store_full = is_full;
+}
+
 void stg_world_set_store_room(stg_world *w, uint64_t rows)
 {
     w->store_room = rows;

@@ -277,6 +277,8 @@ void stg_world_expire(stg_world *w, uint32_t partition, uint64_t position);
 /* -- faults of the store, the log and memory ------------------------------- */
 
 void stg_world_set_store_room(stg_world *w, uint64_t rows); /* so many more */
+/* The disk is full, so that not even cursors fit; or it is not any more. */
+void stg_world_fill_store(stg_world *w, bool is_full);
 /* The next so many answers are lost: the group was written, or not. */
 void stg_world_lose_answers(stg_world *w, uint32_t answers);
 void stg_world_set_store_delay(stg_world *w, stg_ns delay); /* of a group */
