@@ -311,6 +311,7 @@ add_library(stagger_hub STATIC
     store/rows.c
     store/schema.c
     store/seal.c
+    store/shortage.c
     store/snapshot.c
     store/sql.c
     store/sqlite.c

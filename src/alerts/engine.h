@@ -47,6 +47,7 @@ typedef enum stg_alert_trouble {
     STG_TROUBLE_UNCOPIED, /* some go that the copy has not got */
     STG_TROUBLE_UPLINK,   /* no connection can be made: see flow/lane.h */
     STG_TROUBLE_PROXY,    /* one of the hub's own is away: likewise */
+    STG_TROUBLE_HELD,     /* a read of another process holds back its WAL */
     STG_TROUBLE_BROKEN,   /* the hub ends */
 } stg_alert_trouble;
 #define STG_ALERT_LANE_OF(trouble) (STG_ALERT_NO_LANE - 1 - (uint32_t)(trouble))

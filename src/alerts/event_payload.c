@@ -51,6 +51,8 @@ static const char *trouble_word(stg_alert_trouble trouble)
         return "proxy";
     case STG_TROUBLE_UNCOPIED:
         return "uncopied";
+    case STG_TROUBLE_HELD:
+        return "held";
     case STG_TROUBLE_BROKEN:
         return "broken";
     }

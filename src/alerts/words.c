@@ -137,7 +137,7 @@ static void write_token(stg_writer *w, const stg_digest_item *i)
 static void write_store(stg_writer *w, const stg_digest_item *i)
 {
     static const char *const words[] = {
-        [STG_TROUBLE_FULL] = "the store is full: rows do not fit",
+        [STG_TROUBLE_FULL] = "the store takes no messages",
         [STG_TROUBLE_LETTERS] = "the file of dead letters cannot be written",
         [STG_TROUBLE_BUSY] = ("another process writes to the store, and does "
                               "not end"),
@@ -151,6 +151,9 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
             ("no connection can be made to any target: it is the network or the "
              "name server of this machine"),
         [STG_TROUBLE_PROXY] = "a proxy of the hub is away, or refuses it",
+        [STG_TROUBLE_HELD] =
+            "another process reads the store, and holds back its write-ahead "
+            "log",
         [STG_TROUBLE_BROKEN] = "the store is broken"};
 
     stg_write_text(w, words[i->trouble]);
@@ -317,6 +320,8 @@ static void write_store_deed(stg_writer *w, const stg_digest_item *i)
         [STG_TROUBLE_PROXY] =
             "waiting with the targets of this proxy; no attempt is counted, and "
             "one connection a second is tried",
+        [STG_TROUBLE_HELD] =
+            "going on, until log and file have filled the quota",
         [STG_TROUBLE_BROKEN] =
             "ending, for nothing can be kept any more; it finds what it could "
             "not store when it is started again"};

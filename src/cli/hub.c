@@ -135,8 +135,8 @@ static stg_log *open_log(const stg_log_settings *s)
     return stg_log_new(&l);
 }
 
-/* A peer that closes its connection must not end the process: SIGPIPE is
- * ignored before the first socket exists. */
+/* A peer that closes its connection must not end the process, nor a file that may
+ * not grow: both are errors of a call (EPIPE, EFBIG) before the first one. */
 int stg_cli_hub(int argc, char **argv)
 {
     uv_loop_t loop;
@@ -149,6 +149,7 @@ int stg_cli_hub(int argc, char **argv)
         code = STG_EXIT_USAGE;
     } else if (code == 0) {
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN);
         raise_file_limit();
         log = open_log(&o.settings->log);
         tell_warnings(&o, log);

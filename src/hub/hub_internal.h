@@ -380,6 +380,9 @@ void stg_tell_unknown(const stg_hub *h, const stg_target *t);
 /* What waits for such a target has outlived the retention. */
 void stg_tell_released(const stg_hub *h, const stg_target *t);
 
+/* Tells what the store is short of; why NULL: nothing any more. */
+void stg_tell_shortage(const stg_hub *h, const stg_error *why);
+
 /* Dead letters have so much of their room; why NULL: not any more. */
 void stg_tell_dead_room(const stg_hub *h, stg_store_trouble what,
                         const stg_error *why);

@@ -35,17 +35,16 @@ static void append(void *ctx, const char *topic, const stg_append *messages,
     source->ops->publish(source, topic, messages, count, done, done_ctx);
 }
 
-/* It does not take messages. */
-static bool is_full(const stg_hub *h)
+/* Returns why the store takes no messages, or not all of them, as words; NULL: it
+ * takes them. */
+static const char *intake_shortage(const stg_hub *h)
 {
     stg_store_view store;
-    stg_flow_view flow;
 
-    if (h->store == NULL || h->flow == NULL)
-        return false;
+    if (h->store == NULL)
+        return NULL;
     stg_store_look(h->store, &store);
-    stg_flow_view_all(h->flow, &flow, stg_deadlines_now());
-    return store.is_full || flow.is_store_full;
+    return stg_shortage_say(store.shortage);
 }
 
 /* Why every message is refused, as words for a problem document; NULL: it is
@@ -67,10 +66,7 @@ static const char *unready_of(const stg_hub *h)
     if (h->source->ops->publish != NULL && h->source->is_away)
         return "the log takes no messages for now: see kafka-away in the hub's "
                "log";
-    return is_full(h)
-               ? "the store is full: replay or drop dead letters, mend or pause "
-                 "targets that keep messages waiting, or raise store.quota"
-               : NULL;
+    return intake_shortage(h);
 }
 
 /* A message that nobody gets is not taken: who published it would believe that

@@ -142,6 +142,8 @@ void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why)
         [STG_STORE_DEAD_HALF] = {STG_TROUBLE_HALF, NULL},
         [STG_STORE_DEAD_NEARLY] = {STG_TROUBLE_NEARLY, NULL},
         [STG_STORE_UNCOPIED] = {STG_TROUBLE_UNCOPIED, NULL},
+        [STG_STORE_HELD] = {STG_TROUBLE_HELD, "a reader"},
+        [STG_STORE_SHORT] = {STG_TROUBLE_FULL, NULL},
     };
     stg_hub *h = hub;
 
@@ -153,7 +155,9 @@ void stg_shell_trouble(void *hub, stg_store_trouble what, const stg_error *why)
         h->is_store_away = why != NULL;
     stg_watch_store(&h->watch, troubles[what].alert,
                     why == NULL ? NULL : why->text, stg_deadlines_now());
-    if (troubles[what].what == NULL)
+    if (what == STG_STORE_SHORT)
+        stg_tell_shortage(h, why);
+    else if (troubles[what].what == NULL)
         stg_tell_dead_room(h, what, why);
     else if (why == NULL)
         STG_LOG(h->log, STG_LOG_INFO, "store-trouble-over",

@@ -229,20 +229,21 @@ static void tell_uplink_down(const stg_hub *h, const stg_action *a)
                            "second is tried"));
 }
 
-/* What no target has alone: the store, and the machine's own network. */
+void stg_tell_shortage(const stg_hub *h, const stg_error *why)
+{
+    if (why != NULL)
+        STG_LOG(h->log, STG_LOG_ERROR, "store-full",
+                stg_field_text("detail", why->text));
+    else
+        STG_LOG(h->log, STG_LOG_INFO, "store-space-ok",
+                stg_field_text("detail", "the store takes messages and rows"));
+}
+
+/* Tells of the machine's own network, which no target has alone. The store tells
+ * by itself what it is short of. */
 static void tell_of_all(const stg_hub *h, const stg_action *a, stg_ns now)
 {
     switch (a->tell.what) {
-    case STG_TELL_STORE_FULL:
-        STG_LOG(h->log, STG_LOG_ERROR, "store-full",
-                stg_field_text("detail",
-                               "rows do not fit: their targets wait until "
-                               "there is room"));
-        break;
-    case STG_TELL_STORE_SPACE_OK:
-        STG_LOG(h->log, STG_LOG_INFO, "store-space-ok",
-                stg_field_text("detail", "rows fit again"));
-        break;
     case STG_TELL_UPLINK_DOWN:
         tell_uplink_down(h, a);
         break;

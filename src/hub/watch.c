@@ -196,17 +196,11 @@ void stg_watch_tell(stg_watch *w, const stg_action *a, stg_ns now)
     case STG_TELL_CLOSED:
         stg_alerts_clear(w->alerts, STG_ALERT_BREAKER, a->lane, now);
         break;
-    case STG_TELL_STORE_FULL:
-        stg_watch_store(w, STG_TROUBLE_FULL, "", now);
-        break;
     case STG_TELL_UPLINK_DOWN:
         stg_watch_store(w, STG_TROUBLE_UPLINK, "", now);
         break;
     case STG_TELL_UPLINK_UP:
         stg_watch_store(w, STG_TROUBLE_UPLINK, NULL, now);
-        break;
-    case STG_TELL_STORE_SPACE_OK:
-        stg_watch_store(w, STG_TROUBLE_FULL, NULL, now);
         break;
     default:
         break; // no alert of its own

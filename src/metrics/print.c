@@ -167,7 +167,8 @@ static void print_store(const stg_store_view *s, const stg_histogram *groups,
                         stg_exposition *page)
 {
     put_gauge(page, "stagger_store_used_bytes",
-              "Bytes of the store's file that are in use.", s->used);
+              "Bytes of the store's file and of its WAL that are in use.",
+              s->used);
     put_gauge(page, "stagger_store_quota_bytes",
               "Bytes that it may have; at 80 % of them intake stops.",
               s->quota);

@@ -205,6 +205,20 @@ static void answer(stg_store_writer *w, bool is_written)
     stg_request_queue_answer_all(w->in, &w->appends);
 }
 
+/* Empties the WAL where it has the room that the appends need: its pages have a
+ * place in the file already. */
+static int append_squeeze(stg_store_writer *w)
+{
+    uint64_t cost = 0;
+
+    for (stg_link *link = stg_list_first(&w->appends); link != NULL;
+         link = stg_list_next(&w->appends, link))
+        cost += append_of(link)->cost;
+    return cost > w->room && cost <= w->room + w->files.log_size
+               ? stg_writer_squeeze(w)
+               : SQLITE_OK;
+}
+
 bool stg_writer_append(stg_store_writer *w)
 {
     const stg_queue_extent before = w->queue.is;
@@ -217,12 +231,14 @@ bool stg_writer_append(stg_store_writer *w)
         answer(w, false);
         return true;
     }
-    rc = append_calls(w, stg_wall_now());
+    rc = append_squeeze(w);
+    if (rc == SQLITE_OK)
+        rc = append_calls(w, stg_wall_now());
     if (rc != SQLITE_OK) {
         w->queue.is = before;
         stg_keys_undo(&w->keys, before.next);
     }
-    w->is_disk_full = rc != SQLITE_OK;
+    stg_writer_note_appends(w, rc);
     if (rc != SQLITE_OK && !stg_sql_is_full(rc)) {
         stg_request_queue_break(w->in, &w->why);
         return false;

@@ -124,6 +124,7 @@ bool stg_writer_group(stg_store_writer *w)
     } else {
         r->how = STG_STORED;
     }
+    stg_writer_note_group(w, r->group, rc);
     if (r->how == STG_STORED && w->rows.version != version)
         stg_writer_tell_letters(w);
     w->group = NULL;

@@ -6,9 +6,14 @@
  * server may be: has_committed() is not asked. */
 #include "store/sqlite.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
 #include "base/refuse.h"
+#include "store/shortage.h"
+
+enum { LEAST_SPACE = 16384 }; /* bytes: a page */
 
 typedef struct lite_db {
     stg_db db;
@@ -38,9 +43,51 @@ static void close_file(stg_db *db)
     free(db);
 }
 
+/* Whether the file system of the store has less than a page for others than
+ * root. */
+static bool sqlite_lacks_space(sqlite3 *file)
+{
+    const char *path = sqlite3_db_filename(file, "main");
+    struct statvfs s;
+
+    return path != NULL && statvfs(path, &s) == 0 &&
+           (uint64_t)s.f_bavail * s.f_frsize < LEAST_SPACE;
+}
+
+/* SQLite leaves errno as the write that failed has set it. A commit allocates no
+ * page, so that it cannot meet the limit of pages. */
+int stg_sqlite_code(stg_db *db, int rc, bool is_commit)
+{
+    int error = errno;
+    sqlite3 *file = stg_sqlite_of(db);
+
+    if (rc == SQLITE_FULL)
+        return error == ENOSPC || is_commit || sqlite_lacks_space(file)
+                   ? stg_shortage_code(STG_SHORT_DISK)
+                   : rc;
+    if (rc != SQLITE_IOERR_WRITE && rc != SQLITE_IOERR_SHMSIZE &&
+        rc != SQLITE_IOERR_TRUNCATE)
+        return rc;
+    if (error == EDQUOT)
+        return stg_shortage_code(STG_SHORT_ACCOUNT);
+    if (error == EFBIG)
+        return stg_shortage_code(STG_SHORT_SIZE);
+    return error == ENOSPC ? stg_shortage_code(STG_SHORT_DISK) : rc;
+}
+
+/* Runs a text, of which COMMIT is told apart. */
+static int sqlite_run_text(stg_db *db, const char *text, bool is_commit)
+{
+    int rc;
+
+    errno = 0;
+    rc = sqlite3_exec(stg_sqlite_of(db), text, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? rc : stg_sqlite_code(db, rc, is_commit);
+}
+
 static int exec(stg_db *db, const char *text)
 {
-    return sqlite3_exec(stg_sqlite_of(db), text, NULL, NULL, NULL);
+    return sqlite_run_text(db, text, false);
 }
 
 /* Each try waits for STG_SQL_BUSY_MS; is_over() is asked between two of
@@ -64,8 +111,6 @@ static const char *advice(int rc)
     case SQLITE_CORRUPT:
         return "; it is damaged: put a backup in its place, or move it away "
                "with its -wal and begin anew";
-    case SQLITE_FULL:
-        return "; make room on the disk, or raise the quota";
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
@@ -84,6 +129,12 @@ static void put_words(stg_error *err, const char *path, const char *what,
 {
     const char *words = sqlite3_errstr(rc);
     sqlite3 *file = db == NULL ? NULL : stg_sqlite_of(db);
+    const char *lack = stg_shortage_say(stg_shortage_of(rc, false));
+
+    if (lack != NULL) {
+        (void)stg_hub_refuse(err, STG_IO, "%s: %s: %s", path, what, lack);
+        return;
+    }
 
     // The connection may speak of an earlier call; then the code is surer.
     if (file != NULL && sqlite3_extended_errcode(file) == rc)
@@ -97,7 +148,7 @@ static void put_words(stg_error *err, const char *path, const char *what,
 static int end(stg_db *db, int rc, const char *path, stg_error *err)
 {
     if (rc == SQLITE_OK)
-        rc = exec(db, "COMMIT");
+        rc = sqlite_run_text(db, "COMMIT", true);
     if (rc == SQLITE_OK)
         return rc;
     put_words(err, path, "cannot be written", db, rc);
@@ -175,8 +226,12 @@ static int bind(stg_stmt *st, int at, const stg_sql_value *v)
 static int step(stg_stmt *st)
 {
     sqlite3_stmt *one = statement_of(st);
-    int rc = sqlite3_step(one);
+    int rc;
 
+    errno = 0;
+    rc = sqlite3_step(one);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        rc = stg_sqlite_code(st->db, rc, false);
     if (rc != SQLITE_ROW)
         sqlite3_reset(one);
     return rc;

@@ -20,6 +20,10 @@ int stg_sqlite_open(stg_db **db, const char *path, int flags);
 /* The handle of SQLite, for calls that it alone has. */
 sqlite3 *stg_sqlite_of(const stg_db *db);
 
+/* Returns the code of a call to a file: SQLite has one for a full disk and for
+ * its own limit of pages, and one for all other errors of a write. */
+int stg_sqlite_code(stg_db *db, int rc, bool is_commit);
+
 /* -- the schema ---------------------------------------------------------- */
 
 /* The tables of a store in a file: made once, and of one version. */

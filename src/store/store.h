@@ -26,6 +26,7 @@
 #include "flow/group.h"
 #include "store/fingerprint.h"
 #include "store/parcel.h"
+#include "store/shortage.h"
 
 /* -- dead letters that are kept ------------------------------------------ */
 
@@ -58,6 +59,10 @@ typedef enum stg_store_trouble {
                            has not got: there is no more room */
     STG_STORE_LETTERS_CUT, /* letters were copied without their body, or not at
                               all: told once, and has no end */
+    STG_STORE_HELD, /* a read of another process holds back the write-ahead log,
+                        which grows */
+    STG_STORE_SHORT, /* something that the store needs is short: see stg_shortage;
+                        told once a second at most */
     STG_STORE_TROUBLES
 } stg_store_trouble;
 
@@ -204,11 +209,12 @@ void stg_store_ping(stg_store *s, void (*done)(void *ctx), void *ctx);
 
 /* For people and metrics; as of the last commit. */
 typedef struct stg_store_view {
-    uint64_t used, quota;   /* bytes of the file, without what is free in it */
-    uint64_t wal;           /* bytes beside it, of the write-ahead log */
+    uint64_t used, quota; /* bytes of the file, without what is free in it, and
+                               of the write-ahead log */
+    uint64_t wal;         /* bytes of the write-ahead log alone */
     uint64_t message_bytes; /* what messages fill of it, about */
     uint64_t letter_bytes;  /* and rows of dead letters; of a file */
-    bool is_full;           /* new messages are refused for want of room */
+    stg_shortage shortage;  /* the last one that was told */
     uint64_t first, next;   /* positions */
     uint64_t keys;          /* idempotency keys */
     stg_histogram commits;  /* transactions, from their begin until durable */

@@ -85,6 +85,10 @@ bool stg_store_files_look(stg_store_files *p, stg_error *why);
  * what has the name when its last connection closes. */
 bool stg_store_files_has_log(const stg_store_files *p);
 
+/* Says which other process reads the store: "process 4321 (sqlite3)", or "another
+ * process" where the system does not tell. */
+void stg_store_files_reader(const stg_store_files *p, char *who, size_t size);
+
 void stg_store_files_end(stg_store_files *p);
 
 /* -- opening --------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/refuse.h"
 
@@ -104,6 +105,52 @@ bool stg_store_files_has_log(const stg_store_files *p)
     stg_file_id now;
 
     return !p->is_known || files_has(p, STG_STORE_FILE_LOG, &now);
+}
+
+/* SQLite's locks of reads in the shared memory: WAL_READ_LOCK of its wal.c, at
+ * UNIX_SHM_BASE of its os_unix.c. */
+enum { FILES_READ_FROM = 123, FILES_READ_TO = 127 };
+
+/* Reads a line of /proc/locks. Returns the process that holds a read; 0: this line
+ * is another lock. */
+static long files_read_lock(const stg_store_files *p, const char *line)
+{
+    char kind[16], how[16];
+    unsigned long long inode, from;
+    long process;
+
+    if (sscanf(line, "%*d: %15s %*s %15s %ld %*x:%*x:%llu %llu", kind, how,
+               &process, &inode, &from) != 5 ||
+        strcmp(kind, "POSIX") != 0 || strcmp(how, "READ") != 0 ||
+        inode != p->ids[STG_STORE_FILE_LOCKS].inode || from < FILES_READ_FROM ||
+        from > FILES_READ_TO)
+        return 0;
+    return process == (long)getpid() || process < 0 ? 0 : process;
+}
+
+void stg_store_files_reader(const stg_store_files *p, char *who, size_t size)
+{
+    char line[160], path[48], name[32] = "";
+    FILE *locks = fopen("/proc/locks", "re");
+    FILE *comm;
+    long process = 0;
+
+    while (locks != NULL && process == 0 &&
+           fgets(line, sizeof line, locks) != NULL)
+        process = files_read_lock(p, line);
+    if (locks != NULL)
+        fclose(locks);
+    snprintf(path, sizeof path, "/proc/%ld/comm", process);
+    comm = process > 0 ? fopen(path, "re") : NULL;
+    if (comm != NULL && fgets(name, sizeof name, comm) != NULL)
+        name[strcspn(name, "\n")] = '\0';
+    if (comm != NULL)
+        fclose(comm);
+    if (process == 0)
+        snprintf(who, size, "another process");
+    else
+        snprintf(who, size, "process %ld%s%s%s", process,
+                 *name == '\0' ? "" : " (", name, *name == '\0' ? "" : ")");
 }
 
 void stg_store_files_end(stg_store_files *p)

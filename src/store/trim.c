@@ -1,6 +1,8 @@
 /* The writer's work between its commits, a small piece at a time: it finds
  * what is too old or too much, trims, drops old keys, notes how far the letters
  * are, moves the WAL into the file, and rests. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "host/process.h"
@@ -14,8 +16,11 @@ enum {
     FEW_ROWS = 256,      /* cost nothing, once in trim_pause */
     PIECE_BYTES = 8 << 20,
     MUCH_BYTES = 512 << 10, /* of the connection's pages */
+    SQUEEZE_MS =
+        250, /* ms for reads to end where the WAL has room that is wanted */
 };
 
+static const uint64_t held_pause = 5 * STG_S; /* before a read is told */
 static const uint64_t trim_pause = STG_S, room_pause = 100 * STG_MS;
 static const uint64_t rows_pause = 10 * STG_S;
 static const uint64_t age_pause_min = 100 * STG_MS, age_pause_max = STG_MIN;
@@ -266,34 +271,105 @@ static int wal_pages_max(const stg_store_writer *w)
     return (int)(stg_ns_max(bytes, 2 << 20) / STG_PAGE);
 }
 
+/* Notes whether a read holds the WAL; tells people when that has lasted for long. */
+static void trim_note_held(stg_store_writer *w, bool is_whole)
+{
+    char who[96];
+
+    if (is_whole) {
+        w->held_at = 0;
+        stg_writer_tell_end(w, STG_STORE_HELD);
+        return;
+    }
+    if (w->held_at == 0)
+        w->held_at = uv_hrtime();
+    if (w->troubles[STG_STORE_HELD] || uv_hrtime() - w->held_at < held_pause)
+        return;
+    w->troubles[STG_STORE_HELD] = true;
+    stg_store_files_reader(&w->files, who, sizeof who);
+    stg_request_queue_tell(
+        w->in, STG_STORE_HELD,
+        "%s: %s reads it and does not end: its write-ahead log has %" PRIu64
+        " MiB, cannot be emptied, and grows; end that process",
+        w->o->path, who, w->files.log_size >> 20);
+}
+
+/* Whether an error passes by itself. */
+static bool trim_is_passing(int rc)
+{
+    return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED ||
+           stg_sql_is_full(rc);
+}
+
+/* Moves the WAL into the file: all of it where nobody reads what is at its
+ * begin. Others wait meanwhile, for the patience in ms at most. */
+static int trim_log(stg_store_writer *w, int mode, int patience, bool *is_whole)
+{
+    int pages = 0, moved = 0, rc;
+    uint64_t began_at = uv_hrtime();
+
+    sqlite3_busy_timeout(stg_sqlite_of(w->db), patience);
+    errno = 0;
+    rc = sqlite3_wal_checkpoint_v2(stg_sqlite_of(w->db), NULL, mode, &pages,
+                                   &moved);
+    if (rc != SQLITE_OK)
+        rc = stg_sqlite_code(w->db, rc, true);
+    sqlite3_busy_timeout(stg_sqlite_of(w->db), STG_SQL_BUSY_MS);
+    stg_histogram_add(&w->checkpoints, uv_hrtime() - began_at);
+    *is_whole = rc == SQLITE_OK && moved == pages;
+    // The next commit begins it anew.
+    if (*is_whole)
+        w->wal_pages = 0;
+    if (*is_whole && mode == SQLITE_CHECKPOINT_TRUNCATE)
+        w->files.log_size = 0;
+    if (*is_whole || mode == SQLITE_CHECKPOINT_TRUNCATE)
+        trim_note_held(w, *is_whole || stg_sql_is_full(rc));
+    if (rc == SQLITE_OK || trim_is_passing(rc))
+        return SQLITE_OK;
+    stg_sql_words(&w->why, w->o->path,
+                  "its write-ahead log cannot be moved into it", w->db, rc);
+    return rc;
+}
+
 /* A reader may hold back the end of it, and what comes next lengthens it; when
  * it has grown long, readers are waited for. */
 static int checkpoint(stg_store_writer *w, uint64_t now)
 {
-    int most = wal_pages_max(w), pages = 0, moved = 0, rc;
-    bool is_long = w->wal_pages > 2 * most;
-    uint64_t began_at = uv_hrtime();
+    int most = wal_pages_max(w), rc;
+    bool is_long = w->wal_pages > 2 * most, is_whole;
 
     if (w->wal_pages < most || now < w->checkpoint_at)
         return SQLITE_OK;
     // Commits wait meanwhile: a reader that stays is not waited for.
-    sqlite3_busy_timeout(stg_sqlite_of(w->db), STG_SQL_SHORT_MS);
-    rc = sqlite3_wal_checkpoint_v2(stg_sqlite_of(w->db), NULL,
-                                   is_long ? SQLITE_CHECKPOINT_TRUNCATE
-                                           : SQLITE_CHECKPOINT_PASSIVE,
-                                   &pages, &moved);
-    sqlite3_busy_timeout(stg_sqlite_of(w->db), STG_SQL_BUSY_MS);
-    stg_histogram_add(&w->checkpoints, uv_hrtime() - began_at);
-    if (rc == SQLITE_OK && moved == pages) {
-        // The next commit begins it anew.
-        w->wal_pages = 0;
+    rc = trim_log(
+        w, is_long ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+        STG_SQL_SHORT_MS, &is_whole);
+    if (!is_whole)
+        w->checkpoint_at = uv_hrtime() + (is_long ? STG_S : checkpoint_pause);
+    return rc;
+}
+
+int stg_writer_squeeze(stg_store_writer *w)
+{
+    bool is_whole;
+    int rc;
+
+    if (uv_hrtime() < w->squeeze_at || w->files.log_size == 0)
         return SQLITE_OK;
-    }
-    w->checkpoint_at = uv_hrtime() + (is_long ? STG_S : checkpoint_pause);
-    return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED ||
-                   stg_sql_is_full(rc)
-               ? SQLITE_OK
-               : rc;
+    rc = trim_log(w, SQLITE_CHECKPOINT_TRUNCATE, SQUEEZE_MS, &is_whole);
+    w->squeeze_at = is_whole ? 0 : uv_hrtime() + STG_S;
+    return rc;
+}
+
+/* Another process that has the file open keeps SQLite from doing so at the
+ * close. */
+void stg_writer_empty_log(stg_store_writer *w)
+{
+    bool is_whole;
+
+    if (w->files.log_size > 0)
+        (void)trim_log(w, SQLITE_CHECKPOINT_TRUNCATE, STG_SQL_BUSY_MS,
+                       &is_whole);
 }
 
 /* Nothing was stored for a while: the pages that the connection holds, up to 8 MiB,
@@ -435,6 +511,8 @@ bool stg_writer_tend(stg_store_writer *w)
 
     w->why.text[0] = '\0';
     rc = w->files_at <= uv_hrtime() ? stg_writer_look(w, SQLITE_OK) : SQLITE_OK;
+    if (rc == SQLITE_OK && !w->is_closing)
+        rc = stg_writer_tell_shortage(w, uv_hrtime());
     if (rc == SQLITE_OK)
         rc = tend(w, uv_hrtime());
     if (rc == SQLITE_OK)
@@ -475,6 +553,6 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
     at = stg_ns_min(at, w->kept_at);
     at = stg_ns_min(at, stg_writer_evict_at(w));
     at = stg_ns_min(at, w->rest_at);
-    at = stg_ns_min(at, w->files_at);
+    at = stg_ns_min(at, stg_ns_min(w->files_at, stg_writer_shortage_at(w)));
     return stg_ns_min(at, w->trim_at);
 }

@@ -17,6 +17,7 @@
 #include "store/sqlite.h"
 
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
 enum {
     APPENDS_MAX = 8192,      /* calls of a transaction */
@@ -24,6 +25,8 @@ enum {
     SEGMENT_BYTES = 4 << 20, /* of a segment, or less of a small quota */
     CLOSING_TRIES = 10,      /* a second each, while others write */
     TOLD_TRIES = 5,          /* and after so many people are told */
+    RESERVE_MAX = 64 << 20,  /* bytes of the disk that no message fills */
+    SPACE_PAUSE = 50000000,  /* ns between two looks at the disk */
 };
 
 /* After a commit, before its pages are given back. */
@@ -152,24 +155,72 @@ static int measure(stg_store_writer *w)
     return rc;
 }
 
-/* Intake stops at 80 % of the quota: the last fifth is for what has to be
- * stored about messages that were taken. */
-static void find_room(stg_store_writer *w)
+/* A disk that is nearly full has no room for messages: what is left is for rows,
+ * cursors and the WAL. Its size is asked for 20 times a second at most. */
+static void writer_look_at_disk(stg_store_writer *w)
 {
-    w->room = stg_ns_sub(w->o->quota - w->o->quota / 5, w->used);
+    uint64_t now = uv_hrtime();
+    struct statvfs s;
+
+    if (now < w->space_at)
+        return;
+    w->space_at = now + SPACE_PAUSE;
+    w->space = UINT64_MAX;
+    w->reserve = 0;
+    if (statvfs(w->o->path, &s) != 0 || s.f_blocks == 0)
+        return;
+    w->space = (uint64_t)s.f_bavail * s.f_frsize;
+    w->reserve =
+        stg_ns_min(RESERVE_MAX, (uint64_t)s.f_blocks * s.f_frsize / 20);
+}
+
+/* Intake stops at 80 % of the quota: the last fifth is for what has to be
+ * stored about messages that were taken. The WAL counts. */
+void stg_writer_find_room(stg_store_writer *w)
+{
+    uint64_t share = w->o->quota - w->o->quota / 5;
+    uint64_t left;
+
+    writer_look_at_disk(w);
+    left = stg_ns_sub(w->space, w->reserve);
+    w->room = stg_ns_sub(share, stg_ns_add(w->used, w->files.log_size));
+    w->room_lack = w->held_at > 0 ? STG_SHORT_LOG : STG_SHORT_SHARE;
+    if (left < w->room) {
+        w->room = left;
+        w->room_lack = STG_SHORT_RESERVE;
+    }
     if (w->room >= w->refused)
         w->refused = 0;
 }
 
+/* Rows have all of the quota, the WAL's part included: what they may not fill is
+ * held by a read. */
+static int writer_check_quota(stg_store_writer *w)
+{
+    int rc;
+
+    if (w->used + w->files.log_size < w->o->quota)
+        return SQLITE_OK;
+    rc = stg_writer_squeeze(w);
+    if (rc != SQLITE_OK)
+        return rc;
+    return w->files.log_size > 0 && w->held_at > 0 &&
+                   w->used + w->files.log_size >= w->o->quota
+               ? stg_shortage_code(STG_SHORT_LOG)
+               : SQLITE_OK;
+}
+
 int stg_writer_begin(stg_store_writer *w)
 {
-    int rc = begin(w);
+    int rc = w->url == NULL ? writer_check_quota(w) : SQLITE_OK;
 
+    if (rc == SQLITE_OK)
+        rc = begin(w);
     w->began_at = uv_hrtime();
     // A server's room is its own; lanes are there before they are named.
     if (w->url != NULL)
         return rc;
-    find_room(w);
+    stg_writer_find_room(w);
     return rc == SQLITE_OK ? write_lanes(w) : rc;
 }
 
@@ -180,10 +231,10 @@ int stg_writer_end(stg_store_writer *w, int rc)
         rc = measure(w);
     rc = stg_sql_end(w->db, rc, w->o->path, &w->why);
     stg_histogram_add(&w->commits, uv_hrtime() - w->began_at);
-    find_room(w);
     // A commit counts only in the file that has the name of the store.
     if (w->url == NULL)
         rc = stg_writer_look(w, rc);
+    stg_writer_find_room(w);
     if (rc == SQLITE_OK && w->url != NULL)
         stg_writer_tell_end(w, STG_STORE_AWAY);
     if (rc == SQLITE_OK)
@@ -336,14 +387,14 @@ static bool is_idle(stg_store_writer *w)
 static void show(stg_store_writer *w)
 {
     w->in->view = (stg_store_view){
-        .used = w->used,
+        .used = w->used + w->files.log_size,
         .quota = w->url != NULL ? 0 : w->o->quota,
-        .wal = (uint64_t)w->wal_pages * STG_PAGE,
+        .wal = w->files.log_size,
         .first = w->queue.is.first,
         .next = w->queue.is.next,
         .message_bytes = stg_queue_bytes(&w->queue),
         .letter_bytes = w->eviction.bytes,
-        .is_full = w->refused > 0 || w->is_disk_full,
+        .shortage = w->short_of,
         .keys = w->keys.count,
         .commits = w->commits,
         .checkpoints = w->checkpoints,
@@ -416,6 +467,8 @@ static void writer_close(stg_store_writer *w)
 {
     int keeps = 1;
 
+    if (w->url == NULL)
+        stg_writer_empty_log(w);
     if (w->url == NULL && !stg_store_files_has_log(&w->files))
         (void)sqlite3_file_control(stg_sqlite_of(w->db), NULL,
                                    SQLITE_FCNTL_PERSIST_WAL, &keeps);

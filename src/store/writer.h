@@ -45,12 +45,21 @@ struct stg_store_writer {
     bool is_closing;
     stg_key *hashes; /* of a call, while it is appended */
     size_t hash_room;
-    uint64_t used; /* bytes of the file that are not free */
-    uint64_t room; /* what appends may still fill */
+    uint64_t used;           /* bytes of the file that are not free */
+    uint64_t room;           /* what appends may still fill */
+    stg_shortage room_lack;  /* and why it is no more */
+    uint64_t space, reserve; /* bytes that the disk has left, and is to keep */
+    uint64_t space_at;       /* time of the next look at the disk */
+    uint64_t held_at;        /* since then a read holds the WAL; 0: none does */
+    uint64_t squeeze_at;     /* the WAL is not emptied for room before */
     uint64_t
         refused; /* the smallest append refused for want of room; 0: none */
-    bool is_disk_full; /* and so the last append failed */
     bool has_epoch;    /* the epoch of now is durable */
+    /* shortages of the last appends, and of flow's last group */
+    stg_shortage appends_lack, group_lacks;
+    bool lacks_rows; /* the group had rows: one without says nothing of them */
+    stg_shortage short_of; /* the last one that was told */
+    uint64_t short_at;     /* time of the next change that may be told */
 
     /* what can wait: by uv_hrtime() */
     uint64_t commit;
@@ -98,6 +107,28 @@ bool stg_writer_is_stuck(const stg_store_writer *w);
 
 /* A trouble is over, if it was told. */
 void stg_writer_tell_end(stg_store_writer *w, stg_store_trouble what);
+
+/* shortage.c: notes how a transaction of appends, or flow's group, has ended. */
+void stg_writer_note_appends(stg_store_writer *w, int rc);
+void stg_writer_note_group(stg_store_writer *w, const stg_group *g, int rc);
+
+/* Tells what is short, or that nothing is any more: once a second at most. Tries a
+ * write where nobody else does. Returns an error that no room would mend. */
+int stg_writer_tell_shortage(stg_store_writer *w, uint64_t now);
+
+/* When that is to be called; UINT64_MAX: not before something has changed. */
+uint64_t stg_writer_shortage_at(const stg_store_writer *w);
+
+/* Finds how much appends may fill. */
+void stg_writer_find_room(stg_store_writer *w);
+
+/* trim.c: empties the WAL where it has room that is wanted: once a second, while
+ * a read holds it. The rest is as it was. Returns an error that is none of those
+ * that pass. */
+int stg_writer_squeeze(stg_store_writer *w);
+
+/* Empties the WAL for good, as far as others let it. */
+void stg_writer_empty_log(stg_store_writer *w);
 
 /* There are letters that the file of them has not. */
 void stg_writer_tell_letters(stg_store_writer *w);

@@ -267,8 +267,7 @@ TEST(text, has_words_for_every_alert)
     raise_one(&h, STG_ALERT_STORE, STG_ALERT_LANE_OF(STG_TROUBLE_FULL),
               (stg_alert_detail){.number = 0});
     CHECK_STR(subject_of(&h),
-              "[stagger box] the hub: the store is full: rows "
-              "do not fit");
+              "[stagger box] the hub: the store takes no messages");
     raise_one(&h, STG_ALERT_STORE, STG_ALERT_LANE_OF(STG_TROUBLE_LETTERS),
               (stg_alert_detail){.text = "dead.jsonl: read-only\r\nX: y"});
     CHECK_STR(subject_of(&h),

@@ -121,13 +121,14 @@ class Quota(Limited):
         """With `full: refuse` the oldest stays; the other target goes on."""
         is_well = []
         server = self.leaf(lambda r: 200 if is_well else leaf.reset)
-        well = self.leaf()
+        well, told = self.leaf(), self.leaf()
         path = os.path.join(self.folder, "stagger.yaml")
         with open(path, "w") as file:
             file.write(f"""
 listen: {{address: 127.0.0.1:0}}
 store: {{path: {self.store}, quota: 16MiB, full: refuse}}
 defaults: {{shed-after: none}}
+alerts: {{group-wait: 0s, receivers: [{{name: people, type: webhook, url: "{told.url()}"}}]}}
 targets:
   - {{name: gone, url: "{server.url()}", policy: "{POLICY}", paused: true}}
   - {{name: well, url: "{well.url()}"}}
@@ -144,6 +145,9 @@ targets:
             self.assertLess(len(sent), 1000, "messages accepted")
         self.assertGreater(len(sent) * BODY, QUOTA / 2)
         self.assertLessEqual(self.size(), QUOTA)
+        self.assertIn("four fifths of store.quota",
+                      hub.event("store-full")["detail"])
+        self.assertIn(b"four fifths of store.quota", told.wait(1)[0].body)
         well.wait(len(sent))
         is_well.append(True)
         with open(path) as file:
@@ -347,7 +351,7 @@ class DeadLetters(Limited):
         status, body = self.ask(hub, "/v1/dead-letters/drop",
                                 {"all": True})
         self.assertEqual((status, json.loads(body)["letters"]), (200, sent))
-        self.assertEqual(self.ask(hub, "/readyz")[0], 200)
+        case.wait_for(lambda: self.ask(hub, "/readyz")[0] == 200, "it is ready")
         for _ in range(20):
             producer.post(b"x" * BODY)
         case.wait_for(lambda: self.dead(hub) == sent + 20, "all dead")
