@@ -85,16 +85,19 @@ add_library(stagger_hub STATIC
     admin/secrets.c
     admin/targets.c
     alerts/alerts.c
+    alerts/audience.c
     alerts/digest.c
     alerts/engine.c
     alerts/event.c
     alerts/event_payload.c
+    alerts/facts.c
     alerts/key.c
     alerts/mail.c
     alerts/mailer.c
     alerts/options.c
     alerts/owner.c
     alerts/payload.c
+    alerts/readers.c
     alerts/receiver.c
     alerts/receiver_open.c
     alerts/receivers.c

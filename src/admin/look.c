@@ -154,7 +154,8 @@ static json_t *print_proxies(const stg_hub *h)
     return all;
 }
 
-/* The alerts that hold now, by name. Where there is no receiver nothing is known. */
+/* Prints the alerts that hold now, by name; they are known without receivers,
+ * too. */
 static json_t *print_alerts(const stg_hub *h)
 {
     json_t *firing = json_object();

@@ -1,9 +1,9 @@
 /* The alerts of a hub: facts go to the engine, and what the engine has gathered
  * goes as a digest to each receiver that wants it.
  *
- * Without receivers there is no engine, and facts are dropped by
- * stg_alerts_are_on(). After every fact the deadline `wake` is set to what the
- * engine asks for, since one fact may bring the next digest forward.
+ * What fires is known without receivers, too: a receiver that comes by a reload is
+ * told of it (stg_alerts_catch_up()). After every fact the deadline `wake` is set to
+ * what the engine asks for, since one fact may bring the next digest forward.
  *
  * The trap is the end: finish() frees everything, and is called from callbacks
  * of receivers and of the trial, so that nothing may be touched after a call
@@ -23,12 +23,15 @@ struct stg_alerts {
     stg_alerts_place place;
     stg_alert_options o;
     stg_alert_world world;
-    stg_alert_engine *engine; /* NULL: nobody listens */
+    stg_alert_engine *engine; /* knows all alerts, whoever wants them */
     stg_alert_receivers receivers;
     stg_alert_owners owners;
     char hub[STG_DIGEST_NAME_MAX];
-    stg_deadline wake; /* when the engine may have something */
-    stg_deadline last; /* when receivers have had their time */
+    stg_deadline wake;  /* when the engine may have something */
+    stg_deadline last;  /* when receivers have had their time */
+    stg_ns catch_up_at; /* when receivers are told of what they have missed;
+                            STG_NEVER: they have missed nothing */
+    bool has_stranger;  /* a receiver is at a new destination */
     uint64_t digests, unkept;
     stg_alert_trial *trial; /* NULL: none is under way */
     stg_alert_trial_fn *tried;
@@ -40,7 +43,7 @@ struct stg_alerts {
 
 bool stg_alerts_are_on(const stg_alerts *a)
 {
-    return a != NULL && a->engine != NULL && !a->is_closing;
+    return a != NULL && !a->is_closing;
 }
 
 static stg_status fail_memory(stg_error *err)
@@ -95,62 +98,11 @@ static void owners_are_idle(void *ctx)
 
 /* -- telling --------------------------------------------------------------- */
 
-static const char *name_of(const stg_alerts *a, uint32_t lane)
-{
-    stg_alert_target t = {.name = NULL};
-
-    a->place.describe(a->place.ctx, lane, &t);
-    return t.name;
-}
-
-/* With `targets`, a lane without a name (its target was forgotten) is not
- * wanted. */
-static bool is_named(const stg_alerts *a, const stg_alert_receiver_options *s,
-                     uint32_t lane)
-{
-    const char *name = s->target_count > 0 ? name_of(a, lane) : NULL;
-
-    for (size_t i = 0; name != NULL && i < s->target_count; i++)
-        if (strcmp(s->targets[i], name) == 0)
-            return true;
-    return s->target_count == 0;
-}
-
-static bool is_tagged(const stg_alerts *a, const stg_alert_receiver_options *s,
-                      uint32_t lane)
-{
-    for (size_t i = 0; i < s->tag_count; i++)
-        if (a->place.has_tag(a->place.ctx, lane, s->tags[i].name,
-                             s->tags[i].value))
-            return true;
-    return s->tag_count == 0;
-}
-
-/* For whom a digest is made. */
-typedef struct reader {
-    const stg_alerts *alerts;
-    const stg_alert_receiver_options *receiver;
-} reader;
-
-/* Whether the digest of this receiver has the alert. `targets` and `tags` must
- * both agree; neither applies to what has no target of its own (the store, all
- * targets together). */
-static bool wants(void *ctx, stg_alert alert, uint32_t lane)
-{
-    const reader *r = ctx;
-
-    if ((r->receiver->alerts & STG_ALERT_BIT(alert)) == 0)
-        return false;
-    return !stg_alert_is_lane(lane) ||
-           (is_named(r->alerts, r->receiver, lane) &&
-            is_tagged(r->alerts, r->receiver, lane));
-}
-
 static void describe(void *ctx, uint32_t lane, stg_alert_target *target)
 {
-    const reader *r = ctx;
+    const stg_alert_audience *r = ctx;
 
-    r->alerts->place.describe(r->alerts->place.ctx, lane, target);
+    r->place->describe(r->place->ctx, lane, target);
 }
 
 static void log_digest(const stg_alerts *a, const stg_digest *d,
@@ -165,34 +117,39 @@ static void log_digest(const stg_alerts *a, const stg_digest *d,
             stg_field_number("alerts", stg_digest_total(d)));
 }
 
-/* Makes the digest of one receiver: each has its own, for they want different
- * alerts. One that is told of events gets as many as it takes for all. unkept: events without a key since the digest before this one. */
-static void tell_one(stg_alerts *a, stg_alert_receiver *s, uint64_t unkept,
-                     stg_ns now)
+/* Makes the digest of receiver number i, which is its reader: each has its own,
+ * for they want different alerts. One that is told of events gets as many as it
+ * takes for all. unkept: events without a key since the digest before this
+ * one. */
+static void tell_one(stg_alerts *a, size_t i, uint64_t unkept, stg_ns now)
 {
-    reader r = {a, stg_alert_receiver_options_of(s)};
-    stg_digest_source source = {.wants = wants,
+    stg_alert_receiver *s = a->receivers.all[i];
+    stg_alert_audience r = {&a->place, a->o.alerts,
+                            stg_alert_receiver_options_of(s)};
+    stg_digest_source source = {.wants = stg_alert_audience_wants,
                                 .describe = describe,
                                 .ctx = &r,
                                 .now = now,
-                                .utc = stg_wall_now()};
+                                .utc = stg_wall_now(),
+                                .reader = (unsigned)i};
     stg_digest d;
 
     source.is_part = stg_receiver_is_of_events(r.receiver->type);
     do {
         if (!stg_digest_make(&d, a->engine, &source))
-            return;
+            break;
         memcpy(d.hub, a->hub, sizeof d.hub);
         d.unkept = unkept;
         log_digest(a, &d, r.receiver->name);
         stg_alert_receiver_push(s, &d);
         source.from += d.item_count;
     } while (source.is_part);
+    stg_alert_engine_hear(a->engine, (unsigned)i, stg_alert_audience_wants, &r);
 }
 
 /* Sends what is due, to all receivers at once. It counts as told even where no
- * receiver wants it, since the engine knows of no receivers. is_last: nothing
- * waits for `group-wait` or `min-interval`. */
+ * receiver wants it, or where there is none: the engine knows which of them has
+ * heard of it. is_last: nothing waits for `group-wait` or `min-interval`. */
 static void tell(stg_alerts *a, bool is_last)
 {
     stg_ns now = stg_deadlines_now();
@@ -202,10 +159,20 @@ static void tell(stg_alerts *a, bool is_last)
         return;
     stg_alert_engine_look(a->engine, &v);
     for (size_t i = 0; i < a->receivers.count; i++)
-        tell_one(a, a->receivers.all[i], v.unkept - a->unkept, now);
+        tell_one(a, i, v.unkept - a->unkept, now);
     a->unkept = v.unkept;
-    a->digests++;
+    a->digests += a->receivers.count > 0;
     stg_alert_engine_settle(a->engine, now);
+}
+
+/* Tells each receiver of what fires and was told before the receiver wanted it. */
+static void alerts_tell_unheard(stg_alerts *a, stg_ns now)
+{
+    a->catch_up_at = STG_NEVER;
+    for (size_t i = 0; i < a->receivers.count; i++)
+        if (stg_alert_engine_gather_unheard(a->engine, (unsigned)i))
+            tell_one(a, i, 0, now);
+    stg_alert_engine_release(a->engine);
 }
 
 static bool wants_all(void *ctx, stg_alert alert, uint32_t lane)
@@ -223,7 +190,7 @@ static bool make_digest_of(const stg_alerts *a, stg_alert alert, uint32_t lane,
 {
     stg_alert_options o = stg_alert_options_default();
     stg_alert_engine *e = stg_alert_engine_new(&o);
-    reader r = {.alerts = a};
+    stg_alert_audience r = {.place = &a->place};
     stg_digest_source source = {.wants = wants_all,
                                 .describe = describe,
                                 .ctx = &r,
@@ -258,7 +225,7 @@ void stg_alerts_tell_owner(stg_alerts *a, const char *owner, stg_alert alert,
 
 static void set_wake(stg_alerts *a)
 {
-    stg_ns at = stg_alert_engine_wake_at(a->engine);
+    stg_ns at = stg_ns_min(stg_alert_engine_wake_at(a->engine), a->catch_up_at);
 
     if (at != stg_deadline_at(&a->wake))
         stg_deadline_set(a->place.deadlines, &a->wake, at);
@@ -268,15 +235,35 @@ static void wake_up(stg_deadline *d)
 {
     stg_alerts *a = STG_HEAP_HOLDER(d, stg_alerts, wake);
 
+    stg_ns now = stg_deadlines_now();
+
     tell(a, false);
+    if (now >= a->catch_up_at)
+        alerts_tell_unheard(a, now);
     set_wake(a);
 }
 
 /* -- facts ----------------------------------------------------------------- */
 
+/* A target that came again under its name goes on with what was told of the old
+ * one. */
+static void alerts_return(stg_alerts *a, uint32_t lane, stg_ns now)
+{
+    stg_alert_target t = {.name = NULL};
+
+    if (!stg_alert_engine_has_gone(a->engine) || !stg_alert_is_lane(lane))
+        return;
+    a->place.describe(a->place.ctx, lane, &t);
+    if (t.name != NULL)
+        stg_alert_engine_return(a->engine, lane, t.name, now);
+}
+
 void stg_alerts_stored(stg_alerts *a, const stg_change *c, stg_ns now)
 {
-    if (stg_alerts_are_on(a) && stg_alert_engine_stored(a->engine, c, now))
+    if (!stg_alerts_are_on(a))
+        return;
+    alerts_return(a, c->lane, now);
+    if (stg_alert_engine_stored(a->engine, c, now))
         set_wake(a);
 }
 
@@ -285,6 +272,7 @@ void stg_alerts_raise(stg_alerts *a, stg_alert alert, uint32_t lane,
 {
     if (!stg_alerts_are_on(a))
         return;
+    alerts_return(a, lane, now);
     stg_alert_engine_raise(a->engine, alert, lane, detail, now);
     set_wake(a);
 }
@@ -303,11 +291,20 @@ bool stg_alerts_is_raised(const stg_alerts *a, stg_alert alert, uint32_t lane)
            stg_alert_engine_is_raised(a->engine, alert, lane);
 }
 
-void stg_alerts_forget(stg_alerts *a, uint32_t lane)
+void stg_alerts_leave(stg_alerts *a, uint32_t lane, stg_ns now)
 {
     if (!stg_alerts_are_on(a))
         return;
-    stg_alert_engine_forget(a->engine, lane);
+    stg_alert_engine_leave(a->engine, lane, now);
+    set_wake(a);
+}
+
+void stg_alerts_forget(stg_alerts *a, uint32_t lane, const char *name,
+                       stg_ns now)
+{
+    if (!stg_alerts_are_on(a))
+        return;
+    stg_alert_engine_forget(a->engine, lane, name, now);
     set_wake(a);
 }
 
@@ -375,34 +372,6 @@ stg_status stg_alerts_try(stg_alerts *a, const char *receiver,
 
 /* -- other options --------------------------------------------------------- */
 
-static stg_status make_engine(stg_alerts *a, const stg_alert_options *o,
-                              stg_alert_engine **engine, stg_error *err)
-{
-    *engine = NULL;
-    if (o->receiver_count == 0 || a->engine != NULL)
-        return STG_OK;
-    *engine = stg_alert_engine_new(o);
-    return *engine != NULL ? STG_OK : fail_memory(err);
-}
-
-/* The engine for the new receivers; without receivers it is freed with all that
- * is known. engine: made beforehand, or NULL if there is one already. */
-static void use_engine(stg_alerts *a, stg_alert_engine *engine)
-{
-    if (a->o.receiver_count == 0) {
-        stg_alert_engine_free(a->engine);
-        a->engine = NULL;
-        a->unkept = 0;
-        stg_deadline_clear(a->place.deadlines, &a->wake);
-        return;
-    }
-    if (a->engine != NULL)
-        stg_alert_engine_change(a->engine, &a->o, stg_deadlines_now());
-    else
-        a->engine = engine;
-    set_wake(a);
-}
-
 void stg_alerts_hub_name(const stg_alert_options *o,
                          char name[STG_DIGEST_NAME_MAX])
 {
@@ -416,13 +385,10 @@ void stg_alerts_hub_name(const stg_alert_options *o,
 
 struct stg_alerts_next {
     stg_alert_options o;
-    stg_alert_engine
-        *engine; /* NULL: there is one already, or nobody listens */
     stg_alert_receiver **receivers; /* number: o.receiver_count */
 };
 
-/* All that can fail: an engine if there was none, and the new receivers with their
- * secrets. */
+/* All that can fail: the new receivers with their secrets. */
 stg_status stg_alerts_prepare(stg_alerts *a, const stg_alert_options *o,
                               stg_alerts_next **next, stg_error *err)
 {
@@ -432,10 +398,8 @@ stg_status stg_alerts_prepare(stg_alerts *a, const stg_alert_options *o,
     if (n == NULL)
         return fail_memory(err);
     n->o = *o;
-    status = make_engine(a, o, &n->engine, err);
-    if (status == STG_OK)
-        status = stg_alert_receivers_make(&a->receivers, &a->world, o,
-                                          &n->receivers, err);
+    status = stg_alert_receivers_make(&a->receivers, &a->world, o,
+                                      &n->receivers, err);
     if (status == STG_OK)
         *next = n;
     else
@@ -447,10 +411,21 @@ void stg_alerts_drop(stg_alerts_next *next)
 {
     if (next == NULL)
         return;
-    stg_alert_engine_free(next->engine);
     if (next->receivers != NULL)
         stg_alert_receivers_drop(next->receivers, next->o.receiver_count);
     free(next);
+}
+
+/* Which receivers of the new options were told what, by their destinations. Once
+ * receivers are changed the old ones may be gone. */
+static void alerts_change_readers(stg_alerts *a, stg_alert_receiver **next,
+                                  size_t count)
+{
+    stg_alert_successor from[STG_ALERT_READERS_MAX];
+
+    a->has_stranger =
+        stg_alert_audience_change(&a->receivers, next, count, from);
+    stg_alert_engine_change_readers(a->engine, from, count);
 }
 
 void stg_alerts_use(stg_alerts *a, stg_alerts_next *next)
@@ -459,10 +434,12 @@ void stg_alerts_use(stg_alerts *a, stg_alerts_next *next)
         stg_alert_trial_cancel(a->trial);
     a->world.interval = next->o.interval;
     a->o = next->o;
+    alerts_change_readers(a, next->receivers, next->o.receiver_count);
     stg_alert_receivers_replace(&a->receivers, next->receivers,
                                 next->o.receiver_count);
     stg_alerts_hub_name(&a->o, a->hub);
-    use_engine(a, next->engine);
+    stg_alert_engine_change(a->engine, &a->o, stg_deadlines_now());
+    set_wake(a);
     free(next);
 }
 
@@ -477,10 +454,27 @@ stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
     return status;
 }
 
+/* A receiver at a new destination has had no message that `min-interval` could
+ * count from. */
+void stg_alerts_catch_up(stg_alerts *a, stg_ns now)
+{
+    stg_ns at;
+
+    if (!stg_alerts_are_on(a) || a->receivers.count == 0)
+        return;
+    at = stg_ns_add(now, a->o.group_wait);
+    if (!a->has_stranger)
+        at = stg_ns_max(at, stg_alert_engine_free_at(a->engine));
+    a->has_stranger = false;
+    a->catch_up_at = stg_ns_min(a->catch_up_at, at);
+    set_wake(a);
+}
+
 /* -- open and close -------------------------------------------------------- */
 
 static stg_alerts *make(const stg_alerts_place *place)
 {
+    const stg_alert_options o = stg_alert_options_default();
     stg_alerts *a = calloc(1, sizeof *a);
     uint64_t seed = 0;
 
@@ -488,6 +482,8 @@ static stg_alerts *make(const stg_alerts_place *place)
         return NULL;
     a->place = *place;
     a->place.egress = NULL; // lent
+    a->catch_up_at = STG_NEVER;
+    a->engine = stg_alert_engine_new(&o);
     a->wake.passed = wake_up;
     (void)uv_random(NULL, NULL, &seed, sizeof seed, 0, NULL);
     a->world = (stg_alert_world){
@@ -502,9 +498,9 @@ static stg_alerts *make(const stg_alerts_place *place)
         .mailer = stg_mailer_new(place->loop, place->egress),
     };
     stg_alert_owners_init(&a->owners, &a->world, owners_are_idle, a);
-    if (a->world.mailer != NULL)
+    if (a->world.mailer != NULL && a->engine != NULL)
         return a;
-    free(a);
+    free_all(a);
     return NULL;
 }
 
@@ -554,8 +550,9 @@ void stg_alerts_close(stg_alerts *a, void (*closed)(void *ctx), void *ctx)
         return;
     }
     stg_deadline_clear(a->place.deadlines, &a->wake);
-    if (a->engine != NULL)
-        tell(a, true);
+    tell(a, true);
+    if (a->catch_up_at != STG_NEVER)
+        alerts_tell_unheard(a, stg_deadlines_now());
     for (size_t i = 0; i < a->receivers.count; i++)
         stg_alert_receiver_end_soon(a->receivers.all[i]);
     stg_alert_owners_end_soon(&a->owners);
@@ -580,9 +577,10 @@ void stg_alerts_look(const stg_alerts *a, stg_alerts_view *view)
     if (a == NULL)
         return;
     stg_alert_receivers_look(&a->receivers, &all);
-    if (a->engine != NULL)
-        stg_alert_engine_look(a->engine, &v);
-    memcpy(view->firing, v.firing, sizeof view->firing);
+    stg_alert_engine_look(a->engine, &v);
+    for (size_t i = 0; i < STG_ALERT_COUNT; i++)
+        if ((a->o.alerts & STG_ALERT_BIT(i)) != 0)
+            view->firing[i] = v.firing[i];
     view->digests = a->digests;
     view->sent = all.sent;
     view->failed = all.failed;

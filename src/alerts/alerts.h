@@ -4,9 +4,10 @@
  *     stg_alerts_stored(a, change, now);              // facts, cheap
  *     stg_alerts_close(a, closed, ctx);
  *
- * Where there is no receiver nothing is counted, and a fact costs a comparison;
- * else some 50 ns. No call waits for a receiver. A NULL stg_alerts takes facts,
- * and ignores them. All on the loop's thread. */
+ * What fires is known where there is no receiver, too, so that one that comes by
+ * a reload is told of it. A fact costs some 50 ns, and nothing is a fact of a
+ * message that is delivered. No call waits for a receiver. A NULL stg_alerts takes
+ * facts, and ignores them. All on the loop's thread. */
 #ifndef STAGGER_ALERTS_ALERTS_H
 #define STAGGER_ALERTS_ALERTS_H
 
@@ -68,6 +69,27 @@ typedef struct stg_alerts_place {
     void *ctx;
 } stg_alerts_place;
 
+/* -- audience.c ------------------------------------------------------------ */
+
+/* The receiver that a digest is made for; all of it is borrowed for the call. */
+typedef struct stg_alert_audience {
+    const stg_alerts_place *place;
+    uint32_t alerts; /* STG_ALERT_BIT()s that are told at all */
+    const stg_alert_receiver_options *receiver;
+} stg_alert_audience;
+
+/* Tells whether the receiver wants an alert of a lane; ctx is its
+ * stg_alert_audience. */
+bool stg_alert_audience_wants(void *ctx, stg_alert alert, uint32_t lane);
+
+/* Fills in, for each of the next receivers, the bits of those in `all` with the
+ * same destination, and with the same name. True: a destination is new. */
+bool stg_alert_audience_change(const stg_alert_receivers *all,
+                               stg_alert_receiver *const *next, size_t count,
+                               stg_alert_successor from[STG_ALERT_READERS_MAX]);
+
+/* -- all of it ------------------------------------------------------------- */
+
 /* o has been checked. Its texts and lists are the caller's, and kept until other
  * options are in use, or the close. Returns STG_INVALID or STG_IO with words that name the receiver: a
  * secret or a certificate that cannot be read, no memory. */
@@ -78,6 +100,11 @@ stg_status stg_alerts_open(stg_alerts **a, const stg_alert_options *o,
  * waits in a receiver goes on in the one of the same name. */
 stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
                              stg_error *err);
+
+/* Targets or options have changed, and what holds now was said: receivers are soon
+ * told of what fires and was not told to them. What was told at the same
+ * destination is not told again. */
+void stg_alerts_catch_up(stg_alerts *a, stg_ns now);
 
 /* The same in two steps. The first one does all that can fail, and changes nothing;
  * *next is for one of the two calls behind it, before `a` is changed or closed. */
@@ -115,7 +142,9 @@ void stg_alerts_raise(stg_alerts *a, stg_alert alert, uint32_t lane,
 void stg_alerts_clear(stg_alerts *a, stg_alert alert, uint32_t lane,
                       stg_ns now);
 bool stg_alerts_is_raised(const stg_alerts *a, stg_alert alert, uint32_t lane);
-void stg_alerts_forget(stg_alerts *a, uint32_t lane);
+void stg_alerts_leave(stg_alerts *a, uint32_t lane, stg_ns now);
+void stg_alerts_forget(stg_alerts *a, uint32_t lane, const char *name,
+                       stg_ns now);
 
 /* Tells the owner of a target (see stg_alert_owner_options()), and nobody else, of a
  * condition of the lane that has begun at `since`. Where there is no receiver, too. */
@@ -137,7 +166,7 @@ void stg_alerts_certificate(stg_alerts *a, uint32_t lane, uint64_t until,
 void stg_alerts_retention(stg_alerts *a, uint32_t lane, uint64_t percent,
                           stg_ns now);
 
-/* Somebody listens. */
+/* Facts are taken: there is a hub, and it does not end. */
 bool stg_alerts_are_on(const stg_alerts *a);
 
 /* -- a look ---------------------------------------------------------------- */

@@ -110,7 +110,8 @@ static void pick(void *ctx, const stg_alert_news *n)
     stg_digest *d = p->digest;
     size_t i = p->count;
 
-    if (!p->source->wants(p->source->ctx, n->alert, n->lane))
+    if (n->phase != STG_ALERT_ENDED &&
+        !p->source->wants(p->source->ctx, n->alert, n->lane))
         return;
     p->seen++;
     if (p->source->is_part && (p->seen <= p->source->from ||
@@ -171,10 +172,13 @@ static void fill(stg_digest_item *i, const stg_alert_news *n,
     stg_alert_causes_sort(&i->causes);
     if (is_over(n->phase))
         i->ended_at = to_utc(s, n->ended_at);
+    i->is_gone = n->name != NULL;
     stg_digest_take_text(i->text, sizeof i->text, n->detail.text);
     if (n->alert == STG_ALERT_STORE)
         i->trouble = (stg_alert_trouble)(STG_ALERT_LANE_OF(0) - n->lane);
-    if (stg_alert_is_lane(n->lane))
+    if (n->name != NULL)
+        stg_digest_take_text(i->target, sizeof i->target, n->name);
+    else if (stg_alert_is_lane(n->lane))
         describe(i, s, n->lane);
 }
 
@@ -201,7 +205,7 @@ bool stg_digest_make(stg_digest *d, const stg_alert_engine *e,
     bool is_of_all = false;
 
     *d = (stg_digest){.at = source->utc};
-    stg_alert_engine_each(e, pick, &p, source->now);
+    stg_alert_engine_each(e, source->reader, pick, &p, source->now);
     for (size_t i = 0; i < p.count; i++) {
         fill(&d->items[i], &p.worst[i], source);
         is_of_all = is_of_all || p.worst[i].lane == STG_ALERT_NO_LANE;

@@ -39,6 +39,7 @@ typedef struct stg_digest_item {
     stg_alert_cause cause;
     uint64_t number, time; /* see stg_alert_detail */
     char text[STG_DIGEST_TEXT_MAX];
+    bool is_gone; /* the target was removed, and has no lane any more */
     bool has_lane;
     stg_lane_state state;
     uint64_t waiting, parked, gate_until;
@@ -75,15 +76,17 @@ typedef struct stg_digest_source {
     bool (*wants)(void *ctx, stg_alert alert, uint32_t lane);
     void (*describe)(void *ctx, uint32_t lane, stg_alert_target *target);
     void *ctx;
-    stg_ns now;   /* as the engine's */
-    uint64_t utc; /* the same instant */
+    stg_ns now;      /* as the engine's */
+    uint64_t utc;    /* the same instant */
+    unsigned reader; /* a number: see engine.h */
     bool is_part; /* a digest of STG_DIGEST_ITEMS behind `from` that are wanted,
                      in the engine's order, and nothing is left out */
     size_t from;
 } stg_digest_source;
 
-/* What the engine has gathered. False: nothing of it is wanted. The caller
- * fills in the name of the hub. */
+/* Makes a digest of what the engine has gathered, as it is news to the reader. The
+ * end of what the reader was told of is not asked for by wants(). False: nothing of it is wanted.
+ * The caller fills in the name of the hub. */
 bool stg_digest_make(stg_digest *d, const stg_alert_engine *e,
                      const stg_digest_source *source);
 

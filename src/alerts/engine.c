@@ -15,20 +15,6 @@
 
 #include "alerts/key.h"
 
-struct stg_alert_engine {
-    stg_alert_options o;
-    stg_alert_key *all;      /* dead letters of all targets together */
-    stg_alert_key *others;   /* other keys of no lane */
-    stg_alert_key **by_lane; /* the first of each */
-    size_t lanes;
-    uint32_t keys;
-    uint64_t unkept;
-    stg_heap due, looks;
-    stg_alert_key *batch; /* what is told now */
-    bool has_told;
-    stg_ns told_at; /* the last digest */
-};
-
 /* -- keys ------------------------------------------------------------------ */
 
 static stg_alert_rules rules_of(const stg_alert_engine *e,
@@ -37,11 +23,6 @@ static stg_alert_rules rules_of(const stg_alert_engine *e,
     return (stg_alert_rules){.o = &e->o,
                              .threshold = k == e->all ? &e->o.threshold_all
                                                       : &e->o.threshold};
-}
-
-static bool is_told_at_all(const stg_alert_engine *e, stg_alert alert)
-{
-    return (e->o.alerts & STG_ALERT_BIT(alert)) != 0;
 }
 
 /* Where the first key of a lane is; NULL: the table has no such lane. */
@@ -104,13 +85,19 @@ static stg_alert_key *add(stg_alert_engine *e, stg_alert alert, uint32_t lane)
     return k;
 }
 
-static void remove_key(stg_alert_engine *e, stg_alert_key *k)
+/* Takes the key out of its list. */
+static void engine_unlink(stg_alert_engine *e, const stg_alert_key *k)
 {
-    stg_alert_key **at = first_of(e, k->lane);
+    stg_alert_key **at = k->name != NULL ? &e->gone : first_of(e, k->lane);
 
     while (*at != k)
         at = &(*at)->next;
     *at = k->next;
+}
+
+static void remove_key(stg_alert_engine *e, stg_alert_key *k)
+{
+    engine_unlink(e, k);
     stg_heap_remove(&e->due, &k->due);
     stg_heap_remove(&e->looks, &k->look);
     stg_alert_key_free(k);
@@ -186,6 +173,7 @@ static void each_of(stg_alert_engine *e, stg_alert_key *k, key_fn *each,
 static void each_key(stg_alert_engine *e, key_fn *each, stg_ns now)
 {
     each_of(e, e->others, each, now);
+    each_of(e, e->gone, each, now);
     for (size_t i = 0; i < e->lanes; i++)
         each_of(e, e->by_lane[i], each, now);
 }
@@ -230,24 +218,34 @@ static void move_key(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
         move_tally(k, &e->o.threshold, now);
 }
 
-/* An alert that the options leave out now is forgotten, without a message that
- * it has ended. */
-static void change_key(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
+/* A target's own key has just fired: what it had counted before is taken from
+ * `all`, so that one bad target is not told twice. The last `count` letters are
+ * still in k only, and `all` never had them. */
+static void take_from_all(stg_alert_engine *e, const stg_alert_key *k,
+                          const stg_alert_causes *last, uint64_t count,
+                          stg_ns now)
 {
-    if (is_told_at_all(e, (stg_alert)k->alert))
-        arrange(e, k, now);
-    else
-        remove_key(e, k);
+    stg_alert_rules r = rules_of(e, e->all);
+    stg_alert_causes before = k->causes;
+
+    if (e->o.threshold_all.failures == 0)
+        return;
+    stg_alert_causes_remove(&before, last);
+    stg_alert_key_take(e->all, &r, &before, k->tally->total - count);
+    arrange(e, e->all, now);
 }
 
-static void change_all(stg_alert_engine *e, stg_ns now)
+/* Applies the thresholds of now to letters that were counted by earlier ones. */
+static void engine_judge(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
 {
-    if (!is_told_at_all(e, STG_ALERT_DEAD)) {
-        *e->all->tally = (stg_tally){.total = 0};
-        e->all->is_live = e->all->is_on = e->all->has_been_told = false;
-        stg_heap_remove(&e->due, &e->all->due);
-    }
-    arrange(e, e->all, now);
+    static const stg_alert_causes none = {.others = 0};
+    stg_alert_rules r = rules_of(e, k);
+
+    stg_alert_key_look(k, &r, now);
+    if (k->alert == STG_ALERT_DEAD && stg_alert_key_judge(k, &r, now) &&
+        k != e->all)
+        take_from_all(e, k, &none, 0, now);
+    arrange(e, k, now);
 }
 
 void stg_alert_engine_change(stg_alert_engine *e, const stg_alert_options *o,
@@ -261,28 +259,11 @@ void stg_alert_engine_change(stg_alert_engine *e, const stg_alert_options *o,
     if (all.window != e->o.threshold_all.window ||
         o->threshold_all.failures == 0)
         move_tally(e->all, &e->o.threshold_all, now);
-    each_key(e, change_key, now);
-    change_all(e, now);
+    each_key(e, engine_judge, now);
+    engine_judge(e, e->all, now);
 }
 
 /* -- facts ----------------------------------------------------------------- */
-
-/* A target's own key has just fired: what it had counted before is taken from
- * `all`, so that one bad target is not told twice. The last `count` letters are
- * still in k only, and `all` never had them. */
-static void take_from_all(stg_alert_engine *e, const stg_alert_key *k,
-                          stg_alert_cause cause, uint64_t count, stg_ns now)
-{
-    stg_alert_rules r = rules_of(e, e->all);
-    stg_alert_causes before = k->causes, last = {.others = 0};
-
-    if (e->o.threshold_all.failures == 0)
-        return;
-    stg_alert_causes_add(&last, cause, count);
-    stg_alert_causes_remove(&before, &last);
-    stg_alert_key_take(e->all, &r, &before, k->tally->total - count);
-    arrange(e, e->all, now);
-}
 
 static void count_for_all(stg_alert_engine *e, stg_alert_cause cause,
                           uint64_t count, stg_ns now)
@@ -302,9 +283,10 @@ void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
                            stg_alert_cause cause, uint64_t count, stg_ns now)
 {
     stg_alert_key *k = NULL;
+    stg_alert_causes last = {.others = 0};
     stg_alert_rules r;
 
-    if (!is_told_at_all(e, STG_ALERT_DEAD) || count == 0)
+    if (count == 0)
         return;
     if (e->o.threshold.failures > 0)
         k = find(e, STG_ALERT_DEAD, lane);
@@ -315,8 +297,9 @@ void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
         return;
     }
     r = rules_of(e, k);
+    stg_alert_causes_add(&last, cause, count);
     if (stg_alert_key_count(k, &r, cause, count, now))
-        take_from_all(e, k, cause, count, now);
+        take_from_all(e, k, &last, count, now);
     else if (!k->is_on)
         count_for_all(e, cause, count, now);
     arrange(e, k, now);
@@ -325,11 +308,8 @@ void stg_alert_engine_dead(stg_alert_engine *e, uint32_t lane,
 void stg_alert_engine_raise(stg_alert_engine *e, stg_alert alert, uint32_t lane,
                             const stg_alert_detail *detail, stg_ns now)
 {
-    stg_alert_key *k;
+    stg_alert_key *k = find(e, alert, lane);
 
-    if (!is_told_at_all(e, alert))
-        return;
-    k = find(e, alert, lane);
     if (k == NULL)
         k = add(e, alert, lane);
     if (k == NULL)
@@ -357,12 +337,68 @@ bool stg_alert_engine_is_raised(const stg_alert_engine *e, stg_alert alert,
     return k != NULL && k->is_on;
 }
 
-/* Frees the keys of a lane, told or not: nobody hears of a target that is no
- * more. */
-void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane)
+/* -- targets that leave ----------------------------------------------------- */
+
+static void engine_calm(stg_alert_engine *e, stg_alert_key *k, stg_ns now)
+{
+    stg_alert_key_leave(k, now);
+    arrange(e, k, now);
+}
+
+void stg_alert_engine_leave(stg_alert_engine *e, uint32_t lane, stg_ns now)
+{
+    if (lane < e->lanes)
+        each_of(e, e->by_lane[lane], engine_calm, now);
+}
+
+/* From its lane's list into that of the targets that are gone. */
+static void engine_part(stg_alert_engine *e, stg_alert_key *k, const char *name)
+{
+    char *copy = k->is_live && k->is_told ? strdup(name) : NULL;
+
+    if (copy == NULL) {
+        remove_key(e, k);
+        return;
+    }
+    engine_unlink(e, k);
+    k->name = copy;
+    k->next = e->gone;
+    e->gone = k;
+}
+
+void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane,
+                             const char *name, stg_ns now)
 {
     while (lane < e->lanes && e->by_lane[lane] != NULL)
-        remove_key(e, e->by_lane[lane]);
+        engine_part(e, e->by_lane[lane], name);
+    each_of(e, e->gone, engine_calm, now);
+}
+
+bool stg_alert_engine_has_gone(const stg_alert_engine *e)
+{
+    return e->gone != NULL;
+}
+
+/* A receiver of events knows an alert by its target's name: the end of the old
+ * target's must not close what the new target has opened. */
+void stg_alert_engine_return(stg_alert_engine *e, uint32_t lane,
+                             const char *name, stg_ns now)
+{
+    stg_alert_key *next;
+
+    for (stg_alert_key *k = e->gone; k != NULL; k = next) {
+        next = k->next;
+        if (strcmp(k->name, name) != 0 || lane >= e->lanes ||
+            find(e, (stg_alert)k->alert, lane) != NULL)
+            continue;
+        engine_unlink(e, k);
+        free(k->name);
+        k->name = NULL;
+        k->lane = lane;
+        k->next = e->by_lane[lane];
+        e->by_lane[lane] = k;
+        arrange(e, k, now);
+    }
 }
 
 /* -- what is to be told ---------------------------------------------------- */
@@ -379,6 +415,11 @@ static stg_ns digest_at(const stg_alert_engine *e)
     return e->has_told
                ? stg_ns_max(at, stg_ns_add(e->told_at, e->o.min_interval))
                : at;
+}
+
+stg_ns stg_alert_engine_free_at(const stg_alert_engine *e)
+{
+    return e->has_told ? stg_ns_add(e->told_at, e->o.min_interval) : 0;
 }
 
 stg_ns stg_alert_engine_wake_at(const stg_alert_engine *e)
@@ -415,35 +456,6 @@ bool stg_alert_engine_gather(stg_alert_engine *e, bool is_last, stg_ns now)
         e->batch = k;
     }
     return e->batch != NULL;
-}
-
-static stg_alert_news news_of(const stg_alert_engine *e, const stg_alert_key *k,
-                              stg_ns now)
-{
-    return (stg_alert_news){.alert = (stg_alert)k->alert,
-                            .lane = k->lane,
-                            .phase = stg_alert_key_phase(k, &e->o, now),
-                            .count = k->count,
-                            .fresh = k->fresh,
-                            .causes = k->causes,
-                            .first_at = k->first_at,
-                            .last_at = k->last_at,
-                            .ended_at = k->off_at,
-                            .detail = {.has_cause = k->has_cause,
-                                       .cause = k->cause,
-                                       .number = k->number,
-                                       .time = k->time,
-                                       .text = k->text}};
-}
-
-void stg_alert_engine_each(const stg_alert_engine *e, stg_alert_news_fn *each,
-                           void *ctx, stg_ns now)
-{
-    for (const stg_alert_key *k = e->batch; k != NULL; k = k->batch) {
-        stg_alert_news news = news_of(e, k, now);
-
-        each(ctx, &news);
-    }
 }
 
 /* Into the list in its order, if it has a place there. */
@@ -511,34 +523,4 @@ void stg_alert_engine_look(const stg_alert_engine *e,
     look_at_lane(e->others, view);
     for (size_t i = 0; i < e->lanes; i++)
         look_at_lane(e->by_lane[i], view);
-}
-
-/* -- facts as the hub has them ----------------------------------------------- */
-
-bool stg_alert_engine_stored(stg_alert_engine *e, const stg_change *c,
-                             stg_ns now)
-{
-    if (c->kind == STG_CHANGE_DEAD && c->failure != NULL)
-        stg_alert_engine_dead(e, c->lane,
-                              stg_alert_cause_of(&c->failure->outcome), 1, now);
-    else if (c->kind == STG_CHANGE_RANGE && !c->is_cancelled)
-        stg_alert_engine_dead(e, c->lane, stg_alert_cause_of_shed(c), c->added,
-                              now);
-    else
-        return false;
-    return true;
-}
-
-/* lag_messages 0 is no limit. */
-void stg_alert_engine_lag(stg_alert_engine *e, const stg_alert_options *o,
-                          uint32_t lane, uint64_t messages, stg_ns age,
-                          stg_ns now)
-{
-    stg_alert_detail d = {.number = messages, .time = age};
-    uint64_t most = o->lag_messages > 0 ? o->lag_messages : UINT64_MAX;
-
-    if (messages >= most || age >= o->lag_time)
-        stg_alert_engine_raise(e, STG_ALERT_LAG, lane, &d, now);
-    else if (messages <= most / 2 && age <= o->lag_time / 2)
-        stg_alert_engine_clear(e, STG_ALERT_LAG, lane, now);
 }

@@ -60,8 +60,14 @@ static inline bool stg_alert_is_lane(uint32_t lane)
 
 enum { STG_ALERT_KEYS_MAX = 32768 };
 
-/* Of o, which has been checked, the plain values are copied; receivers are not
- * looked at. NULL: there is no memory. */
+/* Readers are numbers below STG_ALERT_READERS_MAX, and a key knows which readers
+ * were told that it began. So a reader that comes later
+ * can be told of what fires already, and of an end only readers hear that were
+ * told of the beginning. */
+enum { STG_ALERT_READERS_MAX = STG_ALERT_RECEIVERS_MAX };
+
+/* Copies the plain values of o, which has been checked; alerts and receivers of
+ * o are not looked at: all alerts are known. NULL: out of memory. */
 stg_alert_engine *stg_alert_engine_new(const stg_alert_options *o);
 void stg_alert_engine_free(stg_alert_engine *e);
 
@@ -111,8 +117,20 @@ void stg_alert_engine_lag(stg_alert_engine *e, const stg_alert_options *o,
                           uint32_t lane, uint64_t messages, stg_ns age,
                           stg_ns now);
 
-/* The lane is no more: nothing of it is told. */
-void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane);
+/* The target has left the settings: its alerts are over, as if nothing held any
+ * more. Cheap where the lane has no key. */
+void stg_alert_engine_leave(stg_alert_engine *e, uint32_t lane, stg_ns now);
+
+/* The lane is gone, and its number may be another target's. The end of what was
+ * told is told under the name, which is copied; the rest is dropped. */
+void stg_alert_engine_forget(stg_alert_engine *e, uint32_t lane,
+                             const char *name, stg_ns now);
+
+/* Whether an end is still to be told of a target that is gone; and such alerts
+ * go on in the lane of a new target of that name. */
+bool stg_alert_engine_has_gone(const stg_alert_engine *e);
+void stg_alert_engine_return(stg_alert_engine *e, uint32_t lane,
+                             const char *name, stg_ns now);
 
 /* -- what is to be told ---------------------------------------------------- */
 
@@ -131,6 +149,7 @@ typedef enum stg_alert_phase {
 typedef struct stg_alert_news {
     stg_alert alert;
     uint32_t lane;
+    const char *name; /* the target's that is gone, lent; NULL: ask its lane */
     stg_alert_phase phase;
     uint64_t count; /* dead letters, or times that it fired, since it began */
     uint64_t fresh; /* of these, since it was last told */
@@ -144,10 +163,38 @@ typedef struct stg_alert_news {
  * later; what waits for others to come with it waits no longer. */
 bool stg_alert_engine_gather(stg_alert_engine *e, bool is_last, stg_ns now);
 
-/* After a true answer: each of it, in no promised order. */
+/* Takes together what fires and was told, but not to this reader. False:
+ * nothing. It ends with stg_alert_engine_release(). */
+bool stg_alert_engine_gather_unheard(stg_alert_engine *e, unsigned reader);
+void stg_alert_engine_release(stg_alert_engine *e);
+
+/* After a true answer: each of it as it is news to the reader, in no promised
+ * order. */
 typedef void stg_alert_news_fn(void *ctx, const stg_alert_news *news);
-void stg_alert_engine_each(const stg_alert_engine *e, stg_alert_news_fn *each,
-                           void *ctx, stg_ns now);
+void stg_alert_engine_each(const stg_alert_engine *e, unsigned reader,
+                           stg_alert_news_fn *each, void *ctx, stg_ns now);
+
+/* Whether a reader wants to be told of an alert of a lane. */
+typedef bool stg_alert_wants_fn(void *ctx, stg_alert alert, uint32_t lane);
+
+/* The reader was told of what it wants of that. */
+void stg_alert_engine_hear(stg_alert_engine *e, unsigned reader,
+                           stg_alert_wants_fn *wants, void *ctx);
+
+/* The reader that takes a number, as bits of the readers before. */
+typedef struct stg_alert_successor {
+    uint32_t told;  /* readers who were told what the reader was told */
+    uint32_t heirs; /* the reader is told of the ends that they wait for */
+} stg_alert_successor;
+
+/* Other readers: number i is from[i] of them; numbers from `count` on were told
+ * nothing. */
+void stg_alert_engine_change_readers(
+    stg_alert_engine *e, const stg_alert_successor from[STG_ALERT_READERS_MAX],
+    size_t count);
+
+/* No digest is to be sent before: the last one and `min-interval`; 0. */
+stg_ns stg_alert_engine_free_at(const stg_alert_engine *e);
 
 /* The lanes with the most dead letters within the window that do not fire by
  * themselves; up to `room`, the most first. Returns how many. */

@@ -27,8 +27,10 @@ stg_alert_key *stg_alert_key_new(stg_alert alert, uint32_t lane)
 
 void stg_alert_key_free(stg_alert_key *k)
 {
-    if (k != NULL)
+    if (k != NULL) {
         free(k->text);
+        free(k->name);
+    }
     free(k);
 }
 
@@ -61,10 +63,11 @@ static void turn_off(stg_alert_key *k, stg_ns now)
 }
 
 /* Dead letters are over when the window has fallen below half of the threshold,
- * which is calm enough; a condition needs `resolve-after`. */
+ * which is calm enough; a condition needs `resolve-after`, unless its target is
+ * gone for good. */
 static stg_ns calm_of(const stg_alert_key *k, const stg_alert_options *o)
 {
-    return k->alert == STG_ALERT_DEAD ? 0 : o->resolve_after;
+    return k->alert == STG_ALERT_DEAD || k->name != NULL ? 0 : o->resolve_after;
 }
 
 static bool is_over(const stg_alert_key *k, const stg_alert_options *o,
@@ -79,6 +82,7 @@ static void finish(stg_alert_key *k)
     k->is_live = k->is_told = k->has_news = false;
     k->causes = (stg_alert_causes){.others = 0};
     k->has_cause = false;
+    k->heard = k->owed = 0;
     k->count = k->fresh = 0;
     free(k->text);
     k->text = NULL;
@@ -131,6 +135,16 @@ bool stg_alert_key_count(stg_alert_key *k, const stg_alert_rules *r,
     if (k->is_live)
         note_news(k, now);
     return fires;
+}
+
+bool stg_alert_key_judge(stg_alert_key *k, const stg_alert_rules *r, stg_ns now)
+{
+    if (k->is_on || r->threshold->failures == 0 ||
+        k->tally->total < r->threshold->failures)
+        return false;
+    fire(k, now);
+    note_news(k, now);
+    return true;
 }
 
 void stg_alert_key_take(stg_alert_key *k, const stg_alert_rules *r,
@@ -203,6 +217,13 @@ void stg_alert_key_clear(stg_alert_key *k, stg_ns now)
         turn_off(k, now);
 }
 
+void stg_alert_key_leave(stg_alert_key *k, stg_ns now)
+{
+    if (k->alert == STG_ALERT_DEAD)
+        *k->tally = (stg_tally){.total = 0};
+    stg_alert_key_clear(k, now);
+}
+
 /* -- time ------------------------------------------------------------------ */
 
 void stg_alert_key_look(stg_alert_key *k, const stg_alert_rules *r, stg_ns now)
@@ -265,11 +286,11 @@ stg_ns stg_alert_key_look_at(const stg_alert_key *k, const stg_alert_rules *r)
 }
 
 /* A quiet key is kept while `interval` runs, for it has told_at, by which an
- * alert that flaps is bounded. */
+ * alert that flaps is bounded. A target that is gone has no other alert. */
 bool stg_alert_key_is_idle(const stg_alert_key *k, const stg_alert_options *o,
                            stg_ns now)
 {
-    if (k->is_live || now < free_at(k, o))
+    if (k->is_live || (k->name == NULL && now < free_at(k, o)))
         return false;
     return k->alert != STG_ALERT_DEAD || k->tally->total == 0;
 }

@@ -40,7 +40,11 @@ struct stg_alert_key {
     uint64_t number, number_told, time;
     bool has_cause;
     stg_alert_cause cause;
-    char *text;        /* NULL: none */
+    char *text;     /* NULL: none */
+    uint32_t heard; /* bits of the readers that were told that it began */
+    uint32_t owed;  /* bits of the readers that are to be told of its end */
+    char *name;     /* the target's name, the key's own copy, once the lane is
+                          gone; NULL: the lane has its target */
     stg_tally tally[]; /* one, of dead letters */
 };
 
@@ -67,6 +71,14 @@ void stg_alert_key_raise(stg_alert_key *k, const stg_alert_detail *detail,
                          stg_ns now);
 void stg_alert_key_clear(stg_alert_key *k, stg_ns now);
 
+/* Fires where a lower threshold has made the letters of the window too many.
+ * True: it fires now. */
+bool stg_alert_key_judge(stg_alert_key *k, const stg_alert_rules *r,
+                         stg_ns now);
+
+/* The target has left: nothing holds any more, and its window is empty. */
+void stg_alert_key_leave(stg_alert_key *k, stg_ns now);
+
 /* What time does. */
 void stg_alert_key_look(stg_alert_key *k, const stg_alert_rules *r, stg_ns now);
 
@@ -86,5 +98,24 @@ stg_alert_phase stg_alert_key_phase(const stg_alert_key *k,
 /* It has been told, in its phase. */
 void stg_alert_key_settle(stg_alert_key *k, const stg_alert_options *o,
                           stg_ns now);
+
+/* -- all keys ----------------------------------------------------------------- */
+
+/* Private to engine.c, which owns each key and says what the lists are for, and to
+ * readers.c, which goes through them. */
+struct stg_alert_engine {
+    stg_alert_options o;
+    stg_alert_key *all;      /* dead letters of all targets together */
+    stg_alert_key *others;   /* other keys of no lane */
+    stg_alert_key *gone;     /* keys of targets that are gone, by their names */
+    stg_alert_key **by_lane; /* the first of each */
+    size_t lanes;
+    uint32_t keys;
+    uint64_t unkept;
+    stg_heap due, looks;
+    stg_alert_key *batch; /* keys that are told now */
+    bool has_told;
+    stg_ns told_at; /* the last digest */
+};
 
 #endif

@@ -22,6 +22,7 @@
 #include "alerts/event.h"
 #include "alerts/options.h"
 #include "alerts/text.h"
+#include "base/hash.h"
 
 struct stg_alert_receiver {
     stg_alert_world *world;
@@ -48,21 +49,6 @@ struct stg_alert_receiver {
 
     uint64_t sent, failed, given_up, merged;
 };
-
-/* Retries for an hour. A redirect or a 4xx is a mistake of the settings: it is
- * given up at once, except for 408, 425 and 429. */
-stg_policy stg_alert_policy(void)
-{
-    stg_policy p = {.attempts_max = 0};
-
-    (void)stg_policy_parse(
-        &p,
-        "exponential base=2s cap=5m jitter=full attempts=unlimited "
-        "deadline=1h retry-after-max=15m retry=any,408,425,429 "
-        "never=3xx,4xx",
-        NULL);
-    return p;
-}
 
 static const char *url_of(const stg_alert_receiver *s)
 {
@@ -512,11 +498,30 @@ stg_alert_receiver_options_of(const stg_alert_receiver *s)
     return &s->o;
 }
 
+/* A text and its end, so that two texts are not one. */
+static uint64_t receiver_add_text(uint64_t sum, const char *text)
+{
+    const stg_hash_seed seed = {{sum, 0}};
+
+    return text == NULL ? sum : stg_hash(&seed, text, strlen(text) + 1);
+}
+
+uint64_t stg_alert_receiver_destination(const stg_alert_receiver *s)
+{
+    uint64_t sum = (uint64_t)s->o.type + 1;
+
+    sum = receiver_add_text(sum, url_of(s));
+    sum = receiver_add_text(sum, s->key);
+    for (size_t i = 0; i < s->o.to_count; i++)
+        sum = receiver_add_text(sum, s->o.to[i]);
+    return sum;
+}
+
 /* -- open and close -------------------------------------------------------- */
 
-/* Reads the files whose contents are signed: the URL's, and the header
- * Content-Type's. */
-static stg_status read_signed(stg_alert_receiver *s, stg_error *err)
+/* Reads the URL, which says where the receiver is, and of a signed message the
+ * header Content-Type. */
+static stg_status receiver_read_texts(stg_alert_receiver *s, stg_error *err)
 {
     const stg_alert_header *type = stg_receiver_header(&s->o, "Content-Type");
     stg_status status = STG_OK;
@@ -524,7 +529,8 @@ static stg_status read_signed(stg_alert_receiver *s, stg_error *err)
     if (s->o.url_file != NULL)
         status =
             stg_receiver_read_secret(s->o.name, s->o.url_file, &s->url, err);
-    if (status == STG_OK && type != NULL && type->file != NULL)
+    if (status == STG_OK && s->signer != NULL && type != NULL &&
+        type->file != NULL)
         status = stg_receiver_read_secret(s->o.name, type->file,
                                           &s->content_type, err);
     return status;
@@ -560,8 +566,8 @@ stg_status stg_alert_receiver_new(stg_alert_receiver **receiver,
         status = stg_receiver_open(w, &s->o, s->key, NULL, &s->endpoint, err);
     if (status == STG_OK)
         status = stg_alert_signing_open(&s->o, &s->signer, err);
-    if (status == STG_OK && s->signer != NULL)
-        status = read_signed(s, err);
+    if (status == STG_OK)
+        status = receiver_read_texts(s, err);
     if (status != STG_OK) {
         stg_alert_receiver_free(s);
         return status;

@@ -109,6 +109,10 @@ void stg_alert_receiver_free(stg_alert_receiver *s);
 const stg_alert_receiver_options *
 stg_alert_receiver_options_of(const stg_alert_receiver *s);
 
+/* A number for where it sends to: type, URL, key, and recipients of a mail. Headers,
+ * passwords and filters do not count. */
+uint64_t stg_alert_receiver_destination(const stg_alert_receiver *s);
+
 /* Sends d, which is copied, when it is its turn. */
 void stg_alert_receiver_push(stg_alert_receiver *s, const stg_digest *d);
 

@@ -8,6 +8,8 @@
 
 #include <openssl/crypto.h>
 
+#include <stagger/text.h>
+
 #include "alerts/event.h"
 #include "alerts/options.h"
 #include "alerts/text.h"
@@ -62,6 +64,23 @@ void stg_receiver_kept_free(stg_receiver_kept *k)
     free(k->texts);
     free(k->headers);
     free(k->to);
+}
+
+/* -- retries --------------------------------------------------------------- */
+
+/* Retries for an hour. A redirect or a 4xx is a mistake of the settings: it is
+ * given up at once, except for 408, 425 and 429. */
+stg_policy stg_alert_policy(void)
+{
+    stg_policy p = {.attempts_max = 0};
+
+    (void)stg_policy_parse(
+        &p,
+        "exponential base=2s cap=5m jitter=full attempts=unlimited "
+        "deadline=1h retry-after-max=15m retry=any,408,425,429 "
+        "never=3xx,4xx",
+        NULL);
+    return p;
 }
 
 /* -- secrets, headers, endpoints ------------------------------------------- */

@@ -80,6 +80,23 @@ static void write_dead(stg_writer *w, const stg_digest_item *i)
     }
 }
 
+static bool words_has_left(const stg_digest_item *i)
+{
+    return i->is_gone || (i->has_lane && (i->state == STG_LANE_PAUSED ||
+                                          i->state == STG_LANE_REMOVING));
+}
+
+/* Writes why an alert of a target has ended: by what the target did, or since
+ * nothing is sent to the target any more. */
+static void words_end(stg_writer *w, const stg_digest_item *i,
+                      const char *recovered)
+{
+    if (i->phase == STG_ALERT_ENDED)
+        stg_write_text(w, words_has_left(i)
+                              ? ", and the target is paused or has left"
+                              : recovered);
+}
+
 static void write_breaker(stg_writer *w, const stg_digest_item *i)
 {
     if (i->phase == STG_ALERT_STILL) {
@@ -94,8 +111,9 @@ static void write_breaker(stg_writer *w, const stg_digest_item *i)
             stg_write_text(w, i->phase == STG_ALERT_MORE ? " by now" : "");
         }
     }
-    if (i->phase == STG_ALERT_ENDED) {
-        stg_write_text(w, ", and closed after ");
+    words_end(w, i, ", and closed");
+    if (i->phase == STG_ALERT_ENDED && !words_has_left(i)) {
+        stg_write_text(w, " after ");
         write_length(w, stg_ns_sub(i->ended_at, i->first_at));
     }
 }
@@ -103,8 +121,7 @@ static void write_breaker(stg_writer *w, const stg_digest_item *i)
 static void write_gone(stg_writer *w, const stg_digest_item *i)
 {
     stg_write_text(w, "it answered 410 Gone");
-    if (i->phase == STG_ALERT_ENDED)
-        stg_write_text(w, ", and takes messages again");
+    words_end(w, i, ", and takes messages again, or has another URL");
 }
 
 static void write_disabled(stg_writer *w, const stg_digest_item *i)
@@ -113,8 +130,7 @@ static void write_disabled(stg_writer *w, const stg_digest_item *i)
                           ? "it is still disabled"
                           : "it is disabled: all attempts have failed for as "
                             "long as disable-after allows");
-    if (i->phase == STG_ALERT_ENDED)
-        stg_write_text(w, ", and was resumed");
+    words_end(w, i, ", and was resumed");
 }
 
 static void write_detail(stg_writer *w, const stg_digest_item *i)

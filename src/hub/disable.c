@@ -18,8 +18,7 @@ static const stg_ns pause = 10 * STG_S;
 void stg_disable_paused(stg_hub *h, stg_target *t)
 {
     t->failing.in_row = 0;
-    stg_watch_disabled(&h->watch, t, t->pause == STG_PAUSE_DISABLED,
-                       stg_deadlines_now());
+    stg_watch_paused(&h->watch, t, stg_deadlines_now());
 }
 
 /* Without room in the store it is paused until a restart. */

@@ -181,19 +181,22 @@ bool stg_oauth_is_gated(const stg_target *t)
     return t->token != NULL && !t->token->is_usable;
 }
 
+const char *stg_oauth_why(const stg_target *t)
+{
+    return stg_oauth_is_gated(t) && t->token->cause[0] != '\0' ? t->token->cause
+                                                               : NULL;
+}
+
 /* Makes true for the lane of a target, and tells people, what is known of its
  * token. */
 static void apply(stg_hub *h, const stg_target *t)
 {
-    const stg_oauth_token *k = t->token;
     stg_ns now = stg_deadlines_now();
-    bool is_gated = stg_oauth_is_gated(t);
 
     if (!has_lane(h, t))
         return;
-    stg_flow_gate(h->flow, t->lane, is_gated, now);
-    stg_watch_token(&h->watch, t,
-                    is_gated && k->cause[0] != '\0' ? k->cause : NULL, now);
+    stg_flow_gate(h->flow, t->lane, stg_oauth_is_gated(t), now);
+    stg_watch_token(&h->watch, t, stg_oauth_why(t), now);
     stg_shell_note(h);
 }
 

@@ -46,6 +46,10 @@ stg_status stg_oauth_give(struct stg_hub *h, struct stg_target *t,
 /* Whether nothing can be sent to it for want of a token. */
 bool stg_oauth_is_gated(const struct stg_target *t);
 
+/* Why there is no token for the target; lent until the next event. NULL: it needs
+ * none, has one, or waits for the first answer. */
+const char *stg_oauth_why(const struct stg_target *t);
+
 /* Writes "Authorization: Bearer TOKEN\r\n" to `to`, which has that room, and
  * returns its end; nothing before the first token came. *number: of the token. No
  * message brings a line of its own: the intake keeps none (http/header.c). */

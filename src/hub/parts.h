@@ -363,7 +363,10 @@ typedef struct stg_watch {
     stg_deadline look;  /* the next targets */
     size_t at;          /* the next one of them */
     bool is_busy;       /* one of this round has something that waits */
+    bool is_renewing;   /* the first round since targets or settings changed */
     stg_ns looked_at;   /* when the round began */
+    const void *settings; /* the hub's when it began: compared, never read */
+    uint64_t changes;     /* targets' changes, then */
 } stg_watch;
 
 /* Opens the alerts; the client, the targets and flow are there. Returns what
@@ -393,9 +396,8 @@ void stg_watch_store(stg_watch *w, stg_alert_trouble what, const char *why,
 void stg_watch_gone(stg_watch *w, stg_target *t, stg_ns now);
 void stg_watch_back(stg_watch *w, stg_target *t, stg_ns now);
 
-/* The target is disabled, or is not any more. */
-void stg_watch_disabled(stg_watch *w, const stg_target *t, bool is_disabled,
-                        stg_ns now);
+/* A call, or `disable-after`, has paused the target or has let it go on. */
+void stg_watch_paused(stg_watch *w, const stg_target *t, stg_ns now);
 
 /* Nothing can be sent to it, for no token can be got (why); or not any more (why is
  * NULL). */
@@ -405,7 +407,7 @@ void stg_watch_token(stg_watch *w, const stg_target *t, const char *why,
 /* It was disabled just now, by this hub: its owner is told, if it has one. */
 void stg_watch_tell_owner(stg_watch *w, const stg_target *t, stg_ns now);
 
-/* It is no more. */
-void stg_watch_forget(stg_watch *w, uint32_t lane);
+/* The lane's target is about to be freed. */
+void stg_watch_forget(stg_watch *w, uint32_t lane, stg_ns now);
 
 #endif

@@ -253,7 +253,7 @@ static void act(stg_hub *h, const stg_action *a, stg_ns now)
         stg_reload_lane_begun(h, a->lane);
         break;
     case STG_ACTION_REMOVED:
-        stg_watch_forget(&h->watch, a->lane);
+        stg_watch_forget(&h->watch, a->lane, now);
         stg_target_control_removed(h, a->lane);
         break;
     case STG_ACTION_STOPPED:

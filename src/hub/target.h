@@ -92,6 +92,7 @@ typedef struct stg_target {
     uint8_t *topics_known; /* by partition: whether its topic is the target's */
     stg_oauth_token *token; /* NULL: requests carry none */
     stg_link token_link;    /* of the token's targets */
+    uint64_t gone_url;      /* with is_gone: a hash of the URL that it was of */
     uint64_t attempts;      /* that have ended */
     uint64_t failures;
     uint64_t ours; /* of both, by a network or a proxy of ours: not counted */

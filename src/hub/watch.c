@@ -2,18 +2,23 @@
  * (lag, retention, certificates) are read from some targets a turn, in rounds.
  *
  * A round visits every target once and begins STG_WATCH_PAUSE after the one
- * before it began, at the earliest. The deadline is set only while something
- * happens or waits, so an idle hub sleeps. All on the loop's thread. */
+ * before it began, at the earliest; sooner after a change of targets or of the
+ * settings. It says anew what holds of each, so that no alert depends on an event
+ * that nobody heard: a target that has left has no alerts, and a receiver that
+ * came hears of what holds. The deadline is set only while something happens or
+ * waits, so an idle hub sleeps. All on the loop's thread. */
 #include "hub/parts.h"
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "host/wall.h"
 #include "hub/hub_internal.h"
 
 enum { LOOKS_MAX = 1000 }; /* targets a turn: some 100 us */
 
 static const stg_ns TURN_PAUSE = 10 * STG_MS;
+static const stg_ns RENEW_PAUSE = STG_S; /* between rounds, if targets change */
 
 /* -- what alerts ask ------------------------------------------------------- */
 
@@ -92,8 +97,64 @@ static void look_at_certificate(stg_watch *w, const stg_target *t, uint64_t utc,
                                now);
 }
 
-static void look_at(stg_watch *w, const stg_target *t,
-                    const stg_store_view *store, uint64_t utc, stg_ns now)
+/* The cause of the last failure is the one that opened a breaker, or disabled a
+ * target. t may be NULL. */
+static stg_alert_detail find_cause(const stg_target *t)
+{
+    stg_alert_detail d = {.has_cause = false};
+
+    if (t != NULL && t->last.fault != STG_FAULT_NONE) {
+        d.has_cause = true;
+        d.cause = stg_alert_cause_of(&t->last);
+    }
+    return d;
+}
+
+/* Says whether a condition of a target holds; what was said already is not said
+ * again, so that its details stay. */
+static void watch_set(stg_watch *w, stg_alert alert, const stg_target *t,
+                      bool holds, const stg_alert_detail *d, stg_ns now)
+{
+    if (!holds)
+        stg_alerts_clear(w->alerts, alert, t->lane, now);
+    else if (!stg_alerts_is_raised(w->alerts, alert, t->lane))
+        stg_alerts_raise(w->alerts, alert, t->lane, d, now);
+}
+
+static uint64_t watch_hash_url(const stg_target *t)
+{
+    static const stg_hash_seed seed = {{0, 0}};
+
+    return stg_hash(&seed, t->url, strlen(t->url));
+}
+
+/* The answer of another URL says nothing about this one. */
+static bool watch_is_gone(const stg_target *t)
+{
+    return t->is_gone && t->gone_url == watch_hash_url(t);
+}
+
+/* Says what holds of a target by what it is now, whatever was heard of it before.
+ * What only attempts can find out is not known of a paused target. */
+static void watch_judge(stg_watch *w, const stg_target *t, stg_lane_state state,
+                        stg_ns now)
+{
+    bool is_tried = state != STG_LANE_PAUSED && state != STG_LANE_REMOVING;
+    const char *why = stg_oauth_why(t);
+    stg_alert_detail by_cause = find_cause(t), token = {.text = why},
+                     none = {.number = 0};
+
+    watch_set(w, STG_ALERT_BREAKER, t,
+              state == STG_LANE_CIRCUIT_OPEN || state == STG_LANE_SHEDDING,
+              &by_cause, now);
+    watch_set(w, STG_ALERT_DISABLED, t, t->pause == STG_PAUSE_DISABLED,
+              &by_cause, now);
+    watch_set(w, STG_ALERT_GONE, t, is_tried && watch_is_gone(t), &none, now);
+    watch_set(w, STG_ALERT_TOKEN, t, is_tried && why != NULL, &token, now);
+}
+
+static void look_at(stg_watch *w, stg_target *t, const stg_store_view *store,
+                    uint64_t utc, stg_ns now)
 {
     stg_lane_view v;
     uint64_t behind;
@@ -101,6 +162,12 @@ static void look_at(stg_watch *w, const stg_target *t,
 
     if (stg_hub_look_lane(w->hub, t->lane, &v, now) != STG_OK)
         return;
+    if (t->settings == NULL) {
+        t->is_gone = false;
+        stg_alerts_leave(w->alerts, t->lane, now);
+        return;
+    }
+    watch_judge(w, t, v.state, now);
     age = v.oldest_at > 0 ? stg_ns_sub(utc, v.oldest_at) : 0;
     behind = stg_ns_add(v.waiting, v.lag);
     w->is_busy = w->is_busy || behind > 0 || v.in_flight > 0;
@@ -110,15 +177,39 @@ static void look_at(stg_watch *w, const stg_target *t,
     look_at_certificate(w, t, utc, now);
 }
 
-/* Begins the next round only if a target of this one had something that waits;
- * else stg_watch_note() does, at the next event. */
-static void end_round(stg_watch *w)
+/* Whether targets or settings are others than at the last round. */
+static bool watch_is_renewed(const stg_watch *w)
 {
-    stg_ns at = stg_ns_add(w->looked_at, STG_WATCH_PAUSE);
+    return w->settings != w->hub->settings ||
+           w->changes != w->hub->targets.changes;
+}
 
+/* When the next round may begin. */
+static stg_ns watch_next_at(const stg_watch *w)
+{
+    return stg_ns_add(w->looked_at,
+                      watch_is_renewed(w) ? RENEW_PAUSE : STG_WATCH_PAUSE);
+}
+
+/* Begins the next round only if a target of this one had something that waits;
+ * else stg_watch_note() does, at the next event. After a change of targets or
+ * settings all is said now that holds, and receivers hear what is new to them. */
+static void end_round(stg_watch *w, stg_ns now)
+{
     w->at = 0;
-    if (w->is_busy)
-        stg_deadline_set(&w->hub->deadlines, &w->look, at);
+    if (w->is_renewing)
+        stg_alerts_catch_up(w->alerts, now);
+    if (w->is_busy || watch_is_renewed(w))
+        stg_deadline_set(&w->hub->deadlines, &w->look, watch_next_at(w));
+}
+
+static void watch_begin_round(stg_watch *w, stg_ns now)
+{
+    w->looked_at = now;
+    w->is_busy = false;
+    w->is_renewing = watch_is_renewed(w);
+    w->settings = w->hub->settings;
+    w->changes = w->hub->targets.changes;
 }
 
 /* Reads at most LOOKS_MAX targets, so that a turn of the loop stays short with
@@ -133,49 +224,47 @@ static void look(stg_deadline *d)
 
     if (stg_hub_is_closing(w->hub) || w->hub->is_broken)
         return;
-    if (w->at == 0) {
-        w->looked_at = now;
-        w->is_busy = false;
-    }
+    if (w->at == 0)
+        watch_begin_round(w, now);
     stg_store_look(w->hub->store, &store);
     for (size_t i = 0; i < LOOKS_MAX && w->at < all->count; i++)
         look_at(w, all->all[w->at++], &store, utc, now);
     if (w->at < all->count)
         stg_deadline_set(&w->hub->deadlines, d, stg_ns_add(now, TURN_PAUSE));
     else
-        end_round(w);
+        end_round(w, now);
 }
 
 void stg_watch_note(stg_watch *w, stg_ns now)
 {
-    if (!stg_alerts_are_on(w->alerts) || stg_deadline_at(&w->look) != STG_NEVER)
+    bool is_waiting = stg_deadline_at(&w->look) != STG_NEVER;
+
+    // A round that is under way ends first, and begins the next one.
+    if (!stg_alerts_are_on(w->alerts) || w->at > 0 ||
+        (is_waiting && !watch_is_renewed(w)))
         return;
-    stg_deadline_set(
-        &w->hub->deadlines, &w->look,
-        stg_ns_max(now, stg_ns_add(w->looked_at, STG_WATCH_PAUSE)));
+    stg_deadline_set(&w->hub->deadlines, &w->look,
+                     stg_ns_max(now, watch_next_at(w)));
 }
 
 /* -- facts ----------------------------------------------------------------- */
+
+/* Whether the settings, or a call, have the target of the lane: nobody is told of
+ * another one. */
+static bool watch_knows(const stg_watch *w, uint32_t lane)
+{
+    const stg_target *t = stg_targets_at(&w->hub->targets, lane);
+
+    return t != NULL && t->settings != NULL;
+}
 
 void stg_watch_stored(stg_watch *w, const stg_group *g, stg_ns now)
 {
     if (g == NULL || !stg_alerts_are_on(w->alerts))
         return;
     for (size_t i = 0; i < g->change_count; i++)
-        stg_alerts_stored(w->alerts, &g->changes[i], now);
-}
-
-/* The cause of the last failure is the one that opened a breaker, or disabled a
- * target. t may be NULL. */
-static stg_alert_detail find_cause(const stg_target *t)
-{
-    stg_alert_detail d = {.has_cause = false};
-
-    if (t != NULL && t->last.fault != STG_FAULT_NONE) {
-        d.has_cause = true;
-        d.cause = stg_alert_cause_of(&t->last);
-    }
-    return d;
+        if (watch_knows(w, g->changes[i].lane))
+            stg_alerts_stored(w->alerts, &g->changes[i], now);
 }
 
 static void raise_by_cause(stg_watch *w, stg_alert alert, uint32_t lane,
@@ -186,12 +275,23 @@ static void raise_by_cause(stg_watch *w, stg_alert alert, uint32_t lane,
     stg_alerts_raise(w->alerts, alert, lane, &d, now);
 }
 
+/* An attempt that was under way may open the breaker of a target that was paused, or
+ * has left. */
+static void watch_opened(stg_watch *w, const stg_target *t, stg_ns now)
+{
+    stg_lane_view v;
+
+    if (t != NULL && t->settings != NULL &&
+        stg_flow_view_lane(w->hub->flow, t->lane, &v, now) == STG_OK &&
+        v.state != STG_LANE_PAUSED && v.state != STG_LANE_REMOVING)
+        raise_by_cause(w, STG_ALERT_BREAKER, t->lane, t, now);
+}
+
 void stg_watch_tell(stg_watch *w, const stg_action *a, stg_ns now)
 {
     switch (a->tell.what) {
     case STG_TELL_OPENED:
-        raise_by_cause(w, STG_ALERT_BREAKER, a->lane,
-                       stg_targets_at(&w->hub->targets, a->lane), now);
+        watch_opened(w, stg_targets_at(&w->hub->targets, a->lane), now);
         break;
     case STG_TELL_CLOSED:
         stg_alerts_clear(w->alerts, STG_ALERT_BREAKER, a->lane, now);
@@ -220,14 +320,16 @@ void stg_watch_store(stg_watch *w, stg_alert_trouble what, const char *why,
                          now);
 }
 
-/* Raised once, however many answers of 410 follow. */
+/* Raised once, however many answers of 410 follow. The answer may be of a target
+ * that has left meanwhile. */
 void stg_watch_gone(stg_watch *w, stg_target *t, stg_ns now)
 {
     static const stg_alert_detail none = {.number = 0};
 
-    if (t->is_gone)
+    if (watch_is_gone(t) || t->settings == NULL)
         return;
     t->is_gone = true;
+    t->gone_url = watch_hash_url(t);
     stg_alerts_raise(w->alerts, STG_ALERT_GONE, t->lane, &none, now);
 }
 
@@ -237,21 +339,24 @@ void stg_watch_back(stg_watch *w, stg_target *t, stg_ns now)
     stg_alerts_clear(w->alerts, STG_ALERT_GONE, t->lane, now);
 }
 
-void stg_watch_disabled(stg_watch *w, const stg_target *t, bool is_disabled,
-                        stg_ns now)
+/* At once, and not with the next round. Flow is not there yet as the hub starts. */
+void stg_watch_paused(stg_watch *w, const stg_target *t, stg_ns now)
 {
-    if (is_disabled)
-        raise_by_cause(w, STG_ALERT_DISABLED, t->lane, t, now);
-    else
-        stg_alerts_clear(w->alerts, STG_ALERT_DISABLED, t->lane, now);
+    stg_lane_view v;
+
+    if (t->settings != NULL && stg_alerts_are_on(w->alerts) &&
+        stg_flow_view_lane(w->hub->flow, t->lane, &v, now) == STG_OK)
+        watch_judge(w, t, v.state, now);
 }
 
 void stg_watch_token(stg_watch *w, const stg_target *t, const char *why,
                      stg_ns now)
 {
     stg_alert_detail d = {.text = why};
+    bool is_paused = t->settings == NULL || t->settings->is_paused ||
+                     t->pause != STG_PAUSE_NONE;
 
-    if (why != NULL)
+    if (why != NULL && !is_paused)
         stg_alerts_raise(w->alerts, STG_ALERT_TOKEN, t->lane, &d, now);
     else
         stg_alerts_clear(w->alerts, STG_ALERT_TOKEN, t->lane, now);
@@ -266,9 +371,11 @@ void stg_watch_tell_owner(stg_watch *w, const stg_target *t, stg_ns now)
                               t->lane, &d, now);
 }
 
-void stg_watch_forget(stg_watch *w, uint32_t lane)
+void stg_watch_forget(stg_watch *w, uint32_t lane, stg_ns now)
 {
-    stg_alerts_forget(w->alerts, lane);
+    const stg_target *t = stg_targets_at(&w->hub->targets, lane);
+
+    stg_alerts_forget(w->alerts, lane, t != NULL ? t->name : "?", now);
 }
 
 /* -- open and close -------------------------------------------------------- */

@@ -75,10 +75,22 @@ static void note(void *ctx, const stg_alert_news *n)
 
     CHECK(s->line_count <= 64);
     snprintf(line, sizeof s->lines[0], "  %s %s %s %ju +%ju%s%s%s",
-             lane_name(n->lane), stg_alert_name(n->alert), phases[n->phase],
-             (uintmax_t)n->count, (uintmax_t)n->fresh, causes_of(&n->causes),
+             n->name != NULL ? n->name : lane_name(n->lane),
+             stg_alert_name(n->alert), phases[n->phase], (uintmax_t)n->count,
+             (uintmax_t)n->fresh, causes_of(&n->causes),
              n->detail.text != NULL ? " " : "",
              n->detail.text != NULL ? n->detail.text : "");
+}
+
+/* Readers of digests. */
+enum { FIRST, SECOND };
+
+static bool wants_all(void *ctx, stg_alert alert, uint32_t lane)
+{
+    (void)ctx;
+    (void)alert;
+    (void)lane;
+    return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -96,21 +108,36 @@ static void say_time(story *s)
     say(s, text);
 }
 
-static void say_digest(story *s, bool is_last)
+/* To the first reader alone. */
+static void tell_news(stg_alert_engine *e, stg_alert_news_fn *each, void *ctx,
+                      stg_ns now)
 {
-    s->line_count = 0;
-    if (!stg_alert_engine_gather(s->engine, is_last, s->now))
-        return;
-    stg_alert_engine_each(s->engine, note, s, s->now);
-    stg_alert_engine_settle(s->engine, s->now);
+    stg_alert_engine_each(e, FIRST, each, ctx, now);
+    stg_alert_engine_hear(e, FIRST, wants_all, NULL);
+}
+
+/* A line for each alert that the reader was told. */
+static void say_lines(story *s)
+{
     qsort(s->lines, s->line_count, sizeof *s->lines, compare);
-    say_time(s);
+    if (s->line_count > 0)
+        say_time(s);
     for (size_t i = 0; i < s->line_count; i++) {
         say(s, s->lines[i]);
         say(s, "\n");
         if (i + 1 < s->line_count)
             say(s, "      ");
     }
+}
+
+static void say_digest(story *s, bool is_last)
+{
+    s->line_count = 0;
+    if (!stg_alert_engine_gather(s->engine, is_last, s->now))
+        return;
+    tell_news(s->engine, note, s, s->now);
+    stg_alert_engine_settle(s->engine, s->now);
+    say_lines(s);
 }
 
 /* To a time, with all that comes due until then. */
@@ -484,18 +511,117 @@ TEST(engine, tells_at_once_what_has_no_later)
                 "0m00.0  b breaker began 1 +1\n");
 }
 
-TEST(engine, says_nothing_of_a_lane_that_is_no_more)
+/* -- targets that leave ----------------------------------------------------- */
+
+static void leaves(story *s, uint32_t lane)
+{
+    stg_alert_engine_leave(s->engine, lane, s->now);
+}
+
+TEST(engine, ends_all_that_a_target_has_when_it_leaves)
+{
+    stg_alert_options o = options_single();
+    story s = tell(&o);
+    stg_alert_engine_view view;
+
+    opens(&s, A);
+    dead(&s, A, 503, 10);
+    opens(&s, B);
+    pass(&s, STG_MIN);
+    opens(&s, C);
+    for (int i = 0; i < 3; i++)
+        leaves(&s, A);
+    leaves(&s, C); // before anybody was told
+    leaves(&s, 70000);
+    stg_alert_engine_look(s.engine, &view);
+    CHECK_INT(view.firing[STG_ALERT_BREAKER], 1);
+    CHECK_INT(view.firing[STG_ALERT_DEAD], 0);
+    pass(&s, 5 * STG_HOUR);
+    CHECK_TRACE(finish(&s),
+                "0m05.0  a breaker began 1 +1\n"
+                "        a dead-letters began 10 +10 10 503\n"
+                "        b breaker began 1 +1\n"
+                "1m05.0  a dead-letters ended 10 +0 10 503\n"
+                "        c breaker began 1 +1\n"
+                "2m05.0  a breaker ended 1 +0\n"
+                "        c breaker ended 1 +0\n"
+                "240m10.0  b breaker still 1 +0\n");
+}
+
+TEST(engine, goes_on_where_a_target_comes_back_in_time)
+{
+    stg_alert_options o = options_single();
+    story s = tell(&o);
+
+    opens(&s, A);
+    pass(&s, STG_MIN);
+    leaves(&s, A);
+    pass(&s, STG_MIN + 30 * STG_S);
+    opens(&s, A);
+    pass(&s, STG_HOUR);
+    CHECK_TRACE(finish(&s),
+                "0m05.0  a breaker began 1 +1\n"
+                "15m10.0  a breaker more 2 +1\n");
+}
+
+TEST(engine, tells_the_end_of_a_lane_that_is_gone_by_its_name)
 {
     stg_alert_options o = options();
     story s = tell(&o);
 
     opens(&s, A);
-    dead(&s, A, 503, 100);
-    opens(&s, B);
-    stg_alert_engine_forget(s.engine, A);
-    stg_alert_engine_forget(s.engine, 70000);
     pass(&s, STG_MIN);
-    CHECK_TRACE(finish(&s), "0m05.0  b breaker began 1 +1\n");
+    dead(&s, A, 503, 100); // not told yet
+    opens(&s, B);
+    stg_alert_engine_forget(s.engine, A, "old", s.now);
+    stg_alert_engine_forget(s.engine, 70000, "none", s.now);
+    opens(&s, A); // another target's, of this number
+    pass(&s, 2 * STG_MIN);
+    CHECK(!stg_alert_engine_has_gone(s.engine));
+    CHECK_TRACE(finish(&s),
+                "0m05.0  a breaker began 1 +1\n"
+                "1m05.0  a breaker began 1 +1\n"
+                "        b breaker began 1 +1\n"
+                "        old breaker ended 1 +0\n");
+}
+
+TEST(engine, ends_nothing_of_a_new_target_of_the_same_name)
+{
+    stg_alert_options o = options();
+    story s = tell(&o);
+
+    opens(&s, A);
+    pass(&s, STG_MIN);
+    stg_alert_engine_forget(s.engine, A, "same", s.now);
+    opens(&s, C); // the table has the new target's lane
+    stg_alert_engine_return(s.engine, B, "other", s.now);
+    CHECK(stg_alert_engine_has_gone(s.engine));
+    stg_alert_engine_return(s.engine, B, "same", s.now);
+    CHECK(!stg_alert_engine_has_gone(s.engine));
+    opens(&s, B);
+    pass(&s, STG_HOUR);
+    closes(&s, B);
+    pass(&s, 2 * STG_HOUR);
+    CHECK_TRACE(finish(&s),
+                "0m05.0  a breaker began 1 +1\n"
+                "1m05.0  c breaker began 1 +1\n"
+                "15m10.0  b breaker more 2 +1\n"
+                "61m05.0  b breaker ended 2 +0\n");
+}
+
+TEST(engine, drops_a_lane_that_is_gone_if_nobody_asks_for_ends)
+{
+    stg_alert_options o = options();
+    story s = tell(&o);
+
+    o.send_resolved = false;
+    stg_alert_engine_change(s.engine, &o, s.now);
+    opens(&s, A);
+    pass(&s, STG_MIN);
+    stg_alert_engine_forget(s.engine, A, "old", s.now);
+    pass(&s, 2 * STG_MIN);
+    CHECK(!stg_alert_engine_has_gone(s.engine));
+    CHECK_TRACE(finish(&s), "0m05.0  a breaker began 1 +1\n");
 }
 
 TEST(engine, does_not_tell_that_it_is_over_if_nobody_asks)
@@ -543,6 +669,26 @@ TEST(engine, keeps_what_it_knows_when_options_change)
                 "        b dead-letters ended 10 +0 10 503\n");
 }
 
+TEST(engine, judges_what_it_has_counted_by_the_new_threshold)
+{
+    stg_alert_options o = options();
+    story s = tell(&o);
+
+    dead(&s, A, 503, 9);
+    dead(&s, B, 503, 20);
+    pass(&s, STG_MIN);
+    o.threshold.failures = 5;
+    stg_alert_engine_change(s.engine, &o, s.now);
+    pass(&s, 2 * STG_MIN);
+    o.threshold.failures = 19;
+    stg_alert_engine_change(s.engine, &o, s.now);
+    pass(&s, 3 * STG_MIN);
+    CHECK_TRACE(finish(&s),
+                "0m05.0  b dead-letters began 20 +20 20 503\n"
+                "1m05.0  a dead-letters began 9 +9 9 503\n"
+                "2m05.0  a dead-letters ended 9 +0 9 503\n");
+}
+
 TEST(engine, counts_nothing_where_the_threshold_is_off)
 {
     stg_alert_options o = options();
@@ -561,25 +707,102 @@ TEST(engine, counts_nothing_where_the_threshold_is_off)
                 "1m05.0  a dead-letters ended 100 +0 100 503\n");
 }
 
-TEST(engine, tells_only_the_alerts_that_were_asked_for)
-{
-    stg_alert_options o = options();
-    story s;
+/* -- readers ----------------------------------------------------------------- */
 
-    o.alerts = STG_ALERT_BIT(STG_ALERT_BREAKER);
-    s = tell(&o);
-    dead(&s, A, 503, 100);
-    lags(&s, 1000);
+static bool wants_breakers(void *ctx, stg_alert alert, uint32_t lane)
+{
+    (void)ctx;
+    (void)lane;
+    return alert == STG_ALERT_BREAKER;
+}
+
+/* To the second reader, who wants breakers alone. */
+static void tell_second(story *s, const char *title)
+{
+    bool is_any = stg_alert_engine_gather_unheard(s->engine, SECOND);
+
+    s->line_count = 0;
+    say(s, title);
+    if (is_any)
+        stg_alert_engine_each(s->engine, SECOND, note, s, s->now);
+    stg_alert_engine_hear(s->engine, SECOND, wants_breakers, NULL);
+    stg_alert_engine_release(s->engine);
+    say_lines(s);
+}
+
+/* Both hear of what is due. */
+static void tell_both(story *s)
+{
+    CHECK(stg_alert_engine_gather(s->engine, true, s->now));
+    s->line_count = 0;
+    say(s, "first\n");
+    tell_news(s->engine, note, s, s->now);
+    say_lines(s);
+    s->line_count = 0;
+    say(s, "second\n");
+    stg_alert_engine_each(s->engine, SECOND, note, s, s->now);
+    stg_alert_engine_hear(s->engine, SECOND, wants_breakers, NULL);
+    say_lines(s);
+    stg_alert_engine_settle(s->engine, s->now);
+}
+
+TEST(engine, tells_a_reader_that_comes_later_of_what_fires)
+{
+    stg_alert_options o = options_single();
+    story s = tell(&o);
+
     opens(&s, A);
+    opens(&s, B);
+    dead(&s, B, 503, 10);
     pass(&s, STG_MIN);
-    o.alerts = STG_ALERT_BIT(STG_ALERT_DEAD);
-    stg_alert_engine_change(s.engine, &o, s.now);
+    closes(&s, B);
+    opens(&s, C); // not told yet: it is told to both when it is due
+    tell_second(&s, "late\n");
+    tell_second(&s, "again\n");
+    pass(&s, STG_HOUR);
     closes(&s, A);
-    dead(&s, A, 503, 10);
-    pass(&s, 2 * STG_MIN);
+    pass(&s, STG_HOUR + STG_MIN);
+    tell_both(&s);
     CHECK_TRACE(finish(&s),
                 "0m05.0  a breaker began 1 +1\n"
-                "1m05.0  a dead-letters began 10 +10 10 503\n");
+                "        b breaker began 1 +1\n"
+                "        b dead-letters began 10 +10 10 503\n"
+                "late\n"
+                "1m00.0  a breaker began 1 +1\n"
+                "        b dead-letters began 10 +10 10 503\n"
+                "again\n"
+                "1m00.0  b dead-letters began 10 +10 10 503\n"
+                "1m05.0  c breaker began 1 +1\n"
+                "2m05.0  b breaker ended 1 +0\n"
+                "5m20.0  b dead-letters ended 10 +0 10 503\n"
+                "first\n"
+                "61m00.0  a breaker ended 1 +0\n"
+                "second\n"
+                "61m00.0  a breaker ended 1 +0\n");
+}
+
+TEST(engine, tells_an_end_to_readers_alone_that_heard_the_beginning)
+{
+    static const stg_alert_successor swapped[STG_ALERT_READERS_MAX] = {
+        [SECOND] = {.told = 1u << FIRST}};
+    stg_alert_options o = options();
+    story s = tell(&o);
+
+    opens(&s, A);
+    pass(&s, STG_MIN);
+    // The second is where the first was, and the first is a stranger.
+    stg_alert_engine_change_readers(s.engine, swapped, 2);
+    tell_second(&s, "nothing\n");
+    closes(&s, A);
+    pass(&s, 2 * STG_MIN - 1);
+    s.now = 2 * STG_MIN;
+    tell_both(&s);
+    CHECK_TRACE(finish(&s),
+                "0m05.0  a breaker began 1 +1\n"
+                "nothing\n"
+                "first\n"
+                "second\n"
+                "2m00.0  a breaker ended 1 +0\n");
 }
 
 /* -- a storm --------------------------------------------------------------- */
@@ -605,7 +828,7 @@ TEST(engine, makes_a_handful_of_digests_of_a_storm)
         now = (stg_ns)i * 3 * STG_MS;
         stg_alert_engine_dead(e, i % TARGETS, http(503), 1, now);
         if (stg_alert_engine_gather(e, false, now)) {
-            stg_alert_engine_each(e, count_news, counts, now);
+            tell_news(e, count_news, counts, now);
             stg_alert_engine_settle(e, now);
             digests++;
         }
@@ -614,7 +837,7 @@ TEST(engine, makes_a_handful_of_digests_of_a_storm)
     CHECK_INT(view.keys, TARGETS);
     CHECK_U64(view.unkept, 0);
     CHECK(stg_alert_engine_gather(e, true, now));
-    stg_alert_engine_each(e, count_news, counts, now);
+    tell_news(e, count_news, counts, now);
     CHECK(digests >= 1 && digests <= 6);
     CHECK(counts[0] >= TARGETS);
     CHECK(counts[1] >= FAILURES);
@@ -640,7 +863,7 @@ TEST(engine, counts_what_it_has_no_key_for)
     stg_alert_engine_change(e, &o, 0);
     stg_alert_engine_dead(e, 999999, http(503), 1, 0);
     CHECK(stg_alert_engine_gather(e, true, 0));
-    stg_alert_engine_each(e, count_news, counts, 0);
+    tell_news(e, count_news, counts, 0);
     CHECK_U64(counts[0], 1);
     CHECK_U64(counts[1], STG_ALERT_KEYS_MAX + 101);
     stg_alert_engine_free(e);
@@ -716,7 +939,7 @@ static void check_silence(watch *w)
 static void turn(watch *w, stg_alert_engine *e)
 {
     if (stg_alert_engine_gather(e, false, w->now)) {
-        stg_alert_engine_each(e, judge, w, w->now);
+        tell_news(e, judge, w, w->now);
         stg_alert_engine_settle(e, w->now);
     }
     check_silence(w);
@@ -808,14 +1031,14 @@ TEST(engine, loses_no_dead_letter_of_a_key_that_fires)
             came += more;
             now += stg_rng_upto(&rng, 4 * STG_MIN);
             if (stg_alert_engine_gather(e, false, now)) {
-                stg_alert_engine_each(e, count_news, counts, now);
+                tell_news(e, count_news, counts, now);
                 stg_alert_engine_settle(e, now);
             }
         }
         while (stg_alert_engine_wake_at(e) != STG_NEVER) {
             now = stg_alert_engine_wake_at(e);
             if (stg_alert_engine_gather(e, false, now)) {
-                stg_alert_engine_each(e, count_news, counts, now);
+                tell_news(e, count_news, counts, now);
                 stg_alert_engine_settle(e, now);
             }
         }

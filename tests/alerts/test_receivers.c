@@ -748,17 +748,53 @@ TEST(alerts, go_to_the_receivers_that_want_them)
     close_bench(&b);
 }
 
-TEST(alerts, cost_nothing_where_nobody_listens)
+static stg_alert_options no_receivers(const stg_alert_options *o)
 {
-    BENCH(b, SCRIPT(HEAR));
+    stg_alert_options quiet = *o;
+
+    quiet.receiver_count = 0;
+    return quiet;
+}
+
+static stg_alert_receiver_view look_receiver(const stg_alerts *a, size_t i)
+{
+    stg_alert_receiver_view v = {.name = NULL};
+
+    CHECK_INT(stg_alerts_look_receiver(a, i, &v), STG_OK);
+    return v;
+}
+
+static void change_alerts(stg_alerts *a, const stg_alert_options *o)
+{
+    CHECK_INT(stg_alerts_change(a, o, NULL), STG_OK);
+    stg_alerts_catch_up(a, stg_deadlines_now());
+}
+
+/* A receiver that comes is told of what began before there was any. */
+TEST(alerts, are_known_where_nobody_listens)
+{
+    BENCH(b, SCRIPT(HEAR, OK_200));
     stg_alert_options o = stg_alert_options_default();
+    stg_alert_receiver_options s = webhook(&b);
     stg_alerts *a = open_alerts(&b, &o);
 
     open_breaker(a, 1);
-    stg_alerts_lag(a, 1, UINT64_MAX, 0, 0);
-    CHECK(!stg_alerts_are_on(a));
-    CHECK(!stg_alerts_is_raised(a, STG_ALERT_BREAKER, 1));
     open_breaker(NULL, 1);
+    CHECK(stg_alerts_are_on(a));
+    CHECK(!stg_alerts_are_on(NULL));
+    CHECK_INT(view_of(a).firing[STG_ALERT_BREAKER], 1);
+    o.group_wait = 0;
+    o.receivers = &s;
+    o.receiver_count = 1;
+    change_alerts(a, &o);
+    wait_sent(&b, a, 1);
+    CHECK(strstr(b.leaf.heard, "\"phase\":\"began\"") != NULL);
+    o = no_receivers(&o);
+    change_alerts(a, &o);
+    CHECK_INT(view_of(a).firing[STG_ALERT_BREAKER], 1);
+    o.alerts = STG_ALERT_BIT(STG_ALERT_STORE);
+    change_alerts(a, &o);
+    CHECK_INT(view_of(a).firing[STG_ALERT_BREAKER], 0);
     close_alerts(&b, a);
     close_bench(&b);
 }
@@ -832,9 +868,51 @@ TEST(alerts, keep_what_they_know_when_options_change)
     CHECK(strstr(b.leaf.heard, "\"phase\":\"ended\"") != NULL);
     other.receiver_count = 0;
     CHECK_INT(stg_alerts_change(a, &other, NULL), STG_OK);
-    CHECK(!stg_alerts_are_on(a));
+    CHECK_INT(view_of(a).receivers, 0);
     CHECK_U64(view_of(a).sent, 2);
     close_alerts(&b, a);
+    close_bench(&b);
+}
+
+/* Each reload brings a receiver to a destination of its own, or not. */
+TEST(alerts, are_told_to_a_new_destination_alone)
+{
+    BENCH(b, SCRIPT(HEAR, OK_200), SCRIPT(HEAR, OK_200), SCRIPT(HEAR, OK_200),
+          SCRIPT(HEAR, OK_200));
+    stg_alert_options o = stg_alert_options_default();
+    stg_alert_receiver_options s[] = {webhook(&b), webhook(&b)};
+    char url[80];
+    stg_alerts *a;
+
+    o.group_wait = o.min_interval = 0;
+    o.receivers = s;
+    o.receiver_count = 1;
+    s[1].alerts = STG_ALERT_BIT(STG_ALERT_STORE);
+    a = open_alerts(&b, &o);
+    open_breaker(a, 1);
+    wait_sent(&b, a, 1);
+    change_alerts(a, &o); // nothing is other than before
+    s[0].name = "renamed";
+    s[0].timeout = 20 * STG_S;
+    change_alerts(a, &o);
+    o.receiver_count = 2;
+    s[1].name = "other";
+    snprintf(url, sizeof url, "%s/other", s[0].url);
+    s[1].url = url;
+    change_alerts(a, &o); // which does not want it
+    s[1].alerts = STG_ALERT_ALL;
+    change_alerts(a, &o); // and now it does
+    wait_sent(&b, a, 2);
+    CHECK_U64(look_receiver(a, 1).sent, 1);
+    CHECK(strstr(b.leaf.heard, "\"phase\":\"began\"") != NULL);
+    s[1].url = s[0].url; // a destination where all was told
+    change_alerts(a, &o);
+    s[0].url = url;
+    change_alerts(a, &o);
+    CHECK_INT(b.leaf.requests, 2);
+    open_breaker(a, 2);
+    close_alerts(&b, a);
+    CHECK_INT(b.leaf.requests, 4); // both, of the second breaker alone
     close_bench(&b);
 }
 

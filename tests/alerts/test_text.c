@@ -78,6 +78,7 @@ static const char *words_of(hub *h)
     if (!stg_alert_engine_gather(h->engine, true, h->now) ||
         !stg_digest_make(&d, h->engine, &s))
         return "";
+    stg_alert_engine_hear(h->engine, s.reader, wants, h);
     stg_alert_engine_settle(h->engine, h->now);
     strcpy(d.hub, "box");
     stg_alert_subject(&d, subject);
@@ -186,6 +187,23 @@ TEST(text, tells_of_a_breaker)
                 "    first: 2026-03-01 12:00:00 UTC, last: 2026-03-01 12:00:00 "
                 "UTC\n"
                 "    more: stagger status\n");
+    h.target.state = STG_LANE_CIRCUIT_OPEN;
+    raise_one(&h, STG_ALERT_BREAKER, 8, (stg_alert_detail){.number = 0});
+    (void)words_of(&h);
+    h.now += STG_MIN;
+    h.target.state = STG_LANE_PAUSED;
+    stg_alert_engine_clear(h.engine, STG_ALERT_BREAKER, 8, h.now);
+    h.now += 2 * STG_MIN;
+    CHECK_TRACE(
+        words_of(&h),
+        "[stagger box] target-8: over: the breaker opened, and the "
+        "target is paused or has left\n"
+        "\n"
+        "target-8: over: the breaker opened, and the target is paused or "
+        "has left\n"
+        "    first: 2026-03-01 12:12:00 UTC, last: 2026-03-01 12:12:00 "
+        "UTC\n"
+        "    more: stagger status\n");
     close_hub(&h);
 }
 

@@ -128,6 +128,15 @@ class Alerts(case.Case):
             capture_output=True, text=True, timeout=PATIENCE)
         return done.returncode, done.stdout + done.stderr
 
+    def phases(self, receiver):
+        """The phases of all alerts so far: {(alert, target): [phase, ...]}."""
+        told = {}
+        for receipt in list(receiver.receipts):
+            for a in json.loads(receipt.body)["alerts"]:
+                told.setdefault((a["alert"], a.get("target")),
+                                []).append(a["phase"])
+        return told
+
     # unittest takes a name with test_ for a test.
     try_receivers = test_alert
     del test_alert
@@ -328,9 +337,9 @@ class Reload(Alerts):
         hub.process.send_signal(signal.SIGHUP)
         hub.event("reloaded")
         fails[0] = False
-        # Of what it was told before the reload.
-        over = second.told(1)[0]["alerts"][0]
-        self.assertEqual((over["phase"], over["count"] >= 1), ("ended", True))
+        # The first was told of what ends; the second has its name.
+        case.wait_for(lambda: "ended" in self.phases(second).get(
+            ("breaker", "flaky"), []), "the end is told")
         hub.stop()
         self.assertEqual(len(first.receipts), 1)
 
@@ -348,6 +357,211 @@ class Reload(Alerts):
         for i in range(10):
             hub.post(b"x")
         self.assertEqual(receiver.told(1)[0]["alerts"][0]["target"], "bad")
+        hub.stop()
+
+
+class Left(Alerts):
+    """Alerts fire where something holds now, whatever was heard of it before."""
+
+    BREAKER = {"policy": "fixed base=10ms attempts=50 breaker=2:1h"}
+
+    def settings(self, *arguments, **more):
+        return super().settings(*arguments, **{
+            "store": {"path": self.store},
+            "listen": {"address": "127.0.0.1:0"}, **more})
+
+    def call(self, hub, method, path, body=None):
+        """Status and JSON of a call."""
+        with contextlib.closing(http.client.HTTPConnection(
+                "127.0.0.1", hub.port, timeout=PATIENCE)) as connection:
+            connection.request(method, path, body and json.dumps(body),
+                               {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"null")
+
+    def firing(self, hub):
+        return self.call(hub, "GET", "/v1/status")[1]["alerts"]["firing"]
+
+    def await_phases(self, receiver, told):
+        told = {key: phases.split() for key, phases in told.items()}
+        case.wait_for(lambda: self.phases(receiver) == told,
+                      lambda: f"{told}; told: {self.phases(receiver)}")
+
+    def troubled(self):
+        """Targets, one for each alert that a target may have, and what else
+        it takes."""
+        tokens = self.leaf(lambda r: (400, {}, b'{"error":"invalid_client"}'))
+        slow = self.leaf(lambda r: leaf.hang)
+        pem, key = self.certificate()
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(pem, key)
+        expiring = self.leaf(tls=tls)
+        return [
+            ("broken", self.leaf(lambda r: 503).url(), self.BREAKER),
+            ("dead", self.leaf(lambda r: 500).url(), {"policy": "attempts=1"}),
+            ("old", self.leaf(lambda r: 410).url(), {"policy": "attempts=1"}),
+            ("slow", slow.url(), {"in-flight": 1,
+                                  "policy": "attempts=1 attempt-timeout=50s"}),
+            ("tokenless", self.leaf().url(),
+             {"oauth2": {"token-url": tokens.url(), "client-id": "hub",
+                         "client-secret": "hunter2-hunter2"}}),
+            ("tls", expiring.url(scheme="https", host="localhost"),
+             {"tls": {"ca": pem}})]
+
+    ALERTS = {"threshold": "4 failures in 1h", "threshold-all": "off",
+              "lag": {"messages": 5}, "certificate": "3d"}
+    ALL = {("breaker", "broken"), ("dead-letters", "dead"),
+           ("dead-letters", "old"), ("gone", "old"), ("lag", "slow"),
+           ("lag", "broken"), ("lag", "tokenless"), ("token", "tokenless"),
+           ("certificate", "tls")}
+
+    def test_alerts_of_targets_that_a_reload_removes_are_over(self):
+        receiver, good = self.receiver(), ("good", self.leaf().url(), {})
+        targets = self.troubled()
+        more = {**self.ALERTS, "receivers": [self.hook(receiver)]}
+        hub = self.hub(settings=self.settings([good, *targets], more))
+        for _ in range(8):
+            hub.post(b"x")
+        self.await_phases(receiver, {key: "began" for key in self.ALL})
+        self.settings([good], more)
+        self.assertEqual(self.reload(hub)["gone"], len(targets))
+        for _ in range(8):  # an orphaned target has no alerts
+            hub.post(b"x")
+        self.await_phases(receiver, {key: "began ended" for key in self.ALL})
+        self.assertEqual(self.firing(hub), {})
+        # A target that comes back has what holds now, and nothing of before.
+        self.settings([good, targets[0]], more)
+        self.reload(hub)
+        hub.post(b"x")
+        hub.post(b"x")
+        case.wait_for(lambda: "breaker" in self.firing(hub), "it opens again")
+        self.assertNotIn("gone", self.firing(hub))
+        hub.stop()
+
+    def test_a_receiver_that_comes_hears_of_what_fires(self):
+        """Also of what began before there was any, and nobody hears it twice."""
+        first, second = self.receiver(), self.receiver()
+        targets = self.troubled()
+        path = self.settings(
+            targets, self.ALERTS, **{"dead-letters": {"copy": "file:/dev/full"}})
+        hub = self.hub(settings=path)
+        for _ in range(8):
+            hub.post(b"x")
+        case.wait_for(lambda: sum(self.firing(hub).values()) ==
+                      len(self.ALL) + 1, lambda: self.firing(hub))
+        told = {("store", None): "began",
+                **{key: "began" for key in self.ALL}}
+        # The breaker is told to those only who come for it later.
+        narrow = self.hook(first, alerts=[
+            a for a in ("dead-letters", "gone", "lag", "certificate", "store",
+                        "token")])
+
+        def change(*receivers):
+            self.settings(targets, {**self.ALERTS, "receivers": receivers},
+                          **{"dead-letters": {"copy": "file:/dev/full"}})
+            self.reload(hub)
+        change(narrow)
+        narrowed = {key: value for key, value in told.items()
+                    if key[0] != "breaker"}
+        self.await_phases(first, narrowed)
+        change(self.hook(first), {**self.hook(second), "name": "second"})
+        self.await_phases(first, told)
+        self.await_phases(second, told)
+        # Neither another name nor another order is news.
+        change({**self.hook(second), "name": "renamed", "timeout": "20s"},
+               {**self.hook(first), "headers": {"X-Other": "1"}})
+        self.await_phases(first, told)
+        self.settings(targets[1:], {
+            **self.ALERTS, "receivers": [{**self.hook(second), "name": "n"}]},
+            **{"dead-letters": {"copy": "file:/dev/full"}})
+        self.reload(hub)
+        told[("breaker", "broken")] = told[("lag", "broken")] = "began ended"
+        self.await_phases(second, told)
+        self.assertEqual(set(self.phases(first)[("breaker", "broken")]),
+                         {"began"})
+        hub.stop()
+
+    def test_a_target_that_a_call_removes_has_no_alerts(self):
+        shop, all_of_it = self.receiver(), self.receiver()
+        keep = ("keep", self.leaf().url(), {"tags": {"team": "shop"}})
+        hub = self.hub(settings=self.settings([keep], {
+            **self.ALERTS, "receivers": [
+                self.hook(shop, tags={"team": "shop"}),
+                {**self.hook(all_of_it), "name": "all"}]}))
+        bad = self.leaf(lambda r: 503)
+        target = {"name": "called", "url": bad.url(),
+                  "tags": {"team": "shop"}, **self.BREAKER}
+        for again in range(2):  # removed, and added again at once
+            status, answer = self.call(hub, "POST", "/v1/targets", target)
+            self.assertEqual(status, 201, answer)
+            hub.post(b"x")
+            hub.post(b"y")
+            told = {("breaker", "called"): "began ended " * again + "began"}
+            self.await_phases(shop, told)
+            status, answer = self.call(hub, "DELETE",
+                                       "/v1/targets/called?waiting=cancel")
+            self.assertIn(status, (200, 202, 204), answer)
+            told = {("breaker", "called"): "began ended " * (again + 1)}
+            self.await_phases(shop, told)
+            self.await_phases(all_of_it, told)
+            self.assertEqual(self.firing(hub), {})
+        hub.stop()
+
+    def test_a_target_that_is_forgotten_has_no_alerts(self):
+        """The end is told with the name of a target that is gone."""
+        receiver, good = self.receiver(), ("good", self.leaf().url(), {})
+        bad = ("bad", self.leaf(lambda r: 503).url(), self.BREAKER)
+        more = {"receivers": [self.hook(receiver, targets=["bad"])],
+                "resolve-after": "10m"}
+        hub = self.hub(settings=self.settings([good, bad], more))
+        hub.post(b"x")
+        hub.post(b"y")
+        self.await_phases(receiver, {("breaker", "bad"): "began"})
+        self.settings([good], {**more, "receivers": [self.hook(receiver)]})
+        self.reload(hub)
+        case.wait_for(lambda: self.firing(hub) == {}, "nothing fires")
+        self.assertEqual(
+            self.call(hub, "POST", "/v1/targets/bad/forget")[0], 200)
+        self.await_phases(receiver, {("breaker", "bad"): "began ended"})
+        hub.stop()
+
+    def test_a_pause_ends_what_only_attempts_can_find_out(self):
+        receiver = self.receiver()
+        bad = self.leaf(lambda r: 503)
+        more = {"alerts": ["breaker", "lag"], "lag": {"messages": 3},
+                "receivers": [self.hook(receiver)]}
+        target = ("bad", bad.url(), self.BREAKER)
+        hub = self.hub(settings=self.settings([target], more))
+        for _ in range(8):
+            hub.post(b"x")
+        told = {("breaker", "bad"): "began", ("lag", "bad"): "began"}
+        self.await_phases(receiver, told)
+        self.assertEqual(
+            self.call(hub, "POST", "/v1/targets/bad/pause")[0], 200)
+        told[("breaker", "bad")] = "began ended"
+        self.await_phases(receiver, told)
+        self.assertEqual(self.firing(hub), {"lag": 1})  # messages wait
+        self.settings([("bad", bad.url(), {**self.BREAKER, "paused": True})],
+                      more)
+        self.reload(hub)
+        self.settings([target], more)
+        self.reload(hub)
+        self.assertEqual(self.firing(hub), {"lag": 1})
+        self.assertEqual(
+            self.call(hub, "POST", "/v1/targets/bad/resume")[0], 200)
+        self.assertEqual(self.firing(hub), {"lag": 1, "breaker": 1})
+        hub.stop()
+
+    def test_what_a_url_answered_says_nothing_of_another_one(self):
+        receiver = self.receiver()
+        more = {"alerts": ["gone"], "receivers": [self.hook(receiver)]}
+        old, new = self.leaf(lambda r: 410), self.leaf()
+        hub = self.hub(settings=self.settings([("a", old.url(), {})], more))
+        hub.post(b"x")
+        self.await_phases(receiver, {("gone", "a"): "began"})
+        self.settings([("a", new.url(), {})], more)
+        self.reload(hub)
+        self.await_phases(receiver, {("gone", "a"): "began ended"})
         hub.stop()
 
 

@@ -290,6 +290,7 @@ static void tell(watching *w, stg_ns now)
             keep_alert(w, &d.items[i], now);
         source.from += d.item_count;
     }
+    stg_alert_engine_hear(w->engine, source.reader, wants, w);
     stg_alert_engine_settle(w->engine, now);
 }
 
