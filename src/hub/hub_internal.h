@@ -68,6 +68,7 @@ typedef struct stg_hub_proxy {
     stg_link link; /* hub.proxies */
     uint64_t number;
     bool is_down;   /* flow says so */
+    bool is_used;   /* by a target that is tried, as a round has seen it */
     stg_ns down_at; /* is_down: since then */
     char name[300]; /* "10.0.0.1:3128" */
     char why[512];  /* the last failure's detail */
@@ -254,6 +255,12 @@ void stg_proxies_tell(stg_hub *h, const stg_action *a, stg_ns now);
 
 /* Those that are down: the next one behind p, or the first; NULL: no more. */
 const stg_hub_proxy *stg_proxies_next(const stg_hub *h, const stg_hub_proxy *p);
+
+/* A round of the watch: it begins, sees a target that is tried, and has ended. An
+ * alert says which proxies are down that such a target goes through. */
+void stg_proxies_begin_round(stg_hub *h);
+void stg_proxies_see(stg_hub *h, const stg_target *t);
+void stg_proxies_end_round(stg_hub *h, stg_ns now);
 
 void stg_proxies_close(stg_hub *h);
 

@@ -363,6 +363,7 @@ typedef struct stg_watch {
     stg_deadline look;  /* the next targets */
     size_t at;          /* the next one of them */
     bool is_busy;       /* one of this round has something that waits */
+    bool is_direct;     /* a target of this round is tried without a proxy */
     bool is_renewing;   /* the first round since targets or settings changed */
     stg_ns looked_at;   /* when the round began */
     const void *settings; /* the hub's when it began: compared, never read */

@@ -118,6 +118,34 @@ void stg_proxies_tell(stg_hub *h, const stg_action *a, stg_ns now)
     alert(h, now);
 }
 
+void stg_proxies_begin_round(stg_hub *h)
+{
+    for (stg_link *at = stg_list_first(&h->proxies); at != NULL;
+         at = stg_list_next(&h->proxies, at))
+        STG_HOLDER(at, stg_hub_proxy, link)->is_used = false;
+}
+
+void stg_proxies_see(stg_hub *h, const stg_target *t)
+{
+    stg_hub_proxy *p = stg_list_is_empty(&h->proxies)
+                           ? NULL
+                           : find(h, stg_settings_proxy(t->settings));
+
+    if (p != NULL)
+        p->is_used = true;
+}
+
+/* Nobody finds out whether a proxy is back whose targets are paused. */
+void stg_proxies_end_round(stg_hub *h, stg_ns now)
+{
+    const stg_hub_proxy *p = stg_proxies_next(h, NULL);
+
+    while (p != NULL && !p->is_used)
+        p = stg_proxies_next(h, p);
+    stg_watch_store(&h->watch, STG_TROUBLE_PROXY, p != NULL ? p->why : NULL,
+                    now);
+}
+
 const stg_hub_proxy *stg_proxies_next(const stg_hub *h, const stg_hub_proxy *p)
 {
     stg_link *at = p == NULL ? stg_list_first(&h->proxies)

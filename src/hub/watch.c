@@ -168,6 +168,10 @@ static void look_at(stg_watch *w, stg_target *t, const stg_store_view *store,
         return;
     }
     watch_judge(w, t, v.state, now);
+    if (v.state != STG_LANE_PAUSED && v.state != STG_LANE_REMOVING) {
+        w->is_direct = w->is_direct || t->settings->common->proxy == NULL;
+        stg_proxies_see(w->hub, t);
+    }
     age = v.oldest_at > 0 ? stg_ns_sub(utc, v.oldest_at) : 0;
     behind = stg_ns_add(v.waiting, v.lag);
     w->is_busy = w->is_busy || behind > 0 || v.in_flight > 0;
@@ -184,6 +188,21 @@ static bool watch_is_renewed(const stg_watch *w)
            w->changes != w->hub->targets.changes;
 }
 
+/* Says whether our network, or a proxy, is down. Where all targets of it are paused
+ * or have left nobody finds out that it is back. */
+static void watch_judge_ways(stg_watch *w, stg_ns now)
+{
+    uint32_t uplink = STG_ALERT_LANE_OF(STG_TROUBLE_UPLINK);
+    stg_flow_view v;
+
+    stg_flow_view_all(w->hub->flow, &v, now);
+    if (!v.is_uplink_down || !w->is_direct)
+        stg_watch_store(w, STG_TROUBLE_UPLINK, NULL, now);
+    else if (!stg_alerts_is_raised(w->alerts, STG_ALERT_STORE, uplink))
+        stg_watch_store(w, STG_TROUBLE_UPLINK, "", now);
+    stg_proxies_end_round(w->hub, now);
+}
+
 /* When the next round may begin. */
 static stg_ns watch_next_at(const stg_watch *w)
 {
@@ -197,6 +216,7 @@ static stg_ns watch_next_at(const stg_watch *w)
 static void end_round(stg_watch *w, stg_ns now)
 {
     w->at = 0;
+    watch_judge_ways(w, now);
     if (w->is_renewing)
         stg_alerts_catch_up(w->alerts, now);
     if (w->is_busy || watch_is_renewed(w))
@@ -206,7 +226,8 @@ static void end_round(stg_watch *w, stg_ns now)
 static void watch_begin_round(stg_watch *w, stg_ns now)
 {
     w->looked_at = now;
-    w->is_busy = false;
+    w->is_busy = w->is_direct = false;
+    stg_proxies_begin_round(w->hub);
     w->is_renewing = watch_is_renewed(w);
     w->settings = w->hub->settings;
     w->changes = w->hub->targets.changes;

@@ -552,6 +552,28 @@ class Left(Alerts):
         self.assertEqual(self.firing(hub), {"lag": 1, "breaker": 1})
         hub.stop()
 
+    def test_a_proxy_of_paused_targets_is_not_known_to_be_away(self):
+        receiver = self.receiver()
+        more = {"alerts": ["store"], "receivers": [self.hook(receiver)]}
+        behind = ("behind", "http://127.0.0.1:1/",
+                  {"proxy": self.refused().rstrip("/")})
+        hub = self.hub(settings=self.settings([behind], more))
+        hub.post(b"x")
+        told = {("store", None): "began"}
+        self.await_phases(receiver, told)
+        self.assertEqual(
+            self.call(hub, "POST", "/v1/targets/behind/pause")[0], 200)
+        told[("store", None)] = "began ended"
+        self.await_phases(receiver, told)
+        self.assertEqual(
+            self.call(hub, "POST", "/v1/targets/behind/resume")[0], 200)
+        case.wait_for(lambda: self.firing(hub) == {"store": 1},
+                      "it is away again")
+        self.settings([("good", self.leaf().url(), {})], more)
+        self.reload(hub)
+        case.wait_for(lambda: self.firing(hub) == {}, "nobody needs it")
+        hub.stop()
+
     def test_what_a_url_answered_says_nothing_of_another_one(self):
         receiver = self.receiver()
         more = {"alerts": ["gone"], "receivers": [self.hook(receiver)]}
