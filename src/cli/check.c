@@ -2,11 +2,17 @@
  * would do with it: where messages come from, what is kept, and a table of the
  * targets; or who would get a message (check_try.c). No header's value is printed:
  * it may be a secret. */
+#include <errno.h>
 #include <getopt.h>
+#include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <uv.h>
 
 #include <stagger/text.h>
 
@@ -22,14 +28,18 @@
 #include "config/targets.h"
 #include "core/writer.h"
 #include "http/url.h"
+#include "hub/hub.h"
 #include "kafka/topic.h"
 
-enum { STRICT = 256, DOCS, MANUAL, SCHEMA, TRY, TOPIC, JSON };
+enum { STRICT = 256, USER, DOCS, MANUAL, SCHEMA, TRY, TOPIC, JSON };
 enum { EXIT_WARNINGS = 1 };
 
 static const stg_option options[] = {
     {"-c, --config FILE", "the settings file", 0, NULL},
     {"--strict", "exit with 1 if there are warnings", STRICT, NULL},
+    {"--user NAME",
+     "as root: check as this user, who reads and writes what the user may",
+     USER, NULL},
     {"--try FILE",
      "say which targets would get a message with this file as its body (-: "
      "standard input), and why the others would not",
@@ -49,14 +59,15 @@ static const stg_option options[] = {
 
 static const stg_usage usage = {
     .head =
-        "usage: stagger check [-c] FILE [--strict]\n"
+        "usage: stagger check [-c] FILE [--strict] [--user NAME]\n"
         "       stagger check [-c] FILE --try MESSAGE [-H 'N: V']... [--json]\n"
         "       stagger check --docs | --manual | --schema\n"
         "\n"
         "Reads a settings file of the hub and prints every mistake, and a warning for\n"
         "what is valid but risky, as file:line:column, what was found, and what was\n"
-        "expected. Without a mistake it prints what a hub would do, and for each policy\n"
-        "what `stagger plan` warns of. It starts nothing and sends nothing.\n"
+        "expected; then all that a start or a reload would prepare is prepared, by the\n"
+        "hub's own code. Without a mistake it prints what a hub would do, and for each\n"
+        "policy what `stagger plan` warns of. It starts, writes and sends nothing.\n"
         "With --try it says instead who would get a message by its filters (`match`).\n"
         "\n",
     .options = options,
@@ -65,7 +76,7 @@ static const stg_usage usage = {
         "Exit code: 0; 1 with --strict if there are warnings; 2 for a mistake, and for\n"
         "a file that cannot be read.\n"
         "\n"
-        "  stagger check /etc/stagger/stagger.yaml\n"
+        "  stagger check /etc/stagger/stagger.yaml --user stagger\n"
         "  stagger check stagger.yaml --try order.json -H 'X-Event: order.paid'\n"
         "  stagger check --schema > stagger.schema.json\n",
     .arguments_max = 1,
@@ -73,6 +84,7 @@ static const stg_usage usage = {
 
 typedef struct check_options {
     const char *file;
+    const char *user; /* NULL: whoever calls */
     bool is_strict;
     int print; /* DOCS, MANUAL, SCHEMA; 0: none of them */
     stg_try try;
@@ -190,23 +202,37 @@ static void (*const sources[])(const stg_settings *s, FILE *to) = {
     [STG_SOURCE_KAFKA] = print_kafka,
 };
 
+/* Each of the times for which something is kept, with what it is of. */
+static void check_print_kept(const stg_settings *s, FILE *to)
+{
+    bool has_keep = s->store.keep != STG_NEVER,
+         has_receipts = s->receipts.keep != STG_NEVER;
+    char time[STG_DURATION_TEXT_MAX];
+
+    stg_say(to, has_keep || has_receipts ? ": what waits for %s" : ", for %s",
+            stg_duration_text(s->store.retention, time));
+    if (has_keep)
+        stg_say(to, ", what is delivered for %s",
+                stg_duration_text(s->store.keep, time));
+    if (has_receipts)
+        stg_say(to, ", receipts for %s",
+                stg_duration_text(s->receipts.keep, time));
+    stg_say(to, "\n");
+}
+
 /* A database has no quota of ours. */
 static void print_ways(const stg_settings *s, FILE *to)
 {
-    char kept[STG_DURATION_TEXT_MAX];
-
-    stg_duration_text(s->store.retention, kept);
     if (sources[s->source] != NULL)
         sources[s->source](s, to);
     stg_say(to, "listens  on %s%s, %s\n",
             s->listen.certificate_file != NULL ? "https://" : "",
             s->listen.address,
             s->listen.token_file != NULL ? "with tokens" : "without tokens");
-    if (stg_from_is_postgres(s->store.path))
-        stg_say(to, "keeps    %s, for %s\n", s->store.path, kept);
-    else
-        stg_say(to, "keeps    %s, up to %" PRIu64 " MiB, for %s\n",
-                s->store.path, s->store.quota >> 20, kept);
+    stg_say(to, "keeps    %s", s->store.path);
+    if (!stg_from_is_postgres(s->store.path))
+        stg_say(to, ", up to %" PRIu64 " MiB", s->store.quota >> 20);
+    check_print_kept(s, to);
     if (s->alerts.receiver_count > 0)
         fprintf(to, "tells    %zu receiver%s\n", s->alerts.receiver_count,
                 s->alerts.receiver_count > 1 ? "s" : "");
@@ -306,10 +332,22 @@ static void hide_texts(stg_settings *s, const stg_diagnostics *c)
     }
 }
 
+/* Root may read what the hub's user may not. */
+static void check_print_root(const stg_settings *s)
+{
+    if (s->root_file == NULL)
+        return;
+    stg_say(stdout,
+            "note     only root can read %s%s: a hub of another user does not "
+            "start (see --user)\n",
+            s->root_file, s->root_file_count > 0 ? " and others" : "");
+}
+
 /* Returns how many warnings it has of policies. */
 static size_t print_summary(const stg_settings *s, FILE *to)
 {
     print_ways(s, to);
+    check_print_root(s);
     fprintf(to, "sends    to %zu target%s:\n\n", s->target_count,
             s->target_count > 1 ? "s" : "");
     print_targets(s);
@@ -342,6 +380,8 @@ static int read_option(void *ctx, int option)
         o->file = optarg;
     else if (option == STRICT)
         o->is_strict = true;
+    else if (option == USER)
+        o->user = optarg;
     else if (option == TRY)
         o->try.file = optarg;
     else if (option == DOCS || option == MANUAL || option == SCHEMA)
@@ -381,6 +421,64 @@ static stg_status check_written(const stg_settings *s, stg_diagnostics *c)
     return c->mistakes == 0 ? STG_OK : STG_INVALID;
 }
 
+/* -- what a start would refuse --------------------------------------------- */
+
+/* The part of the settings that words of a start speak of. */
+static stg_file_place check_place_of(const stg_settings *s, const char *words)
+{
+    static const struct {
+        const char *begins, *setting;
+    } parts[] = {{"alerts: ", "alerts.receivers"},
+                 {"kafka", "kafka"},
+                 {"traces", "traces.endpoint"},
+                 {"listen", "listen.address"}};
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strncmp(words, parts[i].begins, strlen(parts[i].begins)) == 0)
+            return stg_settings_place(s, parts[i].setting);
+    return (stg_file_place){0, 0};
+}
+
+/* Prepares what a start would prepare, by the hub's own code, so that the two cannot
+ * differ; nothing is written, listened to or sent. */
+static stg_status check_rehearse(stg_settings *s, stg_diagnostics *c)
+{
+    const stg_hub_options o = {.settings = s};
+    stg_error err = {.text = ""};
+    uv_loop_t loop;
+    stg_status status;
+
+    if (uv_loop_init(&loop) != 0) {
+        stg_complain(c, (stg_file_place){0, 0}, "out of memory");
+        return STG_INVALID;
+    }
+    status = stg_hub_rehearse(&loop, &o, &err);
+    if (status != STG_OK)
+        stg_complain(c, check_place_of(s, err.text), "%s", err.text);
+    (void)uv_loop_close(&loop);
+    return status;
+}
+
+/* -- as another user --------------------------------------------------------- */
+
+/* From here on the process may no more than the user may. */
+static int check_become(const char *name)
+{
+    const struct passwd *user = getpwnam(name);
+
+    if (user == NULL)
+        return stg_options_refuse("stagger check",
+                                  "--user=%s: there is no such user", name);
+    if (user->pw_uid == geteuid())
+        return 0;
+    if (initgroups(name, user->pw_gid) == 0 && setgid(user->pw_gid) == 0 &&
+        setuid(user->pw_uid) == 0)
+        return 0;
+    return stg_options_refuse("stagger check",
+                              "--user=%s: %s; expected root, or that user",
+                              name, strerror(errno));
+}
+
 /* After a mistake s is NULL: there is no summary of half a file. */
 static int check(const check_options *o)
 {
@@ -391,6 +489,8 @@ static int check(const check_options *o)
 
     if (status == STG_OK)
         status = check_written(s, &c);
+    if (status == STG_OK && o->try.file == NULL)
+        status = check_rehearse(s, &c);
     code = status == STG_OK && o->try.file != NULL ? stg_try_run(&o->try, s, &c)
                                                    : report(o, status, s, &c);
     stg_diagnostics_free(&c);
@@ -424,6 +524,10 @@ static int run(check_options *o, const stg_arguments *files)
         return stg_options_refuse("stagger check",
                                   "--header, --type, --key, --topic and --json "
                                   "are of a message: expected --try");
+    if (o->user != NULL)
+        code = check_become(o->user);
+    if (code != 0)
+        return code;
     if (o->print != 0)
         print(o->print);
     else

@@ -25,6 +25,21 @@
 
 enum { SECRET_MAX = 64 << 10 };
 
+/* Root reads any file, and the hub may be another user's. */
+static void files_note_root(const stg_loading *l, const char *path,
+                            const struct stat *status)
+{
+    bool is_shared = (status->st_mode & S_IROTH) != 0 ||
+                     ((status->st_mode & S_IRGRP) != 0 && status->st_gid != 0);
+
+    if (geteuid() != 0 || status->st_uid != 0 || is_shared)
+        return;
+    if (l->s->root_file == NULL)
+        l->s->root_file = stg_settings_keep_text(l->s, path, strlen(path));
+    else
+        l->s->root_file_count += strcmp(l->s->root_file, path) != 0;
+}
+
 /* An open secret, or -1: complained. Never blocks on a pipe. */
 static int open_secret(stg_loading *l, stg_file_place place, const char *name,
                        const char *path, off_t *size)
@@ -59,6 +74,7 @@ static int open_secret(stg_loading *l, stg_file_place place, const char *name,
                      name, path);
     } else {
         *size = status.st_size;
+        files_note_root(l, path, &status);
         return fd;
     }
     if (fd >= 0)
@@ -170,19 +186,21 @@ static const int SOON_DAYS = 14;
 static char no_passphrase[] = "";
 
 /* NULL: there is no such file, or it is none that can be read at once. */
-static BIO *open_file(const char *path)
+static BIO *open_file(const stg_loading *l, const char *path)
 {
     struct stat status;
 
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return NULL;
+    files_note_root(l, path, &status);
     return BIO_new_file(path, "r");
 }
 
 /* The file's first certificate; NULL: none. *can_open: there is such a file. */
-static X509 *read_certificate(const char *path, bool *can_open)
+static X509 *read_certificate(const stg_loading *l, const char *path,
+                              bool *can_open)
 {
-    BIO *file = open_file(path);
+    BIO *file = open_file(l, path);
     X509 *certificate = NULL;
 
     *can_open = file != NULL;
@@ -193,9 +211,9 @@ static X509 *read_certificate(const char *path, bool *can_open)
     return certificate;
 }
 
-static EVP_PKEY *read_key(const char *path)
+static EVP_PKEY *read_key(const stg_loading *l, const char *path)
 {
-    BIO *file = open_file(path);
+    BIO *file = open_file(l, path);
     EVP_PKEY *key = NULL;
 
     if (file != NULL)
@@ -235,7 +253,7 @@ static X509 *check_certificate(stg_loading *l, stg_file_place place,
                                const char *name, const char *path)
 {
     bool can_open;
-    X509 *certificate = read_certificate(path, &can_open);
+    X509 *certificate = read_certificate(l, path, &can_open);
 
     if (certificate == NULL)
         stg_complain(l->c, place,
@@ -278,7 +296,7 @@ typedef struct named {
 static void check_files(stg_loading *l, const named *c, const named *k)
 {
     X509 *certificate = check_certificate(l, c->place, c->name, c->path);
-    EVP_PKEY *key = read_key(k->path);
+    EVP_PKEY *key = read_key(l, k->path);
 
     if (certificate != NULL)
         check_age(l, c->place, c->path, certificate);

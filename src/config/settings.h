@@ -339,7 +339,10 @@ typedef struct stg_log_settings {
 } stg_log_settings;
 
 typedef struct stg_settings {
-    const char *file; /* that they were read from; NULL: none */
+    const char *file;       /* that they were read from; NULL: none */
+    const char *root_file;  /* the first file that root alone may read, if root
+                                has loaded them; NULL: there is none */
+    size_t root_file_count; /* reads of other files of this kind */
 
     stg_source_kind source;
     stg_kafka_settings kafka; /* with STG_SOURCE_KAFKA */

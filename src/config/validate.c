@@ -3,6 +3,7 @@
  * setting that has to change; a setting that was not written is at line 0. Some
  * checks look at this machine (disk, memory, addresses), and only warn: the hub
  * may run on another one. */
+#include <errno.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -23,6 +24,20 @@ enum { MIB_SHIFT = 20 };
 
 /* -- who may talk to it ---------------------------------------------------- */
 
+/* A service manager may make the folder with the service, so that this is a
+ * warning. */
+static void validate_socket(stg_loading *l, const stg_listen_address *address)
+{
+    char *path = strdup(address->un.sun_path);
+
+    if (path != NULL && access(dirname(path), W_OK | X_OK) != 0)
+        stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
+                 "`listen.address`: no socket can be made in %.120s: %s, and a "
+                 "hub does not start without it",
+                 path, strerror(errno));
+    free(path);
+}
+
 /* Tokens and TLS need something that listens, and an address that other machines
  * reach needs tokens. The source decides whether anything listens at all. */
 static void check_listen(stg_loading *l)
@@ -42,6 +57,8 @@ static void check_listen(stg_loading *l)
         stg_warn(l->c, stg_load_hub_place(l, "listen.address"),
                  "`listen.address`: %s, and a hub does not start without it",
                  err.text);
+    if (stg_address_is_path(&address))
+        validate_socket(l, &address);
     if (stg_address_is_loopback(&address))
         return;
     if (s->token_file == NULL &&
@@ -200,6 +217,8 @@ static void check_outputs(stg_loading *l)
         check_store(l);
     if (s->letters.path != NULL)
         stg_load_check_output(l, "dead-letters.copy", s->letters.path);
+    if (s->receipts.copy.path != NULL)
+        stg_load_check_output(l, "receipts.copy", s->receipts.copy.path);
     if (s->audit != NULL)
         stg_load_check_output(l, "audit", s->audit);
 }

@@ -370,8 +370,9 @@ static stg_status open_parts(stg_hub *h, stg_settings *o, stg_error *err)
         status = stg_watch_open(&h->watch, h, &o->alerts, err);
     if (status == STG_OK)
         status = stg_spans_open(&h->spans, h, err);
-    if (status == STG_OK)
-        status = open_store(h, h->fixed, err);
+    if (status != STG_OK || h->is_rehearsed)
+        return status;
+    status = open_store(h, h->fixed, err);
     if (status == STG_OK)
         stg_attempts_init(&h->attempts, h, stg_store_epoch(h->store),
                           h->fixed->trace);
@@ -435,9 +436,42 @@ static stg_status hub_open_settings(stg_hub *h, stg_error *err)
     return status;
 }
 
-/* On an error everything that was opened is closed before this returns, by
- * running the loop; a store file that was made just now is removed, and the
- * settings stay the caller's. */
+/* Closes all that was opened, by running the loop; a store file that was made just
+ * now is removed, and the settings stay the caller's. */
+static void hub_give_up(stg_hub *h)
+{
+    if (h->store != NULL)
+        stg_store_discard(h->store);
+    stg_watch_close(&h->watch, close_spans, h); // at once: nothing happened
+    while (h->handles > 0)
+        uv_run(h->loop, UV_RUN_ONCE);
+    h->settings = NULL; // the caller has them still
+    stg_hub_free(h);
+}
+
+stg_status stg_hub_rehearse(uv_loop_t *loop, const stg_hub_options *o,
+                            stg_error *err)
+{
+    const stg_settings given = *o->settings;
+    stg_status status = check(o, err);
+    stg_hub *h = status == STG_OK ? make(loop, o) : NULL;
+
+    if (status != STG_OK)
+        return status;
+    if (h == NULL)
+        return stg_hub_refuse(err, STG_IO, "out of memory");
+    h->is_rehearsed = true;
+    status = hub_open_settings(h, err);
+    if (status == STG_OK)
+        status = stg_hub_source_check(h, o->settings, err);
+    if (status == STG_OK)
+        status = stg_intake_check(o->settings, err);
+    stg_settings_use_fixed(o->settings, &given);
+    hub_give_up(h);
+    return status;
+}
+
+/* On an error everything that was opened is closed before this returns. */
 stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
                         const stg_hub_options *o, stg_error *err)
 {
@@ -451,13 +485,7 @@ stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
         return stg_hub_refuse(err, STG_IO, "there is no memory for a hub");
     status = hub_open_settings(h, err);
     if (status != STG_OK) {
-        if (h->store != NULL)
-            stg_store_discard(h->store);
-        stg_watch_close(&h->watch, close_spans, h); // at once: nothing happened
-        while (h->handles > 0)
-            uv_run(loop, UV_RUN_ONCE);
-        h->settings = NULL; // it is the caller's still
-        stg_hub_free(h);
+        hub_give_up(h);
         return status;
     }
     h->is_open = true;

@@ -68,6 +68,13 @@ typedef struct stg_hub_options {
 stg_status stg_hub_open(stg_hub **hub, uv_loop_t *loop,
                         const stg_hub_options *o, stg_error *err);
 
+/* Opens what stg_hub_open() opens before it makes a file, and closes it: endpoints with
+ * their certificates, receivers with their secrets, tokens, the source's options.
+ * Nothing is listened to, written or sent, and only `settings` of the options count;
+ * they stay the caller's. Returns what a start would be refused for. */
+stg_status stg_hub_rehearse(uv_loop_t *loop, const stg_hub_options *o,
+                            stg_error *err);
+
 /* Intake stops at once, attempts under way have the drain time; then what is
  * settled is made durable, and ended is called. Again: nothing. */
 void stg_hub_stop(stg_hub *h);

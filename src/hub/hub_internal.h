@@ -128,6 +128,7 @@ struct stg_hub {
     /* -- the end */
     stg_hub_phase phase;
     bool is_open;       /* it was opened, and its end is to be told */
+    bool is_rehearsed;  /* parts are opened that make and reach nothing */
     bool is_broken;     /* the store is; flow is not asked any more */
     bool is_store_away; /* its database stores nothing for now */
     unsigned handles;   /* parts that are open in the loop */

@@ -138,6 +138,24 @@ static stg_ingress_options ingress_options(const stg_settings *s)
 
 /* Limits of the ingress come from the memory of the settings, so that messages
  * in flight to the store cannot take what is flow's. */
+/* The options' tokens and addresses are checked with the settings. */
+stg_status stg_intake_check(const stg_settings *o, stg_error *err)
+{
+    stg_ingress_options i = ingress_options(o);
+    stg_tls_context *context;
+    stg_list contexts;
+    stg_status status;
+
+    stg_list_init(&contexts);
+    i.tls.is_server = true;
+    if (i.tls.certificate_file == NULL)
+        return STG_OK;
+    status = stg_tls_context_take(&context, &contexts, &i.tls, err);
+    if (status == STG_OK)
+        stg_tls_context_release(context);
+    return status;
+}
+
 stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
                            unsigned *parts, stg_error *err)
 {

@@ -283,6 +283,10 @@ size_t stg_intake_message_max(uint64_t memory_max);
 stg_status stg_intake_open(stg_intake *in, stg_hub *hub, const stg_settings *o,
                            unsigned *parts, stg_error *err);
 
+/* Makes what TLS needs of the settings, and drops it. STG_INVALID: a file cannot be
+ * used, with words. */
+stg_status stg_intake_check(const stg_settings *o, stg_error *err);
+
 /* Reads what of these settings can change while it is open: stg_ingress_use() puts
  * that in use. Their webhooks are kept then. Returns what stg_ingress_prepare()
  * does. */
@@ -326,6 +330,11 @@ typedef struct stg_hub_source {
  * given one. Returns what the source's own function does. */
 stg_status stg_hub_source_make(stg_hub *h, const stg_settings *o,
                                stg_store_options *store, stg_error *err);
+
+/* Makes the options of a source, and reaches nothing. STG_INVALID: the source does
+ * not take them, with words. The texts that it keeps are in h. */
+stg_status stg_hub_source_check(stg_hub *h, const stg_settings *o,
+                                stg_error *err);
 
 /* Before flow's cursors are restored: assigns what is the source's from the start,
  * and the rows that a file has of partitions which are not this hub's now. */

@@ -84,25 +84,48 @@ static stg_kafka_options consumer_options(const stg_hub_source *s,
     return k;
 }
 
+/* Makes the texts that a consumer's options keep. */
+static stg_status source_keep_texts(stg_hub_source *s, const stg_settings *o,
+                                    stg_error *err)
+{
+    s->brokers = join_brokers(&o->kafka.brokers);
+    s->properties = copy_properties(&o->kafka);
+    (void)stg_shard_group(o, s->group);
+    if (s->brokers != NULL && s->properties != NULL)
+        return STG_OK;
+    return stg_hub_refuse(err, STG_IO, "out of memory for Kafka");
+}
+
 static stg_status make_kafka(stg_hub *h, const stg_settings *o, stg_error *err)
 {
     stg_hub_source *s = &h->source_part;
     stg_kafka_source_options k;
     stg_status status;
 
-    s->brokers = join_brokers(&o->kafka.brokers);
-    s->properties = copy_properties(&o->kafka);
-    if (s->brokers == NULL || s->properties == NULL) {
-        (void)stg_hub_refuse(err, STG_IO, "there is no memory for Kafka");
-        return STG_IO;
-    }
-    (void)stg_shard_group(o, s->group);
+    status = source_keep_texts(s, o, err);
+    if (status != STG_OK)
+        return status;
     k = (stg_kafka_source_options){.consumer = consumer_options(s, o),
                                    .letters = o->letters.topic};
     status = stg_source_new_kafka(&h->source, &k, err);
     if (status == STG_OK)
         h->source->brokers = (uint32_t)o->kafka.brokers.count;
     return status;
+}
+
+stg_status stg_hub_source_check(stg_hub *h, const stg_settings *o,
+                                stg_error *err)
+{
+    stg_kafka_options k;
+    stg_status status;
+
+    if (o->source != STG_SOURCE_KAFKA)
+        return STG_OK;
+    status = source_keep_texts(&h->source_part, o, err);
+    if (status != STG_OK)
+        return status;
+    k = consumer_options(&h->source_part, o);
+    return stg_kafka_check(&k, err);
 }
 
 static stg_status make_named(stg_hub *h, const stg_settings *o, stg_error *err)

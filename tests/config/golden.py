@@ -6,9 +6,11 @@ what is said of each, without the file's name. STAGGER_GOLDEN=write writes them
 anew, for a person to read.
 """
 import datetime
+import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -173,6 +175,156 @@ class Golden(unittest.TestCase):
         for title, text in cases("unwise.txt"):
             with self.subTest(title):
                 self.assertEqual(check(text, "--strict").returncode, 1)
+
+
+TARGET = {"name": "a", "url": "http://127.0.0.1:1/"}
+
+
+def receiver(kind, **more):
+    return {"alerts": {"receivers": [{"name": "r", "type": kind, **more}]}}
+
+
+HOOK = {"url": "http://127.0.0.1:1/"}
+TLS_HOOK = {"url": "https://127.0.0.1:1/"}
+KAFKA = {"source": "kafka", "kafka": {"brokers": ["127.0.0.1:1"],
+                                      "topics": ["t"], "group": "g"}}
+
+# Files and values that only the parts of a hub read: a start refuses them.
+REFUSED = {
+    "a receiver's URL that is none": receiver("slack", **{"url-file": "secret"}),
+    "a receiver's URL of two lines": receiver("slack", **{"url-file": "lines"}),
+    "a receiver's header of two lines": receiver(
+        "webhook", **HOOK, headers={"X-A": {"file": "lines"}}),
+    "a receiver's empty header": receiver(
+        "webhook", **HOOK, headers={"X-A": {"file": "line"}}),
+    "a receiver's key of two lines": receiver(
+        "pagerduty", **{"key-file": "lines"}),
+    "a mail's password of two lines": receiver(
+        "mail", url="smtp://127.0.0.1:1", user="u", to=["a@b.example"],
+        **{"from": "c@d.example", "password-file": "lines"}),
+    "a receiver's ca that has none": receiver("webhook", **TLS_HOOK,
+                                              ca="secret"),
+    "a receiver's secret that is none": receiver(
+        "webhook", **HOOK, sign={"scheme": "standard-webhooks",
+                                 "secrets": ["whsec_?"]}),
+    "a target's ca that breaks off": {"targets": [
+        {**TARGET, "url": "https://127.0.0.1:1/", "tls": {"ca": "cut.pem"}}]},
+    "an OAuth key that is none": {"targets": [
+        {**TARGET, "oauth2": {"token-url": HOOK["url"], "client-id": "c",
+                              "private-key": {"file": "secret"}}}]},
+    "a ca of OAuth that breaks off": {"targets": [
+        {**TARGET, "oauth2": {"token-url": TLS_HOOK["url"], "client-id": "c",
+                              "client-secret": "hush-hush",
+                              "ca": "cut.pem"}}]},
+    "a ca of traces that has none": {"traces": {
+        "endpoint": TLS_HOOK["url"], "ca": "secret"}},
+    "a ca of clients that breaks off": {"listen": {
+        "address": "127.0.0.1:0", "tls": {
+            "certificate": "good.pem", "key": "good.key",
+            "client-ca": "cut.pem"}}},
+    "a chain that breaks off": {"listen": {
+        "address": "127.0.0.1:0", "tls": {"certificate": "cut.pem",
+                                          "key": "good.key"}}},
+    "a copy of receipts where no file can be": {
+        "receipts": {"copy": "file:directory"}},
+    "a copy of receipts in no folder": {
+        "receipts": {"copy": "file:none/receipts"}},
+    "files of Kafka's options": {**KAFKA, "kafka": {**KAFKA["kafka"], "options": {
+        "security.protocol": "ssl", "ssl.ca.location": "/none/ca"}}},
+}
+
+
+class Start(unittest.TestCase):
+    """check refuses what a start refuses, since it prepares the same."""
+
+    def start(self):
+        return subprocess.run(
+            [STAGGER, "hub", "-c", "hub.yaml", "--store", "start.db"],
+            cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, timeout=20, check=False)
+
+    def test_is_refused_by_check_where_a_hub_refuses_it(self):
+        put("cut.pem", (FOLDER / "good.pem").read_bytes() +
+            b"-----BEGIN CERTIFICATE-----\nMIIB\n", 0o644)
+        for title, more in REFUSED.items():
+            with self.subTest(title):
+                text = json.dumps({
+                    "targets": [TARGET], "listen": {"address": "127.0.0.1:0"},
+                    **more})
+                checked = check(text.encode())
+                self.assertEqual(checked.returncode, 2, checked.stdout)
+                self.assertIn("hub.yaml:", checked.stdout)
+                self.assertNotIn("hush", checked.stdout)
+                try:
+                    started = self.start()
+                except subprocess.TimeoutExpired:
+                    self.fail("it starts")
+                self.assertEqual(started.returncode, 2, started.stdout)
+
+    def test_writes_and_reaches_nothing(self):
+        """The folder stays as it was, and nothing of it is in the way."""
+        with (socket.create_server(("127.0.0.1", 0)) as server,
+              socket.create_server(("127.0.0.1", 0)) as hub):
+            port = server.getsockname()[1]
+            before = sorted(os.listdir(FOLDER))
+            checked = check(json.dumps({
+                "targets": [{**TARGET, "oauth2": {
+                    "token-url": f"http://127.0.0.1:{port}/",
+                    "client-id": "c", "client-secret": "hush-hush"}}],
+                "listen": {"address": f"127.0.0.1:{hub.getsockname()[1]}"},
+                "store": {"path": "checked.db"}, "audit": "audit.log",
+                "receipts": {"copy": "file:receipts"},
+                "traces": {"endpoint": f"http://127.0.0.1:{port}/"},
+                **receiver("webhook", url=f"http://127.0.0.1:{port}/"),
+            }).encode())
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+            self.assertEqual(sorted(os.listdir(FOLDER)),
+                             sorted({*before, "hub.yaml"}))
+            server.settimeout(0.1)
+            with self.assertRaises(TimeoutError):
+                server.accept()
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root is another user")
+    def test_is_checked_as_the_user_of_the_hub(self):
+        text = json.dumps({"targets": [TARGET], "listen": {
+            "address": "127.0.0.1:0", "tls": {"certificate": "good.pem",
+                                              "key": "good.key"}},
+            **receiver("slack", **{"url-file": "slack"})}).encode()
+        FOLDER.chmod(0o755)
+        checked = check(text)
+        self.assertEqual(checked.returncode, 0, checked.stdout)
+        self.assertRegex(checked.stdout, r"(?m)^note +only root can read "
+                                         r"\S*(good\.key|slack) and others: ")
+        (FOLDER / "hub.yaml").chmod(0o644)
+        checked = check(text, "--user", "nobody")
+        self.assertEqual(checked.returncode, 2, checked.stdout)
+        self.assertIn("good.key", checked.stdout)
+        self.assertIn("slack cannot be read: Permission denied",
+                      checked.stdout)
+        checked = check(text, "--user", "no-such-user")
+        self.assertEqual(checked.returncode, 2)
+        self.assertIn("there is no such user", checked.stdout)
+
+    def test_says_for_how_long_each_is_kept(self):
+        for store, more, words in (
+                ({}, {}, ", for 1d\n"),
+                ({"retention": "3d"}, {}, ", for 3d\n"),
+                ({"keep": "2d"}, {},
+                 ": what waits for 1d, what is delivered for 2d\n"),
+                ({"keep": "2d", "retention": "3d"}, {"receipts": {"keep": "7d"}},
+                 ": what waits for 3d, what is delivered for 2d, receipts for "
+                 "7d\n")):
+            checked = check(json.dumps({"targets": [TARGET], "store": {
+                "path": "kept.db", **store}, **more}).encode())
+            self.assertEqual(checked.returncode, 0, checked.stdout)
+            self.assertRegex(checked.stdout,
+                             rf"keeps    kept\.db, up to \d+ MiB{words}")
+
+    def test_warns_where_no_socket_can_be_made(self):
+        checked = check(json.dumps({"targets": [TARGET], "listen": {
+            "address": "unix:/none/hub.socket"}}).encode(), "--strict")
+        self.assertEqual(checked.returncode, 1, checked.stdout)
+        self.assertIn("no socket can be made in /none", checked.stdout)
 
 
 if __name__ == "__main__":
