@@ -20,7 +20,7 @@ static const char *const files_ends[] = {[STG_STORE_FILE_OWN] = "",
                                          [STG_STORE_FILE_LOG] = "-wal",
                                          [STG_STORE_FILE_LOCKS] = "-shm"};
 
-static bool files_find(const char *name, stg_file_id *id)
+static bool store_files_find(const char *name, stg_file_id *id)
 {
     struct stat s;
 
@@ -52,7 +52,8 @@ stg_status stg_store_files_begin(stg_store_files *p, const char *path,
     for (size_t i = 0; i < STG_STORE_FILES && is_found; i++) {
         p->names[i] =
             files_join(i == STG_STORE_FILE_OWN ? path : real, files_ends[i]);
-        is_found = p->names[i] != NULL && files_find(p->names[i], &p->ids[i]);
+        is_found =
+            p->names[i] != NULL && store_files_find(p->names[i], &p->ids[i]);
     }
     p->is_known = is_found;
     p->log_size = p->ids[STG_STORE_FILE_LOG].size;
@@ -65,14 +66,14 @@ stg_status stg_store_files_begin(stg_store_files *p, const char *path,
 
 static bool files_has(const stg_store_files *p, size_t i, stg_file_id *now)
 {
-    return files_find(p->names[i], now) && now->device == p->ids[i].device &&
-           now->inode == p->ids[i].inode;
+    return store_files_find(p->names[i], now) &&
+           now->device == p->ids[i].device && now->inode == p->ids[i].inode;
 }
 
 static void files_say(const stg_store_files *p, size_t i, stg_error *why)
 {
     stg_file_id now;
-    bool is_there = files_find(p->names[i], &now);
+    bool is_there = store_files_find(p->names[i], &now);
 
     (void)stg_hub_refuse(
         why, STG_IO,

@@ -53,8 +53,8 @@ struct stg_store_writer {
     uint64_t held_at;        /* since then a read holds the WAL; 0: none does */
     uint64_t squeeze_at;     /* the WAL is not emptied for room before */
     uint64_t
-        refused; /* the smallest append refused for want of room; 0: none */
-    bool has_epoch;    /* the epoch of now is durable */
+        refused;    /* the smallest append refused for want of room; 0: none */
+    bool has_epoch; /* the epoch of now is durable */
     /* shortages of the last appends, and of flow's last group */
     stg_shortage appends_lack, group_lacks;
     bool lacks_rows; /* the group had rows: one without says nothing of them */
