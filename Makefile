@@ -4,6 +4,7 @@
 
 PREFIX = /usr/local
 SWARM = 10m
+OPERATORS = 10m
 TORTURE = 200
 DESTDIR =
 BUILD = build/release
@@ -21,6 +22,7 @@ help:
 	@echo 'make check       all that CI runs: sanitizers, fuzzing, mutants ...'
 	@echo 'make check-long  the same with many more seeds, inputs and mutants'
 	@echo 'make swarm       random worlds of the hub in virtual time, for SWARM=10m'
+	@echo 'make operators   random hubs under an operator'"'"'s acts, for OPERATORS=10m'
 	@echo 'make torture     the real hub, killed in all ways, TORTURE=200 times'
 	@echo 'make bench       measure the library'
 	@echo 'make bench-web   measure the simulator in WebAssembly (with node)'
@@ -67,6 +69,11 @@ check-long:
 swarm: build
 	@build/release/stagger sim delivery --swarm 100000000 --for $(SWARM) \
 	    --seed $$(date +%s) --shrink build/swarm.events
+
+# The seed is another one each time.
+operators:
+	@scripts/deps test
+	@scripts/operators --jobs 2 --for $(OPERATORS) --shrink 5m --keep build/operators
 
 torture:
 	@scripts/deps test
@@ -132,5 +139,5 @@ deb:
 clean:
 	rm -rf build
 
-.PHONY: build help web wheel demo test check check-long swarm torture bench fuzz coverage format
+.PHONY: build help web wheel demo test check check-long swarm operators torture bench fuzz coverage format
 .PHONY: figures bench-adapters bench-hub bench-store bench-web bench-kafka install uninstall deb clean
