@@ -11,7 +11,7 @@ LOOKS = ["/v1/status", "/v1/targets?limit=1000", "/v1/targets/@t@",
          "/v1/targets/@t@/attempts", "/v1/targets/@t@/rewind", "/v1/history",
          "/v1/dead-letters?limit=50", "/v1/dead-letters?target=@t@",
          "/v1/dead-letters/1", "/v1/messages/@last@", "/v1/replays",
-         "/v1/token", "/metrics", "/readyz", "/", "/v1/targets/nobody"]
+         "/v1/targets?limit=1000", "/v1/targets/@t@", "/v1/token", "/metrics", "/readyz", "/", "/v1/targets/nobody"]
 COMMANDS = [
     ["store", "verify", "-s", "@store@"],
     ["store", "backup", "-s", "@store@", "copy.db"],
@@ -41,7 +41,7 @@ CALLS = ["pause", "resume", "probe", "rewind", "unwind", "resend", "replay",
 WEIGHTS = {
     "edit": 20, "spoil": 5, "rotate": 6, "move": 4, "copy": 4, "add": 6,
     "change": 4, "remove": 5, "forget": 2, "call": 14, "look": 12, "stream": 3,
-    "command": 5, "turn": 8, "hup": 3, "restart": 3, "kill": 3, "second": 1,
+    "command": 5, "turn": 8, "hup": 3, "restart": 3, "kill": 3, "second": 1, "restore": 1,
     "connections": 2, "freeze": 1,
 }
 NAMES = "abcdefgh"
@@ -104,7 +104,7 @@ ARGUMENTS = {
     "change": lambda rng: {"name": rng.choice(ADDED), "body": rng.choice([
         {"rate": "100/s"}, {"rate": None}, {"in-flight": 2},
         {"shed-after": "1s"}, {"nonsense": 1}, {"paused": True},
-        {"paused": False}, {"url": "@leaf@/ok/" + rng.choice(ADDED)}])},
+        {"paused": False}, {"url": "@leaf@/ok/@n@"}])},
     "remove": lambda rng: {"name": rng.choice(ADDED),
                            "waiting": rng.choice([True, False])},
     "forget": lambda rng: {"name": rng.choice(NAMES)},
@@ -133,7 +133,7 @@ def draw_acts(rng, count, without):
         arguments = ARGUMENTS.get(name, lambda rng: {})(rng)
         if name == "spoil" and arguments["how"] in without:
             continue
-        yield Act(rng.choice([0, 20, 100, 250, 400]), name, arguments)
+        yield Act(rng.choice([0, 0, 10, 50, 150, 400]), name, arguments)
         if name in ("edit", "rotate", "move", "copy") and rng.random() < 0.85:
             yield Act(rng.choice([0, 50]), "reload",
                       {"how": rng.choice(["call", "call", "hup"])})
@@ -144,7 +144,7 @@ def draw_producers(rng):
              "expiring", "scheduled", "traced", "wrong", "batch", "inbound",
              "cut"]
     return {"kinds": sorted(rng.sample(kinds, rng.randint(3, len(kinds)))),
-            "rate": rng.choice([5, 20, 60])}
+            "rate": rng.choice([20, 60, 150])}
 
 
 def draw(seed, tools, without=()):
@@ -153,7 +153,7 @@ def draw(seed, tools, without=()):
     first = drawing.draw(rng, {"queue"} if "kafka" in without else
                          {*tools, *({"no-queue"} if "queue" in without else ())})
     acts = [Act(0, "produce", draw_producers(rng))]
-    acts += draw_acts(rng, rng.choice([10, 20, 40]), without)
+    acts += draw_acts(rng, rng.choice([15, 30, 60]), without)
     for path in without:
         drawing.take(first, path)
     acts = [act for act in acts if not any(

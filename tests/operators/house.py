@@ -190,6 +190,7 @@ class House:
         self.path = os.path.join(folder, "hub.yaml")
         self.hub, self.is_up, self.others = None, False, None
         self.client = Client(folder)
+        self.log = []  # the lines of all lives
         for name in shared.names():
             shutil.copy(os.path.join(shared.folder, name), folder)
         shutil.copy(self.at("server.crt"), self.at("hub.crt"))
@@ -247,6 +248,7 @@ class House:
         """Judges a process that has ended; its exit code."""
         self.is_up = False
         hub, self.hub = self.hub, None
+        self.log += hub.lines
         report = hub.report()
         hub.process.stderr.close()
         if report:

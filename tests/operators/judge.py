@@ -2,17 +2,21 @@
 settings in force are loaded once more, everything pending ends; the hub stops in
 order; its store is intact; and its books say what publishers and leaves know."""
 import collections
+import contextlib
 import http.client
 import json
+import pathlib
 import threading
 import time
 
 import case
 from hands import let_go
 from house import Failure
+from producers import SECRET, WORD
 from script import filled
 
 GRACE = 2.0  # seconds that an attempt may be old when a leaf notes it
+ATTEMPTS = 5
 QUIET, PROBES = 20.0, 4.0  # for lanes that are live, and for the others
 
 
@@ -56,7 +60,9 @@ class Silence:
 
     def broken(self, record, accepted):
         """Yields receipts that may not be."""
-        begun = {each.id: each.begun for each in accepted}
+        begun = {}
+        for each in accepted:  # a repeated message has the id of the first
+            begun.setdefault(each.id, each.begun)
         with self.lock:
             spans = [*self.spans, *((name, since, time.monotonic())
                                     for name, since in self.open_since.items())]
@@ -68,26 +74,40 @@ class Silence:
                     yield f"{r} though it was silent from {since} to {until}"
 
 
-def judge(run):
+def judge(run, tell):
     run.producers.end()
+    tell("the faults end")
     calm(run)
+    tell("commands end")
     for thread in run.jobs:
         thread.join(60)
     run.complain()
     broken = list(run.silence.broken(run.services.record,
                                      run.producers.accepted))
+    tell("all that waits ends")
     wait_for_quiet(run)
     run.complain()
+    check_rest(run)
+    tell("the hub ends")
     code = run.house.stop()
     if code not in (0, 3):
         raise Failure("exit", f"{code} after SIGTERM")
+    tell("the judgement")
     if broken:
         raise Failure("silence", "; ".join(broken[:3]))
+    check_secrets(run)
+    check_attempts(run)
+    check_order(run)
     if filled(run.settings["store"]["path"], run.words) == "hub.db":
-        code, said = run.house.run("store", "verify", "-s", "hub.db")
-        if code != 0:
-            raise Failure("verify", said[-1500:])
-        check_books(run)
+        check_store(run)
+
+
+def check_store(run):
+    code, said = run.house.run("store", "verify", "-s", "hub.db")
+    if code != 0:
+        raise Failure("verify", said[-1500:])
+    check_books(run)
+    check_copy(run)
 
 
 # -- the end of the faults
@@ -126,7 +146,7 @@ def targets_of(run):
 
 def is_settled(target):
     return not (target["in_flight"] or target["parked"] or target["waiting"]
-                or target["lag_messages"])
+                or target["lag_messages"] != 0)
 
 
 def wait_for_quiet(run):
@@ -156,6 +176,19 @@ def wait_for_quiet(run):
                     "base_position", "next_position", "breaker", "last_cause")})
                 for n, t in live.items()))
         time.sleep(0.1)
+
+
+def check_rest(run):
+    """Holds that a hub with nothing to do sleeps: it uses little of a core in one
+    of a few half seconds."""
+    for _ in range(6):
+        before = run.house.hub.cpu()
+        time.sleep(0.5)
+        run.house.check()
+        used = run.house.hub.cpu() - before
+        if used < 0.25:
+            return
+    raise Failure("spin", f"{used:.2f} s of a core in half a second, at rest")
 
 
 # -- the books
@@ -207,29 +240,112 @@ def check_books(run):
                           f"neither delivered nor dead nor waiting: {lost[:5]}")
 
 
+def place_of(partitions, id):
+    """Partition and position of a message."""
+    if "." in id:
+        topic, partition, offset = id.rsplit(".", 2)
+        return partitions[topic, int(partition)], int(offset)
+    return 0, int(id.split("-")[1])
+
+
 def find_lost(run, name, delivered, cursors):
-    accepted = {each.id for each in run.producers.accepted}
-    letters = rows(run, "SELECT message_id, position, last_position, count, why "
-                   f"FROM failed_broadcast_logs WHERE target = '{name}'")
+    letters = rows(run, "SELECT * FROM failed_broadcast_logs WHERE target = "
+                   f"'{name}'")
+    dead = {row["message_id"] for row in letters}
+    ranges = [row for row in letters if row["last_position"] is not None]
     # Evicted letters have left their number alone.
     evicted = sum(row["count"] for row in letters if row["why"] == "evicted")
-    dead = {row["message_id"] for row in letters}
-    bulk = [(row["position"], row["last_position"]) for row in letters
-            if row["last_position"] is not None]
-    parked = {row["position"] for row in rows(
-        run, "SELECT position FROM parked, lanes WHERE lane = number AND name = "
-        f"'{name}'")}
-    if "kafka" in run.settings:
-        # Positions are of partitions; some waiting makes all uncertain.
-        lost = [] if bulk or parked or not cursors else sorted(
-            accepted - delivered - dead)
-        return lost if len(lost) > evicted else []
-    base = min(cursor["base"] for cursor in cursors) if cursors else 0
-    lost = sorted(id for id in accepted - delivered - dead
-                  if not is_there(int(id.split("-")[1]), base, bulk, parked))
+    parked = {(row["partition"], row["position"]) for row in rows(
+        run, "SELECT partition, position FROM parked, lanes WHERE lane = number "
+        f"AND name = '{name}'")}
+    partitions = {(row["topic"], row["partition"]): row["number"] for row in
+                  rows(run, "SELECT * FROM partitions")}
+    # The store counts the partitions of Kafka from 1.
+    bases = {cursor["partition"]: cursor["base"] for cursor in cursors}
+
+    def is_there(id):
+        try:
+            partition, position = place_of(partitions, id)
+        except KeyError:
+            return True  # nothing was read of the partition
+        return (position >= bases.get(partition, 0)
+                or (partition, position) in parked
+                or any(row["partition"] == partition and row["position"]
+                       <= position <= row["last_position"] for row in ranges))
+
+    accepted = {each.id for each in run.producers.accepted}
+    lost = sorted(id for id in accepted - delivered - dead if not is_there(id))
     return lost if len(lost) > evicted else []
 
 
-def is_there(position, base, bulk, parked):
-    return (position >= base or position in parked
-            or any(first <= position <= last for first, last in bulk))
+# -- promises besides
+
+def check_secrets(run):
+    """Holds I23 for the log, the answers, and the files that the hub writes."""
+    secrets = [b"hush", SECRET[6:].encode(), WORD.encode(),
+               *(word.encode() for word, _ in run.shared.tokens)]
+    texts = [json.dumps(run.house.log).encode(), *run.said]
+    texts += [path.read_bytes() for path in pathlib.Path(run.folder).iterdir()
+              if path.name.startswith(("audit.log", "dead.jsonl",
+                                       "receipts.jsonl"))]
+    for text in texts:
+        for secret in secrets:
+            if secret in text:
+                at = text.index(secret)
+                raise Failure("secret", f"I23: {text[max(0, at - 200):at + 100]!r}")
+
+
+def check_attempts(run):
+    """Holds I3 for the most attempts that any policy of the run has."""
+    for r in run.services.record.receipts:
+        if not has_repeats(run, r.target) and r.attempt > ATTEMPTS + run.kills:
+            raise Failure("attempts", f"I3: {r}")
+
+
+def has_repeats(run, name):
+    """Whether an act sends messages of the target again."""
+    for act in run.script.acts:
+        if act.name in ("kill", "freeze", "restart", "command"):
+            return True
+        if act.name == "call" and act.args["name"] == name and act.args["what"] in (
+                "rewind", "resend", "replay"):
+            return True
+    return False
+
+
+def check_order(run):
+    """Holds I18 for targets that are strict from the start to the end."""
+    for target in run.script.settings["targets"]:
+        name = target["name"]
+        if target.get("order") != "strict" or name in run.uncertain or \
+                target.get("replay") == "on-recovery" or has_repeats(run, name):
+            continue
+        if run.changed.get(name):
+            continue
+        newest = {}
+        for r in run.services.record.receipts:
+            if r.target != name or not r.ids[0]:
+                continue
+            log, _, position = r.ids[0].replace("-", ".").rpartition(".")
+            if int(position) < newest.get(log, 0):
+                raise Failure("order", f"I18: {r} after {newest}")
+            newest[log] = int(position)
+
+
+def check_copy(run):
+    """Holds I36 for dead letters that count as copied."""
+    if run.script.settings.get("dead-letters", {}).get("copy") != \
+            "file:dead.jsonl" or run.is_copy_lost:
+        return
+    there = set()
+    for path in pathlib.Path(run.folder).glob("dead.jsonl*"):
+        for line in path.read_bytes().splitlines():
+            with contextlib.suppress(ValueError):
+                there.add(json.loads(line).get("id"))
+    copied = {row["id"] for row in rows(
+        run, "SELECT id FROM failed_broadcast_logs WHERE copied = 1 AND "
+        "last_position IS NULL AND why <> 'evicted'")}
+    if copied - there:
+        raise Failure("copy", f"I36: {len(copied - there)} of {len(copied)} dead "
+                      f"letters that count as copied are in no file: "
+                      f"{sorted(copied - there)[:5]}")

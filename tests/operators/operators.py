@@ -3,7 +3,7 @@
 everyday acts of an operator, among leaves that misbehave.
 
 usage: operators.py [--for TIME] [--seed N] [--count N] [--without WORD,...]
-                    [--shrink TIME] [--keep FOLDER] [--jobs N]
+                    [--shrink TIME] [--keep FOLDER] [--jobs N] [--trace]
        operators.py --acts FILE... [--shrink TIME]
        operators.py --draw [--seed N]
 
@@ -13,6 +13,7 @@ usage: operators.py [--for TIME] [--seed N] [--count N] [--without WORD,...]
 --shrink TIME  makes a script that fails small, for so long
 --keep FOLDER  for the scripts and the files of runs that fail
 --jobs N       so many processes, each with seeds of its own
+--trace        prints each act, and when it began
 --draw         prints the script of the seed
 
 It needs STAGGER and STAGGER_SOURCE. A failure prints its seed, what is wrong, and
@@ -65,6 +66,7 @@ def options():
     parser.add_argument("--shrink", type=seconds, default=0)
     parser.add_argument("--keep")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--trace", action="store_true")
     parser.add_argument("--draw", action="store_true")
     found = parser.parse_args()
     found.without = set(filter(None, found.without.split(",")))
@@ -84,6 +86,10 @@ def make_tokens(folder):
     return found
 
 
+def print_act(act):
+    print(f"{time.monotonic():10.3f}  {str(act)[:150]}", flush=True)
+
+
 class Swarm:
     def __init__(self, o, folder):
         self.o = o
@@ -96,7 +102,8 @@ class Swarm:
         """Runs it, prints a line, and returns the failure, or None."""
         at = time.monotonic()
         keep = self.o.keep and name and os.path.join(self.o.keep, name)
-        failure, one = runs.run(script, self.shared, seed, self.tools, keep)
+        failure, one = runs.run(script, self.shared, seed, self.tools, keep,
+                                print_act if self.o.trace else lambda _: None)
         self.counts.update(
             runs=1, acts=len(script.acts), failures=int(failure is not None),
             messages=len(one.producers.accepted), kills=one.kills,

@@ -13,6 +13,7 @@ import time
 
 from house import Failure
 
+THREADS = 3
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
 WORD = "0123456789abcdef0123456789abcdef"
 TYPES = ["order.paid", "order.sent", "order.lost"]
@@ -106,8 +107,10 @@ def signed(scheme, body, rng):
                           "sha256").hexdigest()
         return {"Stripe-Signature": f"t={at},v1={digest}"}
     if scheme == "custom":
-        return {"X-Signature": "sha256=" + hmac.new(
-            WORD.encode(), body, "sha256").hexdigest()}
+        return {"X-At": at, "X-Delivery": id, "X-Signature": "sha256=" + hmac.new(
+            WORD.encode(), f"{at}.".encode() + body, "sha256").hexdigest()}
+    if scheme == "rfc9421":
+        return {}  # refused, for nobody signs
     digest = hmac.new(base64.b64decode(SECRET[6:]),
                       f"{id}.{at}.".encode() + body, hashlib.sha256).digest()
     return {"Webhook-Id": id, "Webhook-Timestamp": at,
@@ -120,30 +123,39 @@ class Producers:
     def __init__(self, house, seed):
         self.house, self.rng = house, random.Random(seed)
         self.accepted, self.statuses = [], {}
+        self.bodies = {}  # ids to what was published under them
         self.lock = threading.Lock()
         self.number = 0
         self.threads, self.over = [], threading.Event()
         self.wrong = None
 
-    def note(self, status, text, begun):
+    def note(self, status, text, begun, bodies=()):
         with self.lock:
             self.statuses[status] = self.statuses.get(status, 0) + 1
             if status == 202:
                 found = json.loads(text)
-                for id in found.get("ids") or [found.get("id")]:
-                    self.accepted.append(Accepted(id, begun))
+                ids = found.get("ids") or [found.get("id")]
+                self.accepted += [Accepted(id, begun) for id in ids]
+                self.name(ids, bodies)
             elif status >= 500 and status not in (503, 508):
                 self.wrong = Failure("status", f"{status} to a publisher: "
                                      f"{text[:300]!r}")
         return status
 
-    def send(self, path, body, headers):
+    def name(self, ids, bodies):
+        """Holds I11: an id never names two messages."""
+        for id, body in zip(ids, bodies):
+            if self.bodies.setdefault(id, body) != body:
+                self.wrong = Failure("ids", f"I11: {id} is {self.bodies[id]!r} and"
+                                     f" {body!r}"[:500])
+
+    def send(self, path, body, headers, bodies=()):
         begun = time.monotonic()
         try:
             status, text = self.house.client.ask("POST", path, body, headers)
         except (OSError, http.client.HTTPException):
             return None  # the hub ended meanwhile, or was too slow for a client
-        return self.note(status, text, begun)
+        return self.note(status, text, begun, bodies)
 
     def publish(self, kind, hooks=()):
         """Sends one request; its status."""
@@ -153,7 +165,8 @@ class Producers:
             lines = [line(rng, number) for _ in range(rng.choice([1, 5, 50]))]
             return self.send("/v1/messages/batch",
                              "\n".join(map(json.dumps, lines)).encode(),
-                             {"Content-Type": "application/x-ndjson"})
+                             {"Content-Type": "application/x-ndjson"},
+                             list(map(str, lines)))
         if kind == "inbound":
             if not hooks:
                 return None
@@ -163,7 +176,8 @@ class Producers:
                              signed(hook["scheme"], body, rng))
         if kind == "cut":
             return self.cut()
-        return self.send("/v1/messages", *KINDS[kind](rng, number))
+        body, headers = KINDS[kind](rng, number)
+        return self.send("/v1/messages", body, headers, [body])
 
     def cut(self):
         """A client that goes in the middle of its body."""
@@ -177,16 +191,17 @@ class Producers:
             connection.close()
 
     def begin(self, kinds, rate, hooks):
-        """Publishes in a thread until end()."""
+        """Publishes in threads until end()."""
         def work():
-            while not self.over.wait(1 / rate):
+            while not self.over.wait(THREADS / rate):
                 if self.house.is_up:
                     with self.lock:
                         kind = self.rng.choice(kinds)
                     self.publish(kind, hooks())
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        self.threads.append(thread)
+        for _ in range(THREADS):
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            self.threads.append(thread)
 
     def end(self):
         self.over.set()

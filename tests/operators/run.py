@@ -2,6 +2,7 @@
 script, carried out one after the other. hands.py has the acts; judge.py says at
 the end whether all is well."""
 import copy
+import json
 import os
 import random
 import shutil
@@ -18,11 +19,12 @@ from services import Services
 
 SECRETS = {
     "sign.secret": SECRET, "sign.secret.2": SECRET.replace("A", "B"),
-    "word.secret": WORD, "target.token": "Bearer one", "proxy.url": "@proxy@",
-    "slack.url": "@leaf@/alerts/slack", "teams.url": "@leaf@/alerts/teams",
-    "pager.key": "k" * 32, "pager.token": "Bearer p", "kafka.password": "pw",
-    "collector.token": "Bearer c", "oauth.secret": "s3cret",
-    "secrets.key": "1f" * 32, "mail.password": "mail-pw"}
+    "word.secret": WORD, "target.token": "Bearer hush-1", "proxy.url": "@proxy@",
+    "slack.url": "@leaf@/alerts/hush", "teams.url": "@leaf@/alerts/hush/teams",
+    "pager.key": "hush" * 8, "pager.token": "Bearer hush-2",
+    "kafka.password": "hush-3", "collector.token": "Bearer hush-4",
+    "oauth.secret": "hush-5", "secrets.key": "1f" * 32,
+    "mail.password": "hush-6"}
 
 
 class Run:
@@ -46,6 +48,10 @@ class Run:
         self.held, self.jobs, self.moved = [], [], {}
         self.kills, self.is_judged, self.wrong = 0, True, None
         self.has_started = False
+        self.changed = {}  # targets to whether a reload has changed them
+        self.is_copy_lost = False
+        self.keep = None
+        self.said = []  # answers to looks
 
     # -- files
 
@@ -67,7 +73,18 @@ class Run:
         self.moved.clear()
 
     def write(self):
+        """A hub may take what is written, whoever asks for it."""
         self.house.write(filled(self.settings, self.words))
+        names = {t["name"]: t for t in self.settings["targets"]}
+        for each in self.script.settings["targets"]:
+            now = names.get(each["name"])
+            if now is None or "match" in now or "topics" in now:
+                self.uncertain.add(each["name"])
+            if now != each:
+                self.changed[each["name"]] = True
+        if self.settings.get("dead-letters", {}).get("copy") != \
+                self.script.settings.get("dead-letters", {}).get("copy"):
+            self.is_copy_lost = True
 
     def mend(self):
         """The file is as the hub has taken it."""
@@ -111,26 +128,22 @@ class Run:
         """The settings of the file are in force."""
         self.in_force = copy.deepcopy(self.settings)
         self.has_started = True
-        names = {t["name"]: t for t in self.settings["targets"]}
-        for each in self.script.settings["targets"]:
-            now = names.get(each["name"])
-            if now is None or "match" in now or "topics" in now:
-                self.uncertain.add(each["name"])
         self.silence.update(self.in_force)
 
     # -- all of it
 
-    def carry_out(self):
+    def carry_out(self, tell):
         self.furnish()
         self.start()
         for act in self.script.acts:
             time.sleep(act.after / 1000)
             self.house.check()
+            tell(act)
             getattr(hands, f"act_{act.name}")(self, **act.args)
             self.complain()
         self.house.check()
         if self.is_judged:
-            judge.judge(self)
+            judge.judge(self, tell)
 
     def complain(self):
         for wrong in (self.wrong, self.producers.wrong, self.house.watcher.wrong):
@@ -155,24 +168,29 @@ class Run:
         self.services.close()
         for thread in self.jobs:
             thread.join(20)
+        if self.keep:
+            self.save()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def save(self):
+        """Copies the files of the run to where they are kept."""
+        shutil.copytree(self.folder, self.keep, dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("*.sock"))
+        lines = self.house.log + (self.house.hub.lines if self.house.hub else [])
+        with open(os.path.join(self.keep, "hub.log"), "w") as log:
+            log.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def run(script, shared, seed, tools, keep=None):
-    """The failure, or None; and a summary. keep: a folder for what is left of
-    a run that failed."""
+def run(script, shared, seed, tools, keep=None, tell=lambda _: None):
+    """Returns the failure, or None, and the run. keep: a folder for the files of a
+    run that failed. tell: is called for each act."""
     one = Run(script, shared, seed, tools)
+    failure = None
     try:
-        one.carry_out()
-        failure = None
+        one.carry_out(tell)
     except Failure as found:
         failure = one.house.why(found)
+        one.keep = keep
     finally:
-        lines = list(one.house.hub.lines) if one.house.hub else []
         one.close()
-    if keep and failure:
-        shutil.copytree(one.folder, keep, dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns("*.sock"))
-        with open(os.path.join(keep, "hub.log"), "w") as log:
-            log.writelines(f"{line}\n" for line in lines)
-    shutil.rmtree(one.folder, ignore_errors=True)
     return failure, one

@@ -69,7 +69,7 @@ class Services:
         self.rng = random.Random(seed)
         self.plain = leaf.Leaf(self.answer)
         self.secure = leaf.Leaf(self.answer, tls=shared.certificates.context())
-        self.proxy = Proxy(user="hub:pass")
+        self.proxy = Proxy(user="hub:hush-7")
         self.hole = leaf.BlackHole()
 
     def words(self):
@@ -80,7 +80,7 @@ class Services:
         return {"leaf": self.plain.url(""), "tls": self.secure.url("", "https"),
                 "hole": self.hole.url(""),
                 "refused": f"http://127.0.0.1:{refused.getsockname()[1]}",
-                "proxy": self.proxy.proxy("hub:pass")}
+                "proxy": self.proxy.proxy("hub:hush-7")}
 
     def close(self):
         for each in self.plain, self.secure, self.proxy, self.hole, self.refused:

@@ -173,16 +173,16 @@ INBOUND = [
      "secrets": [SECRET, {"file": "sign.secret.2"}]},
     {"scheme": "custom", "secrets": [{"file": "word.secret"}],
      "header": "X-Signature", "prefix": "sha256=", "algorithm": "sha256",
-     "encoding": "hex", "signs": "{body}", "id-header": "X-Delivery"},
+     "encoding": "hex", "signs": "{timestamp}.{body}", "id-header": "X-Delivery",
+     "timestamp-header": "X-At"},
+    {"scheme": "rfc9421", "secrets": [{"file": "word.secret"}],
+     "covers": ["@method", "content-digest"]},
 ]
 # Settings that features draw below, by hand, and the ones that a run never has.
 BY_HAND = {"source", "kafka", "shard", "listen.address", "listen.tls", "inbound",
            "store.path", "policies", "defaults", "targets", "alerts.receivers",
            "target.name", "target.url", "target.sign", "target.oauth2",
-           "target.topics", "receiver.name", "inbound.name",
-           # A time of the signature, and covers of RFC 9421, need a sender of
-           # their own: tests/hub/inbound.py.
-           "inbound.timestamp-header", "inbound.covers", "inbound.topic"}
+           "target.topics", "receiver.name", "inbound.name", "inbound.topic"}
 
 
 def put(settings, path, value):
