@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 
+import acts
 import settings as drawing
 from house import Failure
 from script import filled
@@ -78,12 +79,40 @@ def act_reload(run, how="call", expect=None):
         raise Failure("reload", f"{status}, not {expect}: {text[:500]!r}")
     if status == 200:
         run.take()
+        check_targets(run)
     elif status in (409, 422, 429, 503):
+        if status == 422:
+            check_refusal(run, text)
         run.silence.update(run.in_force)
         run.mend()
     elif status not in (401, 403):
         raise Failure("reload", f"{status}: {text[:500]!r}")
     return status
+
+
+def check_targets(run):
+    """Holds that a reload that was accepted has taken effect, whole."""
+    status, text = ask(run, "GET", "/v1/targets?limit=1000")
+    if status != 200:
+        return
+    found = {t["name"]: t for t in json.loads(text)["targets"] if t["is_known"]}
+    wanted = {t["name"] for t in run.in_force["targets"]}
+    if not wanted <= set(found) <= wanted | set(acts.ADDED):
+        raise Failure("reload", f"the settings have {sorted(wanted)}, and the hub"
+                      f" {sorted(found)}")
+    for target in run.in_force["targets"]:
+        state = found[target["name"]]["state"]
+        if target.get("paused") and state != "paused":
+            raise Failure("reload", f"{target['name']} is paused in the settings,"
+                          f" and {state} in the hub")
+
+
+def check_refusal(run, text):
+    """Holds I28: `check` refuses what a reload refuses, but for a restart."""
+    code, said = run.house.run("check", "-c", "hub.yaml")
+    if code == 0 and b"restart" not in text:
+        raise Failure("check", f"`check` accepts a file that a reload refuses: "
+                      f"{text[-500:]!r}")
 
 
 def spoil_late(run):
@@ -139,6 +168,8 @@ def act_spoil(run, how):
     if status == 200:
         raise Failure("reload", f"a file spoilt by `{how}` is accepted: "
                       f"{text[:300]!r}")
+    if status == 422:
+        check_refusal(run, text)
     if "tokens" in run.moved:
         with contextlib.suppress(OSError):
             os.rename(run.house.at(run.moved.pop("tokens")),

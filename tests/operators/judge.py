@@ -169,7 +169,7 @@ def wait_for_quiet(run):
         left = sum(t["parked"] + t["waiting"] for t in live.values())
         if left != last:  # a budget or a rate lets them go one by one
             until, last = time.monotonic() + QUIET, left
-        if time.monotonic() > until or time.monotonic() > since + 5 * QUIET:
+        if time.monotonic() > until or time.monotonic() > since + 15 * QUIET:
             raise Failure("quiet", f"I20: not settled in {QUIET} s: " + "; ".join(
                 f"{n}: " + str({k: t[k] for k in (
                     "state", "in_flight", "parked", "waiting", "lag_messages",

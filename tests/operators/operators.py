@@ -98,12 +98,13 @@ class Swarm:
         self.tools = Tools()
         self.counts = collections.Counter()
 
-    def try_script(self, script, seed, name=None):
+    def try_script(self, script, seed, name=None, is_judged=True):
         """Runs it, prints a line, and returns the failure, or None."""
         at = time.monotonic()
         keep = self.o.keep and name and os.path.join(self.o.keep, name)
         failure, one = runs.run(script, self.shared, seed, self.tools, keep,
-                                print_act if self.o.trace else lambda _: None)
+                                print_act if self.o.trace else lambda _: None,
+                                is_judged)
         self.counts.update(
             runs=1, acts=len(script.acts), failures=int(failure is not None),
             messages=len(one.producers.accepted), kills=one.kills,
@@ -128,7 +129,8 @@ class Swarm:
         mark = same(failure)
 
         def fails(candidate):
-            found = self.try_script(candidate, seed)
+            found = self.try_script(candidate, seed,
+                                    is_judged=not failure.is_early)
             return found is not None and same(found) == mark
 
         return shrink.shrink(

@@ -47,7 +47,7 @@ class Run:
         self.uncertain = set()  # targets that are judged by their books alone
         self.held, self.jobs, self.moved = [], [], {}
         self.kills, self.is_judged, self.wrong = 0, True, None
-        self.has_started = False
+        self.has_started = self.has_ended_acts = False
         self.changed = {}  # targets to whether a reload has changed them
         self.is_copy_lost = False
         self.keep = None
@@ -142,6 +142,7 @@ class Run:
             getattr(hands, f"act_{act.name}")(self, **act.args)
             self.complain()
         self.house.check()
+        self.has_ended_acts = True
         if self.is_judged:
             judge.judge(self, tell)
 
@@ -181,15 +182,19 @@ class Run:
             log.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def run(script, shared, seed, tools, keep=None, tell=lambda _: None):
+def run(script, shared, seed, tools, keep=None, tell=lambda _: None,
+        is_judged=True):
     """Returns the failure, or None, and the run. keep: a folder for the files of a
-    run that failed. tell: is called for each act."""
+    run that failed. tell: is called for each act. is_judged: else the run ends with
+    its last act."""
     one = Run(script, shared, seed, tools)
+    one.is_judged = is_judged
     failure = None
     try:
         one.carry_out(tell)
     except Failure as found:
         failure = one.house.why(found)
+        failure.is_early = not one.has_ended_acts
         one.keep = keep
     finally:
         one.close()

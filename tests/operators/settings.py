@@ -11,10 +11,11 @@ SCHEMA = pathlib.Path(__file__).parents[2] / "packaging/stagger.schema.json"
 SECRET = {"file": "sign.secret"}
 POLICIES = {
     "quick": "fixed base=50ms jitter=none attempts=3 attempt-timeout=1s "
-             "retry=5xx,429,timeout,reset,protocol deadline=none",
+             "retry=5xx,429,timeout,reset,protocol deadline=none "
+             "budget=ratio:0.5+200/s budget-empty=wait",
     "broken": "exponential base=20ms cap=200ms attempts=4 attempt-timeout=500ms "
               "retry=5xx,429,timeout,reset,protocol deadline=5s "
-              "breaker=5:200ms-1s",
+              "breaker=5:200ms-1s budget=ratio:0.5+200/s budget-empty=wait",
     "poor": "fixed base=20ms attempts=5 attempt-timeout=1s retry=5xx "
             "deadline=none budget=5:20/s budget-empty=give-up",
     "once": "attempts=1 attempt-timeout=1s",
@@ -80,7 +81,7 @@ TARGET = {
                 {"X-Made": "{id}"}],
     "policy": list(POLICIES),
     "in-flight": [1, 4, 64],
-    "rate": ["50/s", "500/s"],
+    "rate": ["200/s", "1000/s"],
     "burst": [1, 100],
     "order": ["none", "key", "strict"],
     "parked-max": [5, 10000],
