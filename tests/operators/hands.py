@@ -112,7 +112,7 @@ def check_refusal(run, text):
     code, said = run.house.run("check", "-c", "hub.yaml")
     if code == 0 and b"restart" not in text:
         raise Failure("check", f"`check` accepts a file that a reload refuses: "
-                      f"{text[-500:]!r}")
+                      f"{text[:700]!r}")
 
 
 def spoil_late(run):
