@@ -746,3 +746,47 @@ TEST(bare, can_be_set_up_when_there_is_memory_again)
     }
     CHECK(is_done);
 }
+
+/* A lane that is dropped leaves nothing, however far it came. */
+TEST(bare, makes_lanes_that_are_dropped_or_placed)
+{
+    bare b;
+    stg_lane_options o = prepare(&b, ONCE), wrong = o;
+    stg_lane *made = NULL;
+    stg_error err;
+    size_t held;
+
+    add_lane(&b, 0, &o);
+    o.proxy = 7;
+    held = allocations_held;
+    for (size_t n = 0; made == NULL; n++) {
+        CHECK(n < 10);
+        allocations_left = n;
+        if (stg_flow_make_lane(b.flow, &o, now, &made, &err) != STG_OK)
+            CHECK_U64(allocations_held, held);
+    }
+    allocations_left = SIZE_MAX;
+    stg_flow_drop_lane(b.flow, made);
+    stg_flow_drop_lane(b.flow, NULL);
+    CHECK_U64(allocations_held, held);
+
+    wrong.parked_max = 0;
+    CHECK_INT(stg_flow_make_lane(b.flow, &wrong, now, &made, &err),
+              STG_INVALID);
+    CHECK_INT(stg_lane_options_check(&wrong, &err), STG_INVALID);
+    CHECK_INT(stg_lane_options_check(&o, &err), STG_OK);
+    CHECK_INT(stg_flow_fit_lane(b.flow, 0, &err), STG_INVALID);
+    CHECK_INT(stg_flow_fit_lane(b.flow, 1000000, &err), STG_INVALID);
+    allocations_left = 0;
+    CHECK_INT(stg_flow_fit_lane(b.flow, 300, &err), STG_IO);
+    allocations_left = SIZE_MAX;
+
+    CHECK_INT(stg_flow_make_lane(b.flow, &o, now, &made, &err), STG_OK);
+    CHECK_INT(stg_flow_fit_lane(b.flow, 300, &err), STG_OK);
+    allocations_left = 0;
+    stg_flow_place_lane(b.flow, made, 300, &o);
+    allocations_left = SIZE_MAX;
+    CHECK_INT(stg_flow_fit_lane(b.flow, 300, &err), STG_INVALID);
+    stg_flow_free(b.flow);
+    CHECK_U64(allocations_held, 0);
+}

@@ -763,6 +763,66 @@ TEST(store_rows, of_lanes_keep_number_and_newest_url)
     fixture_end(&s);
 }
 
+/* Numbers as "0 1 2 "; and whether they will do. */
+typedef struct numbers {
+    const stg_lane_begin *lanes;
+    char text[32];
+    bool is_refused;
+} numbers;
+
+static stg_status look_at_numbers(void *ctx, stg_error *err)
+{
+    numbers *n = ctx;
+    size_t used = 0;
+
+    for (size_t i = 0; i < 3; i++)
+        used += (size_t)snprintf(n->text + used, sizeof n->text - used, "%u ",
+                                 (unsigned)n->lanes[i].number);
+    strcpy(err->text, "for the test");
+    return n->is_refused ? STG_IO : STG_OK;
+}
+
+TEST(store_rows, of_lanes_begin_all_or_none)
+{
+    static const char rows[] =
+        "SELECT number, name, url FROM lanes ORDER BY number";
+    stg_lane_begin lanes[] = {{.name = "a", .url = "http://new/"},
+                              {.name = "b", .url = "http://b/"},
+                              {.name = "c", .url = "http://c/"}};
+    numbers n = {.lanes = lanes, .is_refused = true};
+    stg_error err;
+    fixture s;
+
+    fixture_make(&s);
+    fixture_open(&s);
+    CHECK_INT(fixture_lane(&s, "a"), 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(
+            stg_store_begin_lanes(s.store, lanes, 3, look_at_numbers, &n, &err),
+            STG_IO);
+        CHECK_STR(err.text, "for the test");
+        CHECK_STR(n.text, "0 1 2 ");
+        CHECK(!stg_store_has_lane(s.store, "b"));
+    }
+    fixture_reopen(&s);
+    CHECK_STR(fixture_ask(&s, rows), "0|a|http://a.example/");
+
+    n.is_refused = false;
+    CHECK_INT(
+        stg_store_begin_lanes(s.store, lanes, 3, look_at_numbers, &n, &err),
+        STG_OK);
+    CHECK_STR(n.text, "0 1 2 ");
+    CHECK_INT(fixture_lane(&s, "d"), 3);
+    fixture_reopen(&s);
+    CHECK_STR(fixture_ask(&s, rows),
+              "0|a|http://new/\n1|b|http://b/\n"
+              "2|c|http://c/\n3|d|http://d.example/");
+    CHECK_INT(stg_store_begin_lanes(s.store, lanes, 3, NULL, NULL, &err),
+              STG_OK);
+    CHECK_INT(lanes[2].number, 2);
+    fixture_end(&s);
+}
+
 /* -- bulk rows that somebody has touched */
 
 static void shed(fixture *s, uint64_t first, uint64_t last, uint64_t count)
