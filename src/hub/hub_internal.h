@@ -332,6 +332,10 @@ void stg_target_changes_seen(void *hub, const stg_target_row *rows,
 /* Loads the keys that the settings name, or a credential of the service. */
 stg_status stg_target_keys_open(stg_hub *h, stg_error *err);
 
+/* Warns of keys in the file that are others than the hub's. */
+void stg_target_keys_check(const stg_hub *h, const stg_settings *next,
+                           stg_diagnostics *c);
+
 /* What the store is to keep of a target's settings, to be freed; NULL: no
  * memory. */
 char *stg_target_seal(const stg_hub *h, const char *name, const char *text);

@@ -213,6 +213,7 @@ bool stg_reload_plan_make(stg_reload_plan *p)
                                &p->diagnostics) != STG_OK)
         return false;
     stg_settings_check_reload(h->fixed, p->next, &p->diagnostics);
+    stg_target_keys_check(h, p->next, &p->diagnostics);
     stg_settings_use_fixed(p->next, h->fixed);
     return p->diagnostics.mistakes == 0 && reload_plan_room(p) &&
            reload_plan_targets(p) && stg_reload_plan_parts(p, p->next);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/refuse.h"
+#include "config/load.h"
 #include "host/files.h"
 #include "hub/control.h"
 #include "hub/hub_internal.h"
@@ -26,6 +27,24 @@ stg_status stg_target_keys_open(stg_hub *h, stg_error *err)
         status = stg_seal_keys_load(&h->keys, path, err);
     free(given);
     return status;
+}
+
+void stg_target_keys_check(const stg_hub *h, const stg_settings *next,
+                           stg_diagnostics *c)
+{
+    const char *path = h->fixed->secrets_key;
+    stg_seal_keys *keys;
+
+    // A file that cannot be read is a mistake, which was told.
+    if (path == NULL || h->keys == NULL ||
+        stg_seal_keys_load(&keys, path, NULL) != STG_OK)
+        return;
+    if (!stg_seal_keys_equal(keys, h->keys))
+        stg_warn(c, stg_settings_place(next, "secrets.key"),
+                 "`secrets.key`: the content of %.200s has changed, and takes "
+                 "effect at a restart",
+                 path);
+    stg_seal_keys_free(keys);
 }
 
 bool stg_hub_has_secrets_key(const stg_hub *h)

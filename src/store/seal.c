@@ -143,6 +143,16 @@ void stg_seal_keys_free(stg_seal_keys *k)
     free(k);
 }
 
+bool stg_seal_keys_equal(const stg_seal_keys *a, const stg_seal_keys *b)
+{
+    bool is_equal = a->count == b->count;
+
+    for (size_t i = 0; is_equal && i < a->count; i++)
+        is_equal =
+            CRYPTO_memcmp(a->all[i].bytes, b->all[i].bytes, KEY_SIZE) == 0;
+    return is_equal;
+}
+
 const char *stg_seal_key(const stg_seal_keys *keys)
 {
     return keys->all[0].id;

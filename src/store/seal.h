@@ -34,6 +34,9 @@ stg_status stg_seal_keys_parse(stg_seal_keys **keys, stg_span text,
                                const char *path, stg_error *err);
 void stg_seal_keys_free(stg_seal_keys *keys); /* NULL is none */
 
+/* Whether both have the same keys, in the same order. */
+bool stg_seal_keys_equal(const stg_seal_keys *a, const stg_seal_keys *b);
+
 /* The id of the key that encrypts. */
 const char *stg_seal_key(const stg_seal_keys *keys);
 

@@ -453,6 +453,21 @@ class Mistakes(Reloading):
         self.assertIn("`traces.headers` has changed",
                       self.refuse(hub)["detail"])
 
+    def test_keys_of_the_store_may_be_rotated(self):
+        a = self.leaf()
+        path = self.put_file("secrets.key", "0" * 64)
+        self.write({"a": a.url()}, more=f"secrets: {{key: {path}}}")
+        hub = self.start()
+        self.reload(hub)
+        self.put_file("secrets.key", "0" * 64 + "\n" + "1" * 64)
+        self.reload(hub)
+        self.reload(hub)
+        self.assertEqual([line["detail"] for line in
+                          hub.events("config-warning")
+                          if "secrets.key" in line["detail"]],
+                         [f"`secrets.key`: the content of {path} has changed, "
+                          "and takes effect at a restart"] * 2)
+
     def test_no_file_is_refused(self):
         a = self.leaf()
         self.write({"a": a.url()})
