@@ -163,7 +163,7 @@ TEST(event_key, says_which_trouble_it_is_of)
 {
     static const char *const words[] = {
         "full",   "letters",  "busy",   "away",  "source", "half",
-        "nearly", "uncopied", "uplink", "proxy", "broken"};
+        "nearly", "uncopied", "uplink", "proxy", "held",   "broken"};
     stg_digest d = digest_of(STG_ALERT_STORE, "", STG_ALERT_BEGAN);
     char key[STG_EVENT_KEY_MAX], expected[STG_EVENT_KEY_MAX];
 
