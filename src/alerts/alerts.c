@@ -423,8 +423,8 @@ static void alerts_change_readers(stg_alerts *a, stg_alert_receiver **next,
 {
     stg_alert_successor from[STG_ALERT_READERS_MAX];
 
-    a->has_stranger =
-        stg_alert_audience_change(&a->receivers, next, count, from);
+    if (stg_alert_audience_change(&a->receivers, next, count, from))
+        a->has_stranger = true;
     stg_alert_engine_change_readers(a->engine, from, count);
 }
 

@@ -390,6 +390,9 @@ void stg_watch_close(stg_watch *w, void (*closed)(void *ctx), void *ctx);
 /* Something has happened: there may be something to look at. Cheap. */
 void stg_watch_note(stg_watch *w, stg_ns now);
 
+/* A target has other settings by a call: receivers may want other alerts of it. */
+void stg_watch_renew(stg_watch *w);
+
 /* -- facts ----------------------------------------------------------------- */
 
 /* A group is durable: its dead letters count. */

@@ -185,6 +185,7 @@ static stg_status change(stg_hub *h, stg_target *t, stg_added *a,
     old = adopt(t, a, url);
     l = stg_hub_lane(h, t);
     (void)stg_flow_change_lane(h->flow, t->lane, &l, stg_deadlines_now(), NULL);
+    stg_watch_renew(&h->watch);
     stg_added_free(&old);
     return STG_OK;
 }

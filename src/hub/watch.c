@@ -256,6 +256,11 @@ static void look(stg_deadline *d)
         end_round(w, now);
 }
 
+void stg_watch_renew(stg_watch *w)
+{
+    w->settings = NULL;
+}
+
 void stg_watch_note(stg_watch *w, stg_ns now)
 {
     bool is_waiting = stg_deadline_at(&w->look) != STG_NEVER;

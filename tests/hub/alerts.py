@@ -489,14 +489,20 @@ class Left(Alerts):
                 self.hook(shop, tags={"team": "shop"}),
                 {**self.hook(all_of_it), "name": "all"}]}))
         bad = self.leaf(lambda r: 503)
-        target = {"name": "called", "url": bad.url(),
-                  "tags": {"team": "shop"}, **self.BREAKER}
+        target = {"name": "called", "url": bad.url(), **self.BREAKER}
         for again in range(2):  # removed, and added again at once
             status, answer = self.call(hub, "POST", "/v1/targets", target)
             self.assertEqual(status, 201, answer)
             hub.post(b"x")
             hub.post(b"y")
             told = {("breaker", "called"): "began ended " * again + "began"}
+            self.await_phases(all_of_it, told)
+            if not again:  # the other receiver wants it by its tag
+                self.assertEqual(shop.receipts, [])
+                status, answer = self.call(hub, "PATCH", "/v1/targets/called",
+                                           {"tags": {"team": "shop"}})
+                self.assertEqual(status, 200, answer)
+                target["tags"] = {"team": "shop"}
             self.await_phases(shop, told)
             status, answer = self.call(hub, "DELETE",
                                        "/v1/targets/called?waiting=cancel")
