@@ -110,6 +110,20 @@ static stg_status refuse_journal(const stg_store_options *o, stg_error *err)
         o->path);
 }
 
+/* Looks by a connection that writes nothing, neither into the file nor beside
+ * it: the one that writes moves a WAL into the file when it closes. */
+static stg_status opening_check(const stg_store_options *o, stg_error *err)
+{
+    stg_db *db = NULL;
+    stg_status status;
+    int rc = stg_sql_open_still(&db, o->path);
+
+    status = rc == SQLITE_OK ? stg_schema_check(db, o->path, true, err)
+                             : refuse(o, "cannot be opened", db, rc, err);
+    stg_sql_close(db);
+    return status;
+}
+
 /* What is no store of this version is left as it was. WAL and the size of pages have
  * to be as a new file got them: nothing here works with others. */
 stg_status stg_opening_open(stg_db **db, const stg_store_options *o,
@@ -117,14 +131,14 @@ stg_status stg_opening_open(stg_db **db, const stg_store_options *o,
 {
     uint64_t page_size = 0;
     bool has_wal = false;
-    stg_status status;
-    int rc = stg_sql_open_writer(db, o->path);
+    stg_status status = opening_check(o, err);
+    int rc;
 
-    if (rc != SQLITE_OK)
-        return refuse(o, "cannot be opened", *db, rc, err);
-    status = stg_schema_check(*db, o->path, true, err);
     if (status != STG_OK)
         return status;
+    rc = stg_sql_open_writer(db, o->path);
+    if (rc != SQLITE_OK)
+        return refuse(o, "cannot be opened", *db, rc, err);
     rc = set_up(*db, o);
     if (rc == SQLITE_OK)
         rc = ask_wal(*db, &has_wal);

@@ -389,6 +389,94 @@ int stg_schema_make(stg_db *db)
     return stg_sql_exec(db, text);
 }
 
+/* -- the fingerprint ------------------------------------------------------- */
+
+/* FNV-1a; a zero ends each text. */
+static uint32_t schema_hash(uint32_t hash, const char *text)
+{
+    do
+        hash = (hash ^ (unsigned char)*text) * 16777619;
+    while (*text++ != '\0');
+    return hash;
+}
+
+/* Adds what a database has under a name of ours; nothing is a text, too. */
+static int schema_add(stg_stmt *find, const char *name, uint32_t *hash)
+{
+    const char *sql;
+    int rc = stg_sql_bind(find, "s", name);
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_step(find);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return rc;
+    sql = rc == SQLITE_ROW ? stg_sql_text(find, 0) : NULL;
+    *hash = schema_hash(*hash, sql == NULL ? "" : sql);
+    return stg_sql_reset(find);
+}
+
+/* Hashes the statements of all names that `ours` has, there and in db. Tables,
+ * indexes and triggers that somebody added are not compared. */
+static int schema_compare(stg_db *ours, stg_db *db, uint32_t *expected,
+                          uint32_t *found)
+{
+    stg_stmt *all = NULL, *find = NULL;
+    int rc = stg_sql_prepare_once(ours, &all,
+                                  "SELECT name, sql FROM sqlite_master"
+                                  " WHERE sql IS NOT NULL ORDER BY name");
+
+    if (rc == SQLITE_OK)
+        rc = stg_sql_prepare_once(
+            db, &find, "SELECT sql FROM sqlite_master WHERE name = ?");
+    *expected = *found = 2166136261;
+    while (rc == SQLITE_OK && (rc = stg_sql_step(all)) == SQLITE_ROW) {
+        *expected = schema_hash(*expected, stg_sql_text(all, 1));
+        rc = schema_add(find, stg_sql_text(all, 0), found);
+    }
+    stg_sql_finalize(all);
+    stg_sql_finalize(find);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* The tables that this stagger makes are made in memory: so their fingerprint is
+ * never an old one. */
+static int schema_read_prints(stg_db *db, uint32_t *expected, uint32_t *found)
+{
+    stg_db *ours = NULL;
+    int rc = stg_sqlite_open(
+        &ours, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+
+    if (rc == SQLITE_OK)
+        rc = stg_schema_make(ours);
+    if (rc == SQLITE_OK)
+        rc = schema_compare(ours, db, expected, found);
+    stg_sql_close(ours);
+    return rc;
+}
+
+/* A version had other tables before it was released, or a build of somebody else
+ * has them. */
+static stg_status schema_check_print(stg_db *db, const char *path,
+                                     stg_error *err)
+{
+    uint32_t expected = 0, found = 0;
+    int rc = schema_read_prints(db, &expected, &found);
+
+    if (rc != SQLITE_OK) {
+        stg_sql_words(err, path, "cannot be read", db, rc);
+        return STG_IO;
+    }
+    if (expected == found)
+        return STG_OK;
+    return stg_hub_refuse(
+        err, STG_INVALID,
+        "%s: is a store of version %d with other tables (%d-%08" PRIx32
+        "), this stagger reads %d-%08" PRIx32
+        ": use the stagger that wrote it; nothing was changed",
+        path, STG_SCHEMA_VERSION, STG_SCHEMA_VERSION, found, STG_SCHEMA_VERSION,
+        expected);
+}
+
 stg_status stg_schema_check(stg_db *db, const char *path, bool may_be_empty,
                             stg_error *err)
 {
@@ -416,7 +504,7 @@ stg_status stg_schema_check(stg_db *db, const char *path, bool may_be_empty,
             "file",
             path);
     }
-    return STG_OK;
+    return kind == STG_SCHEMA_OURS ? schema_check_print(db, path, err) : STG_OK;
 }
 
 int stg_meta_read(stg_db *db, const char *name, uint64_t *number)

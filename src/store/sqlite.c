@@ -7,7 +7,10 @@
 #include "store/sqlite.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "base/refuse.h"
@@ -348,11 +351,59 @@ int stg_sql_open_writer(stg_db **db, const char *path)
     return open_file(db, path, SQLITE_OPEN_READWRITE);
 }
 
+/* Whether a file has a WAL with something in it, or may have. */
+static bool sqlite_has_log(const char *path)
+{
+    char name[4096];
+    struct stat s;
+
+    if (snprintf(name, sizeof name, "%s-wal", path) >= (int)sizeof name)
+        return true;
+    return stat(name, &s) == 0 ? s.st_size > 0 : errno != ENOENT;
+}
+
+/* An URI of SQLite: the signs that mean something there are escaped. */
+static int sqlite_open_immutable(stg_db **db, const char *path)
+{
+    char uri[3 * 4096 + 32], *to = uri + sprintf(uri, "file:");
+
+    if (strlen(path) > 4096)
+        return stg_sqlite_open(db, path, SQLITE_OPEN_READONLY);
+    for (; *path != '\0'; path++)
+        to += strchr("%?#", *path) == NULL
+                  ? sprintf(to, "%c", *path)
+                  : sprintf(to, "%%%02x", (unsigned)*path);
+    sprintf(to, "?immutable=1");
+    return open_file(db, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
+int stg_sql_open_still(stg_db **db, const char *path)
+{
+    char *real = realpath(path, NULL);
+    int rc = real == NULL || sqlite_has_log(real)
+                 ? open_file(db, path, SQLITE_OPEN_READONLY)
+                 : sqlite_open_immutable(db, real);
+
+    free(real);
+    return rc;
+}
+
+/* Whether the folder of a file is on a file system that is mounted read-only:
+ * there nobody writes, and SQLite can make no shared memory. */
+static bool sqlite_is_read_only(const char *path)
+{
+    struct statvfs s;
+
+    return statvfs(path, &s) == 0 && (s.f_flag & ST_RDONLY) != 0;
+}
+
 /* The last pragma reads, so that the connection has its file of the WAL from its
  * begin: later there may be none left, and that would be a broken store. */
 int stg_sql_open_reader(stg_db **db, const char *path)
 {
-    int rc = open_file(db, path, SQLITE_OPEN_READONLY);
+    int rc = sqlite_is_read_only(path)
+                 ? stg_sql_open_still(db, path)
+                 : open_file(db, path, SQLITE_OPEN_READONLY);
 
     return rc != SQLITE_OK ? rc
                            : exec(*db,

@@ -14,6 +14,11 @@ enum { STG_SQL_BUSY_MS = 1000, STG_SQL_SHORT_MS = 20 };
 int stg_sql_open_writer(stg_db **db, const char *path);
 int stg_sql_open_reader(stg_db **db, const char *path);
 
+/* Opens a file that nobody writes meanwhile, and changes nothing beside it, which
+ * a reader does: SQLite makes a WAL and its shared memory where there is none.
+ * What a WAL has is read, too. */
+int stg_sql_open_still(stg_db **db, const char *path);
+
 /* With flags of sqlite3_open_v2(). */
 int stg_sqlite_open(stg_db **db, const char *path, int flags);
 

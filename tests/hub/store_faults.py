@@ -208,6 +208,66 @@ class StoreFaults(case.Case):
             db.commit()
         self.check_delivers(ids)
 
+    def test_a_store_of_another_build(self):
+        """The version is ours, and the tables are not: nothing of it changes,
+        also where a hub that was killed has left a log."""
+        server = self.leaf()
+        hub = self.hub("--to", f"a={server.url()}")
+        ids = [hub.post(b"x")]
+        server.wait(1)
+        self.await_settled(1)
+        hub.kill()
+        with contextlib.closing(sqlite3.connect(self.store)) as db:
+            db.execute("ALTER TABLE parked RENAME COLUMN wait TO waited")
+            db.commit()
+            # As a kill leaves it: the last to close would empty the log.
+            for end in ("", "-wal", "-shm"):
+                shutil.copy(self.store + end, f"{self.store}.old{end}")
+        old = self.store + ".old"
+        for ends in (("", "-wal", "-shm"), ("",)):
+            before = {end: self.read(old + end) for end in ends}
+            said = self.refuse_settings("nothing was changed", store=old)
+            self.assertRegex(said, r"other tables \(1-[0-9a-f]{8}\), this "
+                                   r"stagger reads 1-[0-9a-f]{8}")
+            self.assertEqual({end: self.read(old + end) for end in ends
+                              if end != "-shm"},
+                             {end: text for end, text in before.items()
+                              if end != "-shm"})
+            found = subprocess.run([leaf.STAGGER, "store", "verify", old],
+                                   capture_output=True, text=True)
+            self.assertIn("other tables", found.stderr)
+            # For the second time: without a log nothing is made beside it.
+            with contextlib.closing(sqlite3.connect(old)) as db:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.assertEqual([name for name in os.listdir(self.folder)
+                          if name.startswith("hub.db.old")
+                          and not name.endswith("-lock")], ["hub.db.old"])
+
+    def read(self, path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def test_a_store_and_its_backup_that_cannot_be_written(self):
+        """Commands that only read want nothing but that."""
+        disk = self.disk("size=40m")
+        hub = self.hub("--to", f"a={self.refused()}", "-p", "none",
+                       store=disk.store, before=disk.before)
+        hub.post(b"x")
+        case.wait_for(lambda: self.rows(store=disk), "a dead letter")
+        hub.stop()
+        there = disk.store + ".backup"
+        subprocess.run([*disk.before, leaf.STAGGER, "store", "backup", "-q",
+                        "-s", disk.store, there], check=True)
+        disk.remount("ro")
+        for path in (disk.store, there):
+            for words in (("store", "verify", path),
+                          ("dead", "list", "--store", path),
+                          ("store", "backup", "-s", path, os.path.join(
+                              self.folder, "copy.db"))):
+                found = subprocess.run([*disk.before, leaf.STAGGER, *words],
+                                       capture_output=True, text=True)
+                self.assertEqual(found.returncode, 0, (words, found.stderr))
+
     def test_a_store_that_another_hub_has(self):
         server = self.leaf()
         hub = self.hub("--to", f"a={server.url()}")
@@ -423,9 +483,10 @@ class StoreFaults(case.Case):
         hub.event("stopped")
         self.assertEqual(hub.events("store-space-ok"), [])
         os.unlink(os.path.join(disk.outside, "other"))
-        hub = self.hub("--to", f"a={server.url()}", store=disk.store,
+        hub = self.hub("--to", f"a={server.url()}", "--to",
+                       f"b={server.url()}", store=disk.store,
                        before=disk.before)
-        self.await_settled(1, store=disk)
+        self.await_settled(2, store=disk)
         self.assertEqual(hub.stop(), 0)
         self.assertEqual({r.id for r in server.receipts}, sent)
 
