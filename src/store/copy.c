@@ -338,6 +338,60 @@ static stg_status check_backup(const char *from, stg_error *err)
         from, from);
 }
 
+/* The user, group and mode of a restored store; its lock has the first two. */
+typedef struct copy_owner {
+    uid_t user;
+    gid_t group;
+    mode_t mode;
+} copy_owner;
+
+/* The owner of the file that is replaced; where there is none, that of the folder,
+ * for the hub's user must be able to make files in it. */
+static bool copy_find_owner(const char *path, copy_owner *owner)
+{
+    char folder[PATH_ROOM];
+    const char *slash = strrchr(path, '/');
+    struct stat s;
+    bool is_there = stat(path, &s) == 0;
+
+    if (!is_there) {
+        snprintf(folder, sizeof folder, "%.*s",
+                 slash == NULL   ? 1
+                 : slash == path ? 1
+                                 : (int)(slash - path),
+                 slash == NULL ? "." : path);
+        if (stat(folder, &s) != 0)
+            return false;
+    }
+    *owner =
+        (copy_owner){s.st_uid, s.st_gid, is_there ? s.st_mode & 0777 : 0600};
+    return true;
+}
+
+/* Gives an open file its owner. A group that this user may not give is left as it
+ * is: the owner alone opens the store. */
+static bool copy_give(int fd, const copy_owner *owner)
+{
+    struct stat s;
+
+    if (fd < 0 || fstat(fd, &s) != 0)
+        return false;
+    if (s.st_uid != owner->user && fchown(fd, owner->user, (gid_t)-1) != 0)
+        return false;
+    return s.st_gid == owner->group ||
+           fchown(fd, (uid_t)-1, owner->group) == 0 || errno == EPERM;
+}
+
+static bool copy_give_file(const char *path, const copy_owner *owner)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    bool is_given = copy_give(fd, owner) && fchmod(fd, owner->mode) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_given;
+}
+
 static stg_status take_place(const char *path, const char *part, bool was_there,
                              stg_restored *done, stg_error *err)
 {
@@ -349,7 +403,8 @@ static stg_status take_place(const char *path, const char *part, bool was_there,
 
 /* The claim is ours: nobody has the store. */
 static stg_status restore(const char *from, const char *path, bool was_there,
-                          stg_restored *done, stg_error *err)
+                          const copy_owner *owner, stg_restored *done,
+                          stg_error *err)
 {
     char part[PATH_ROOM];
     stg_status status;
@@ -362,6 +417,8 @@ static stg_status restore(const char *from, const char *path, bool was_there,
     status = copy(from, part, err);
     if (status == STG_OK)
         status = renew(part, err);
+    if (status == STG_OK && !copy_give_file(part, owner))
+        status = refuse(path, "cannot be given to the user of the store", err);
     if (status == STG_OK)
         status = take_place(path, part, was_there, done, err);
     if (status != STG_OK)
@@ -377,6 +434,7 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
     struct stat there, backup;
     bool was_there = stat(path, &there) == 0 && there.st_size > 0;
     stg_status status = check_backup(from, err);
+    copy_owner owner;
     bool is_new;
     char *real;
     stg_store_lock lock;
@@ -396,12 +454,19 @@ stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,
             "the backup in its place",
             path);
     }
+    if (!copy_find_owner(path, &owner))
+        return refuse(path, "cannot be made", err);
     status = stg_store_lock_begin(&lock, &is_new, path, err);
     if (status != STG_OK)
         return status;
     // A link stays a link.
     real = realpath(path, NULL);
-    status = restore(from, real == NULL ? path : real, was_there, done, err);
+    if (!copy_give(lock.beside, &owner))
+        status = refuse(
+            path, "its lock cannot be given to the user of the store", err);
+    if (status == STG_OK)
+        status = restore(from, real == NULL ? path : real, was_there, &owner,
+                         done, err);
     free(real);
     if (status != STG_OK && is_new)
         stg_store_lock_remove(path);

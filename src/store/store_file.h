@@ -116,7 +116,9 @@ typedef struct stg_restored {
  * idempotency keys are as they were, with their ids; new dead letters get ids
  * that none had before. Refuses a backup that is not sound, a
  * store that a hub has, and, unless it is forced, one that is there: that is
- * kept under another name. At every moment, also of a power cut, the path has the
+ * kept under another name. The store and its lock belong to whom the store that
+ * was there belonged to; where there was none, to whom the folder belongs, with
+ * mode 0600. At every moment, also of a power cut, the path has the
  * one store or the other, unless its file system has no hard links. Returns
  * STG_IO or STG_INVALID with words. */
 stg_status stg_copy_restore(const char *from, const char *path, bool is_forced,

@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import struct
 import subprocess
+import unittest
 import urllib.error
 import urllib.request
 
@@ -218,6 +219,29 @@ class StoreCopy(case.Case):
         self.verify(said="is intact: ")
 
     # -- restore
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may give files away")
+    def test_a_restore_by_root_gives_the_store_to_its_user(self):
+        """The file that it replaces says who that is, or else the folder."""
+        def owner(path):
+            found = os.stat(path)
+            return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+
+        self.fill()
+        self.backup()
+        lock = self.store + "-lock"
+        os.chown(self.store, 54321, 54322)
+        os.chmod(self.store, 0o640)
+        os.remove(lock)
+        self.restore("--force")
+        self.assertEqual(owner(self.store), (54321, 54322, 0o640))
+        self.assertEqual(owner(lock), (54321, 54322, 0o600))
+        os.remove(self.store)
+        os.remove(lock)
+        os.chown(self.folder, 54323, 54324)
+        self.restore()
+        self.assertEqual(owner(self.store), (54323, 54324, 0o600))
+        self.assertEqual(owner(lock), (54323, 54324, 0o600))
 
     def test_a_restore_goes_on_where_the_backup_was(self):
         ids = self.fill()
