@@ -336,9 +336,10 @@ static int trim_log(stg_store_writer *w, int mode, int patience, bool *is_whole)
 static int checkpoint(stg_store_writer *w, uint64_t now)
 {
     int most = wal_pages_max(w), rc;
-    bool is_long = w->wal_pages > 2 * most, is_whole;
+    bool is_held = w->held_at > 0, is_whole;
+    bool is_long = is_held || w->wal_pages > 2 * most;
 
-    if (w->wal_pages < most || now < w->checkpoint_at)
+    if ((w->wal_pages < most && !is_held) || now < w->checkpoint_at)
         return SQLITE_OK;
     // Commits wait meanwhile: a reader that stays is not waited for.
     rc = trim_log(
@@ -544,7 +545,7 @@ uint64_t stg_writer_tend_at(const stg_store_writer *w)
         return stg_ns_min(at, w->trial_at);
     if (w->keys.count > w->keys.count_max)
         at = stg_ns_min(at, w->keys_at);
-    if (w->wal_pages >= wal_pages_max(w))
+    if (w->wal_pages >= wal_pages_max(w) || w->held_at > 0)
         at = stg_ns_min(at, w->checkpoint_at);
     if (has_grown(w))
         at = stg_ns_min(at, w->renew_at);

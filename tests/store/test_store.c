@@ -430,10 +430,11 @@ static stg_append big_message(void)
     return (stg_append){.parcel = {.body = {big, sizeof big}}};
 }
 
+/* A shortage is told at once, and a change of it a second later at the earliest. */
 TEST(store, refuses_at_the_quota_and_goes_on_when_there_is_room)
 {
     stg_append m = big_message();
-    uint64_t appended = 0, before;
+    uint64_t appended = 0, before, began_at = uv_hrtime();
     stg_store_view view;
     fixture s;
 
@@ -449,9 +450,13 @@ TEST(store, refuses_at_the_quota_and_goes_on_when_there_is_room)
         CHECK_INT(fixture_try(&s, &m), STG_APPEND_FULL);
         stg_store_look(s.store, &view);
         CHECK(view.used <= view.quota / 5 * 4);
+        FIXTURE_POLL(&s, s.times_troubled > 0);
+        CHECK(strstr(s.words, "four fifths of store.quota") != NULL);
         stg_store_commit(s.store, appended + 1);
         FIXTURE_POLL(&s, rows(&s) == 0);
     }
+    CHECK(s.times_troubled + s.times_untroubled <=
+          1 + (uv_hrtime() - began_at) / STG_S);
     fixture_end(&s);
 }
 
