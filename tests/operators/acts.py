@@ -34,14 +34,14 @@ FILES = ["sign.secret", "word.secret", "target.token", "slack.url", "pager.key",
          "secrets.key", "hub.crt", "root.crt", "kafka.password", "mail.password"]
 WRITTEN = ["dead.jsonl", "receipts.jsonl", "audit.log"]
 SPOILS = ["yaml", "unknown", "empty", "gone", "url-file", "missing-file",
-          "late", "egress", "duplicate"]
+          "late", "egress", "duplicate", "same-file"]
 CALLS = ["pause", "resume", "probe", "rewind", "unwind", "resend", "replay",
          "drop", "test"]
 # Name to weight. Acts of one kind can be left out by --without NAME.
 WEIGHTS = {
     "edit": 20, "spoil": 5, "rotate": 6, "move": 4, "copy": 4, "add": 6,
     "change": 4, "remove": 5, "forget": 2, "call": 14, "look": 12, "stream": 3,
-    "command": 5, "turn": 8, "hup": 3, "restart": 3, "kill": 3, "second": 1, "restore": 1,
+    "command": 5, "turn": 8, "hup": 3, "restart": 3, "kill": 3, "second": 1, "restore": 1, "storm": 3,
     "connections": 2, "freeze": 1,
 }
 NAMES = "abcdefgh"
@@ -64,6 +64,8 @@ def draw_edit(rng):
     """Draws a change of any setting but three: a run listens at one address, and has
     one store and one source."""
     draw = rng.random()
+    if draw < 0.05:
+        return {"crowd": rng.choice([0, 20, 100])}
     if draw < 0.5:
         return draw_target_edit(rng)
     if draw < 0.6:
@@ -139,11 +141,15 @@ def draw_acts(rng, count, without):
                       {"how": rng.choice(["call", "call", "hup"])})
 
 
-def draw_producers(rng):
-    kinds = ["plain", "keyed", "event", "repeated", "binary", "structured",
+def draw_producers(rng, is_kafka):
+    """The mock of Kafka keeps a few MiB of a partition: nothing huge goes there."""
+    kinds = ["plain", "huge", "keyed", "event", "repeated", "binary", "structured",
              "expiring", "scheduled", "traced", "wrong", "batch", "inbound",
              "cut"]
-    return {"kinds": sorted(rng.sample(kinds, rng.randint(3, len(kinds)))),
+    drawn = rng.sample(kinds, rng.randint(3, len(kinds)))
+    if is_kafka:
+        drawn = [kind for kind in drawn if kind != "huge"]
+    return {"kinds": sorted(drawn),
             "rate": rng.choice([20, 60, 150])}
 
 
@@ -152,7 +158,7 @@ def draw(seed, tools, without=()):
     rng = random.Random(seed)
     first = drawing.draw(rng, {"queue"} if "kafka" in without else
                          {*tools, *({"no-queue"} if "queue" in without else ())})
-    acts = [Act(0, "produce", draw_producers(rng))]
+    acts = [Act(0, "produce", draw_producers(rng, "kafka" in first))]
     acts += draw_acts(rng, rng.choice([15, 30, 60]), without)
     for path in without:
         drawing.take(first, path)

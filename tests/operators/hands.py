@@ -14,6 +14,7 @@ import time
 import acts
 import settings as drawing
 from house import Failure
+from leaf import PATIENCE
 from script import filled
 
 BROKEN = (OSError, http.client.HTTPException)
@@ -22,7 +23,7 @@ NONSENSE = {"yaml": "targets: [\n\t}", "unknown": "nonsense: true\n",
             "empty": "", "list": "[]"}
 
 
-def ask(run, method, path, body=None, timeout=20):
+def ask(run, method, path, body=None, timeout=PATIENCE):
     """Returns status and body; None for an answer that a stop has cut off. A hub
     that runs and does not answer hangs."""
     if not run.house.is_up:
@@ -45,9 +46,13 @@ def ask(run, method, path, body=None, timeout=20):
 # -- settings
 
 def act_edit(run, set=None, target=None, without=None, of=None, key=None,
-             value=None):
-    """Changes the file alone."""
+             value=None, crowd=None):
+    """Changes the file alone. crowd: so many targets besides."""
     targets = run.settings["targets"]
+    if crowd is not None:
+        targets[:] = [t for t in targets if not t["name"].startswith("m")]
+        targets += [{"name": f"m{n}", "url": f"@leaf@/ok/m{n}"}
+                    for n in range(crowd)]
     for path, new in (set or {}).items():
         drawing.take(run.settings, path)
         if new is not None:
@@ -153,6 +158,9 @@ def spoil(run, how):
     elif how == "egress":
         drawing.put(new, "egress.deny", ["not-a-network"])
         run.write()
+    elif how == "same-file":
+        drawing.put(new, "dead-letters.copy", "file:hub.db")
+        run.write()
     elif how == "duplicate":
         new["targets"] = [*new["targets"], *new["targets"],
                           {"name": "q", "url": "ftp://x/"}]
@@ -168,8 +176,8 @@ def act_spoil(run, how):
     if status == 200:
         raise Failure("reload", f"a file spoilt by `{how}` is accepted: "
                       f"{text[:300]!r}")
-    if status == 422:
-        check_refusal(run, text)
+    if status == 422 and how != "late":  # which is of the ingress
+        check_refusal(run, b"" if how == "same-file" else text)
     if "tokens" in run.moved:
         with contextlib.suppress(OSError):
             os.rename(run.house.at(run.moved.pop("tokens")),
@@ -438,6 +446,28 @@ def act_hup(run):
     act_reload(run)
 
 
+def act_storm(run):
+    """Reloads, signals and changes of one target, all at once."""
+    if not run.house.is_up:
+        return
+    run.silence.open_all()
+    run.silence.forget("y")
+    calls = [("POST", "/v1/reload", None)] * 3 + [
+        ("PUT", "/v1/targets/y", {"url": filled("@leaf@/ok/y", run.words)}),
+        ("PATCH", "/v1/targets/y", {"rate": "100/s"}),
+        ("DELETE", "/v1/targets/y?waiting=cancel", None),
+        ("GET", "/v1/targets?limit=1000", None)]
+    before = len(run.jobs)
+    for call in calls:
+        run.behind(ask, run, *call)
+    for _ in range(5):
+        run.house.hub.process.send_signal(signal.SIGHUP)
+        time.sleep(0.01)
+    for thread in run.jobs[before:]:
+        thread.join(60)
+    act_reload(run)
+
+
 def act_restart(run, twice=False):
     if run.house.is_up:
         hub = run.house.hub
@@ -497,82 +527,10 @@ def act_second(run):
     if run.house.is_up and code not in (4, 2):
         raise Failure("exit", f"a second hub exits with {code}, not 4: "
                       f"{said[-500:]}")
-
-
-# -- what a kept script expects
-
-def holds(found, is_=None, least=None, most=None):
-    return ((is_ is None or found == is_)
-            and (least is None or found is not None and found >= least)
-            and (most is None or found is not None and found <= most))
-
-
-def look_up(run, path, field):
-    status, text = ask(run, "GET", path)
-    found = json.loads(text) if status == 200 else None
-    for part in field.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
-
-
-def act_expect(run, path, field, within=10, stays=0, least=None, most=None,
-               **more):
-    """A field of an answer, by then; and `stays` seconds later, too."""
-    bounds = {"is_": more.get("is"), "least": least, "most": most}
-    until = time.monotonic() + within
-    while not holds(found := look_up(run, path, field), **bounds):
-        if time.monotonic() > until:
-            raise Failure("expect", f"{field} of {path} is {found!r} after {within}"
-                          f" s, not {bounds}")
-        time.sleep(0.05)
-    time.sleep(stays)
-    if not holds(found := look_up(run, path, field), **bounds):
-        raise Failure("expect", f"{field} of {path} is {found!r} {stays} s later,"
-                      f" not {bounds}")
-
-
-def act_alert(run, target, phase, within=10):
-    """A receiver of type webhook was told so of the target."""
-    until = time.monotonic() + within
-    while time.monotonic() < until:
-        for _, body in list(run.services.record.alerts):
-            for each in body.get("alerts", []):
-                if (each.get("target"), each.get("phase")) == (target, phase):
-                    return
-        time.sleep(0.05)
-    raise Failure("expect", f"no alert of {target} has {phase} in {within} s: "
-                  f"{[b for _, b in run.services.record.alerts][-3:]}")
-
-
-def act_lines(run, file, least, within=10):
-    """A file of the folder has so many lines."""
-    until, found = time.monotonic() + within, None
-    while time.monotonic() < until:
-        with contextlib.suppress(OSError), open(run.house.at(file), "rb") as f:
-            found = f.read().count(b"\n")
-            if found >= least:
-                return
-        time.sleep(0.05)
-    raise Failure("expect", f"{file} has {found} lines, not {least}")
-
-
-def act_ends(run):
-    """Allows the hub to end by itself from now on."""
-    run.house.is_up = False
-
-
-def act_exit(run, code, within=10):
-    """Waits until the hub has ended by itself."""
-    if run.house.hub is None:
-        raise Failure("exit", "it does not run")
-    run.is_judged = run.house.is_up = False
-    hub = run.house.hub
-    with contextlib.suppress(Exception):
-        hub.process.wait(within)
-    found = hub.process.poll()
-    if found is None:
-        raise Failure("exit", f"it still runs after {within} s, and should have "
-                      f"ended with {code}")
-    run.house.end(found)
-    if found != code:
-        raise Failure("exit", f"{found}, not {code}: {hub.lines[-3:]}")
+    if run.house.is_up and os.path.exists(run.house.at("copy.db")) and \
+            run.settings["store"]["path"] == "hub.db":
+        code, said = run.house.run("store", "restore", "--force", "-s", "hub.db",
+                                   "copy.db")
+        if run.house.is_up and code == 0:
+            raise Failure("command", "store restore replaces the store of a hub "
+                          f"that runs: {said[-500:]}")

@@ -14,13 +14,14 @@ import threading
 import time
 
 import case
-from leaf import STAGGER
+from leaf import PATIENCE, STAGGER
 
 HANG = 5.0  # seconds that /healthz may take
 SANITIZED = re.compile(rb"AddressSanitizer|LeakSanitizer|ThreadSanitizer|"
                        rb"runtime error:|Assertion `")
 MEMORY = 1 << 30  # bytes; a sanitizer keeps what was freed
-SOCKETS, OTHERS = 1200, 24  # descriptors: of connections; more than at the start
+SOCKETS, OTHERS = 400, 24  # descriptors: of clients; more than at the start
+OF_TARGET = 130  # sockets: in flight, and idle
 
 
 class Failure(Exception):
@@ -56,7 +57,7 @@ class Client:
                                 os.path.join(self.folder, "client.key"))
         return context
 
-    def connect(self, timeout=20):
+    def connect(self, timeout=PATIENCE):
         if self.address.startswith("unix:"):
             connection = case.PathConnection(self.address[5:])
             connection.connect()
@@ -76,7 +77,7 @@ class Client:
             answer = connection.getresponse()
             return answer.status, answer.read()
 
-    def ask(self, method, path, body=None, headers=None, timeout=20):
+    def ask(self, method, path, body=None, headers=None, timeout=PATIENCE):
         """Status and body; a dictionary is sent as JSON. OSError and
         HTTPException: no answer."""
         headers = dict(headers or {})
@@ -175,7 +176,8 @@ class Watcher(threading.Thread):
             return
         if self.house.others is None:
             self.house.others = others
-        if others > self.house.others + OTHERS or sockets > SOCKETS:
+        if others > self.house.others + OTHERS or \
+                sockets > SOCKETS + OF_TARGET * self.house.targets:
             raise Failure("descriptors", f"{sockets} sockets and {others} other"
                           f" descriptors, {self.house.others} at the start")
         if resident > MEMORY:
@@ -191,6 +193,7 @@ class House:
         self.hub, self.is_up, self.others = None, False, None
         self.client = Client(folder)
         self.log = []  # the lines of all lives
+        self.targets = 0  # that the settings ever had at once
         for name in shared.names():
             shutil.copy(os.path.join(shared.folder, name), folder)
         shutil.copy(self.at("server.crt"), self.at("hub.crt"))

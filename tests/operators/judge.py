@@ -41,6 +41,13 @@ class Silence:
             if since is not None:
                 self.spans.append((name, since, time.monotonic()))
 
+    def forget(self, name):
+        """Ends what is known of a target."""
+        self.open(name)
+        self.known.discard(name)
+        self.added.discard(name)
+        self.paused.discard(name)
+
     def open_all(self):
         """Ends all spans but those of targets that are paused by call."""
         for name in set(self.open_since) - self.paused:

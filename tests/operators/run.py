@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 
+import expectations
 import hands
 import judge
 from house import Failure, House, free_port
@@ -25,6 +26,16 @@ SECRETS = {
     "kafka.password": "hush-3", "collector.token": "Bearer hush-4",
     "oauth.secret": "hush-5", "secrets.key": "1f" * 32,
     "mail.password": "hush-6"}
+
+
+def find_act(name):
+    for module in hands, expectations:
+        if hasattr(module, f"act_{name}"):
+            return getattr(module, f"act_{name}")
+    raise Failure("script", f"there is no act {name}")
+
+
+ADDED = 3  # targets by call, at most
 
 
 class Run:
@@ -74,6 +85,8 @@ class Run:
 
     def write(self):
         """A hub may take what is written, whoever asks for it."""
+        self.house.targets = max(self.house.targets, ADDED +
+                                 len(self.settings["targets"]))
         self.house.write(filled(self.settings, self.words))
         names = {t["name"]: t for t in self.settings["targets"]}
         for each in self.script.settings["targets"]:
@@ -139,7 +152,7 @@ class Run:
             time.sleep(act.after / 1000)
             self.house.check()
             tell(act)
-            getattr(hands, f"act_{act.name}")(self, **act.args)
+            find_act(act.name)(self, **act.args)
             self.complain()
         self.house.check()
         self.has_ended_acts = True

@@ -2,7 +2,7 @@
 PostgreSQL. Each is started when the first run wants it."""
 import atexit
 import os
-import subprocess
+import shutil
 import tempfile
 
 
@@ -11,7 +11,7 @@ class Tools:
         self.names = set()
         self.mock = self.server = None
         self.count = 0
-        if os.environ.get("STAGGER_KAFKA_TOOL"):
+        if os.environ.get("STAGGER_KAFKA_TOOL") and shutil.which("kcat"):
             self.names.add("kafka")
         if os.path.exists("/usr/lib/postgresql"):
             self.names.add("postgres")
@@ -35,11 +35,15 @@ class Tools:
         return self.mock.addresses.split(",")[0]
 
     def database(self):
-        """Makes a database of the run's own, in one server: its URL."""
+        """Makes a database of the run's own, in one server: its URL; or the name
+        of a file, where the server cannot be run."""
         import postgres
         if self.server is None:
             self.folder = tempfile.TemporaryDirectory(prefix="stagger-operators-")
-            self.server = postgres.Server(self.folder.name)
+            try:
+                self.server = postgres.Server(self.folder.name)
+            except postgres.Missing:
+                return "hub.db"
             atexit.register(self.close)
         self.count += 1
         name = f"run{self.count}"
