@@ -30,7 +30,8 @@ const char *stg_lines_error(int error)
 
 /* -- opening --------------------------------------------------------------- */
 
-/* Makes the name of a new file durable, where its folder can be read. */
+/* Makes the name of a file durable, whoever made it, where its folder can be
+ * read: to sync a file is not to sync its name. */
 static void lines_sync_folder(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -54,10 +55,7 @@ static int lines_open_path(const char *path, bool is_regular)
         fd = open(path, flags | O_WRONLY);
     if (fd >= 0 || errno != ENOENT)
         return fd;
-    fd = open(path, flags | O_RDWR | O_CREAT, 0600);
-    if (fd >= 0)
-        lines_sync_folder(path);
-    return fd;
+    return open(path, flags | O_RDWR | O_CREAT, 0600);
 }
 
 /* Closes, and keeps errno. */
@@ -194,15 +192,12 @@ static bool lines_put(int fd, stg_span bytes, size_t *written)
 
 /* Cuts an unfinished line of ours off a file that was not seen before, and ends any
  * other one: of a file that we had open it is somebody else's, who may be at it. */
-static bool lines_mend_end(stg_lines *l, const struct stat *s)
+static bool lines_mend_end(stg_lines *l, const struct stat *s, bool is_new)
 {
-    bool is_new = s->st_dev != l->device || s->st_ino != l->inode;
     off_t begin;
     size_t written;
     char last;
 
-    l->device = s->st_dev;
-    l->inode = s->st_ino;
     // A file that cannot be read stays as it is.
     if (s->st_size == 0 || pread(l->fd, &last, 1, s->st_size - 1) != 1 ||
         last == '\n')
@@ -211,6 +206,20 @@ static bool lines_mend_end(stg_lines *l, const struct stat *s)
     if (begin >= 0 && ftruncate(l->fd, begin) == 0)
         return true;
     return lines_put(l->fd, (stg_span){"\n", 1}, &written);
+}
+
+/* Notes which file is open, and prepares one that was not seen before. */
+static bool lines_meet(stg_lines *l, const struct stat *s)
+{
+    bool is_new = s->st_dev != l->device || s->st_ino != l->inode;
+
+    if (!l->is_regular)
+        return true;
+    l->device = s->st_dev;
+    l->inode = s->st_ino;
+    if (is_new)
+        lines_sync_folder(l->path);
+    return lines_mend_end(l, s, is_new);
 }
 
 /* -- a batch --------------------------------------------------------------- */
@@ -235,7 +244,7 @@ static bool lines_begin(stg_lines *l)
     lines_close(l);
     if (!lines_open(l, &s))
         return false;
-    if (!l->is_regular || lines_mend_end(l, &s))
+    if (lines_meet(l, &s))
         return true;
     lines_close(l);
     return false;
