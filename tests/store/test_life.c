@@ -165,6 +165,8 @@ static void check_openings(fixture *s, uint64_t oldest)
     snprintf(id, sizeof id, "%016" PRIx64 "-%" PRIu64, oldest, oldest - 1);
     CHECK(!stg_store_find_id(s->store, id, &number, &position));
     fixture_close(s);
+    snprintf(id, sizeof id, "%" PRIu64, oldest);
+    CHECK_STR(fixture_ask(s, "SELECT min(first) FROM epochs"), id);
 }
 
 TEST(store_life, keeps_the_epochs_of_all_that_is_left)
