@@ -446,10 +446,10 @@ void stg_alerts_use(stg_alerts *a, stg_alerts_next *next)
 stg_status stg_alerts_change(stg_alerts *a, const stg_alert_options *o,
                              stg_error *err)
 {
-    stg_alerts_next *next;
+    stg_alerts_next *next = NULL;
     stg_status status = stg_alerts_prepare(a, o, &next, err);
 
-    if (status == STG_OK)
+    if (next != NULL)
         stg_alerts_use(a, next);
     return status;
 }

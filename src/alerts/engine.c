@@ -71,7 +71,7 @@ static stg_alert_key *add(stg_alert_engine *e, stg_alert alert, uint32_t lane)
 {
     stg_alert_key **first = first_of(e, lane), *k = NULL;
 
-    if (first == NULL && make_room(e, lane))
+    if (first == NULL && stg_alert_is_lane(lane) && make_room(e, lane))
         first = first_of(e, lane);
     if (first != NULL && e->keys < STG_ALERT_KEYS_MAX)
         k = stg_alert_key_new(alert, lane);

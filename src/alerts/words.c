@@ -168,8 +168,8 @@ static void write_store(stg_writer *w, const stg_digest_item *i)
              "name server of this machine"),
         [STG_TROUBLE_PROXY] = "a proxy of the hub is away, or refuses it",
         [STG_TROUBLE_HELD] =
-            "another process reads the store, and holds back its write-ahead "
-            "log",
+            ("another process reads the store, and holds back its write-ahead "
+             "log"),
         [STG_TROUBLE_BROKEN] = "the store is broken"};
 
     stg_write_text(w, words[i->trouble]);

@@ -7,6 +7,7 @@
  * listens on; read is what stg_load_note_file() has noted, what options of the
  * command name, files of libpq, and the settings file itself. */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,7 @@ static void files_add_socket(written_files *w, const stg_listen_settings *l)
         stg_address_parse(&address, l->address, NULL) != STG_OK ||
         !stg_address_is_path(&address))
         return;
-    strcpy(w->socket, address.un.sun_path);
+    (void)snprintf(w->socket, sizeof w->socket, "%s", address.un.sun_path);
     files_add(w, "listen.address", w->socket);
 }
 

@@ -235,8 +235,8 @@ static size_t fold_print_names(const fold_kind *k,
         size_t more = strlen(k->names[i]);
 
         if (i > 0) {
-            memcpy(text + size, ", ", 2);
-            size += 2;
+            text[size++] = ',';
+            text[size++] = ' ';
         }
         memcpy(text + size, k->names[i], more);
         size += more;

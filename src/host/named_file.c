@@ -44,7 +44,7 @@ static bool named_file_look_new(const char *path, stg_named_file *f)
         return false;
     f->device = s.st_dev;
     f->inode = s.st_ino;
-    strcpy(f->name, name);
+    memcpy(f->name, name, strlen(name) + 1);
     return true;
 }
 

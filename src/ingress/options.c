@@ -246,7 +246,7 @@ stg_status stg_ingress_read_options(stg_ingress *g, stg_error *err)
                                 o->listen);
     if (status == STG_OK)
         status = stg_ingress_prepare(g, o, &next, err);
-    if (status == STG_OK)
+    if (next != NULL)
         options_exchange(g, next);
     return status;
 }

@@ -225,7 +225,7 @@ static int load_segments(stg_queue *q)
 static int load_filled(stg_queue *q)
 {
     stg_stmt *st = NULL;
-    stg_queue_place first;
+    stg_queue_place first = {.filled = 0};
     uint64_t last = 0;
     int rc = SQLITE_OK;
 

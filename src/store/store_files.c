@@ -116,17 +116,23 @@ enum { FILES_READ_FROM = 123, FILES_READ_TO = 127 };
  * is another lock. */
 static long files_read_lock(const stg_store_files *p, const char *line)
 {
-    char kind[16], how[16];
-    unsigned long long inode, from;
-    long process;
+    char kind[16], how[16], process[24], place[64], from[24];
+    const char *inode;
+    unsigned long long first;
+    long id;
 
-    if (sscanf(line, "%*d: %15s %*s %15s %ld %*x:%*x:%llu %llu", kind, how,
-               &process, &inode, &from) != 5 ||
-        strcmp(kind, "POSIX") != 0 || strcmp(how, "READ") != 0 ||
-        inode != p->ids[STG_STORE_FILE_LOCKS].inode || from < FILES_READ_FROM ||
-        from > FILES_READ_TO)
+    if (sscanf(line, "%*s %15s %*s %15s %23s %63s %23s", kind, how, process,
+               place, from) != 5 ||
+        strcmp(kind, "POSIX") != 0 || strcmp(how, "READ") != 0)
         return 0;
-    return process == (long)getpid() || process < 0 ? 0 : process;
+    inode = strrchr(place, ':'); // behind the device's two numbers
+    first = strtoull(from, NULL, 10);
+    if (inode == NULL ||
+        strtoull(inode + 1, NULL, 10) != p->ids[STG_STORE_FILE_LOCKS].inode ||
+        first < FILES_READ_FROM || first > FILES_READ_TO)
+        return 0;
+    id = strtol(process, NULL, 10);
+    return id == (long)getpid() || id < 0 ? 0 : id;
 }
 
 void stg_store_files_reader(const stg_store_files *p, char *who, size_t size)

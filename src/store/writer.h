@@ -22,10 +22,14 @@ struct stg_store_writer {
     stg_db *db;
     const char *url;  /* of PostgreSQL; NULL: a file */
     bool is_hopeless; /* the database is away, and the store closes: no retry */
+    bool is_ending;   /* the loop has said that it is to close soon */
+    bool is_closing;
+    bool has_epoch;      /* the epoch of now is durable */
+    bool waits_for_copy; /* what is too much has not been copied yet */
+    bool is_tending;     /* there is more to do at once */
     bool troubles[STG_STORE_TROUBLES]; /* that were told, and are not over */
     uv_thread_t thread;
     stg_store_files files; /* files of the store; none of a server */
-    bool is_ending;        /* the loop has said that it is to close soon */
 
     stg_queue queue;
     stg_keys keys;
@@ -42,24 +46,22 @@ struct stg_store_writer {
     stg_list appends, lanes;
     stg_group_request *group;
     stg_store_request *request;
-    bool is_closing;
     stg_key *hashes; /* of a call, while it is appended */
     size_t hash_room;
     uint64_t used;           /* bytes of the file that are not free */
     uint64_t room;           /* what appends may still fill */
-    stg_shortage room_lack;  /* and why it is no more */
     uint64_t space, reserve; /* bytes that the disk has left, and is to keep */
     uint64_t space_at;       /* time of the next look at the disk */
     uint64_t held_at;        /* since then a read holds the WAL; 0: none does */
     uint64_t squeeze_at;     /* the WAL is not emptied for room before */
     uint64_t
-        refused;    /* the smallest append refused for want of room; 0: none */
-    bool has_epoch; /* the epoch of now is durable */
+        refused; /* the smallest append refused for want of room; 0: none */
+    stg_shortage room_lack; /* why `room` is not more */
     /* shortages of the last appends, and of flow's last group */
     stg_shortage appends_lack, group_lacks;
-    bool lacks_rows; /* the group had rows: one without says nothing of them */
     stg_shortage short_of; /* the last one that was told */
-    uint64_t short_at;     /* time of the next change that may be told */
+    bool lacks_rows; /* the group had rows: one without says nothing of them */
+    uint64_t short_at; /* time of the next change that may be told */
 
     /* what can wait: by uv_hrtime() */
     uint64_t commit;
@@ -72,10 +74,8 @@ struct stg_store_writer {
     uint64_t letters_version, letters_noted;
     uint64_t letters_old_at, letters_look_at, evict_at;
     uint64_t letters_seen; /* rows.version, when the totals were read */
-    bool waits_for_copy;   /* what is too much has not been copied yet */
     int wal_pages, closing_tries;
     int busy_tries;    /* of a transaction to begin */
-    bool is_tending;   /* there is more to do at once */
     stg_error why;     /* the last transaction that failed */
     uint64_t began_at; /* the transaction that is open */
     stg_histogram commits, checkpoints;

@@ -358,8 +358,9 @@ static int run(stg_world_scenario_ask *ask, const stg_world_scenario *s,
     stg_error err = {.text = ""};
     stg_status status = STG_IO;
     int code = STG_EXIT_USAGE;
+    const stg_ns seconds = s->load / STG_S;
 
-    stg_sim_progress_begin(&w.progress, (double)(s->load / STG_S));
+    stg_sim_progress_begin(&w.progress, (double)seconds);
     if (w.engine != NULL)
         status = stg_world_scenario_run(s, &hooks, &found->result, &err);
     stg_sim_progress_end(&w.progress);
