@@ -163,8 +163,10 @@ static bool reload_plan_targets(stg_reload_plan *p)
     const stg_targets *t = &p->hub->targets;
     bool is_good = true;
 
-    memcpy(p->by_name, t->all, t->count * sizeof(stg_target *));
-    qsort(p->by_name, t->count, sizeof(stg_target *), reload_plan_order);
+    if (t->count > 0) {
+        memcpy(p->by_name, t->all, t->count * sizeof(stg_target *));
+        qsort(p->by_name, t->count, sizeof(stg_target *), reload_plan_order);
+    }
     for (; p->count < p->next->target_count; p->count++) {
         stg_renewal *r = &p->renewals[p->count];
 

@@ -159,7 +159,10 @@ def spoil(run, how):
         drawing.put(new, "egress.deny", ["not-a-network"])
         run.write()
     elif how == "same-file":
-        drawing.put(new, "dead-letters.copy", "file:hub.db")
+        # Without a store that is a file, the settings are the file that is in use.
+        is_file = new.get("store", {}).get("path") == "hub.db"
+        drawing.put(new, "dead-letters.copy",
+                    "file:hub.db" if is_file else "file:hub.yaml")
         run.write()
     elif how == "duplicate":
         new["targets"] = [*new["targets"], *new["targets"],

@@ -260,8 +260,10 @@ def find_lost(run, name, delivered, cursors):
                    f"'{name}'")
     dead = {row["message_id"] for row in letters}
     ranges = [row for row in letters if row["last_position"] is not None]
-    # Evicted letters have left their number alone.
-    evicted = sum(row["count"] for row in letters if row["why"] == "evicted")
+    # Letters that were evicted, or deleted after a drop, have left their number alone.
+    deleted = sum(row["dead"] + row["cancelled"] for row in rows(
+        run, "SELECT dead, cancelled FROM deleted_letters, lanes WHERE lane = number "
+        f"AND name = '{name}'"))
     parked = {(row["partition"], row["position"]) for row in rows(
         run, "SELECT partition, position FROM parked, lanes WHERE lane = number "
         f"AND name = '{name}'")}
@@ -282,7 +284,7 @@ def find_lost(run, name, delivered, cursors):
 
     accepted = {each.id for each in run.producers.accepted}
     lost = sorted(id for id in accepted - delivered - dead if not is_there(id))
-    return lost if len(lost) > evicted else []
+    return lost if len(lost) > deleted else []
 
 
 # -- promises besides
