@@ -69,11 +69,13 @@ static bool make_room(stg_alert_engine *e, uint32_t lane)
  * `unkept`, which the next digest states. */
 static stg_alert_key *add(stg_alert_engine *e, stg_alert alert, uint32_t lane)
 {
-    stg_alert_key **first = first_of(e, lane), *k = NULL;
+    stg_alert_key **first = NULL, *k = NULL;
 
-    if (first == NULL && stg_alert_is_lane(lane) && make_room(e, lane))
+    if (e->keys < STG_ALERT_KEYS_MAX)
         first = first_of(e, lane);
-    if (first != NULL && e->keys < STG_ALERT_KEYS_MAX)
+    if (first == NULL && e->keys < STG_ALERT_KEYS_MAX && make_room(e, lane))
+        first = first_of(e, lane);
+    if (first != NULL)
         k = stg_alert_key_new(alert, lane);
     if (k == NULL) {
         e->unkept++;
