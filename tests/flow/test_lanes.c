@@ -69,27 +69,25 @@ static size_t serve_together(bare *b, size_t first)
     return b->start_count;
 }
 
-static bare begin_slow_start(uint64_t messages)
+static void begin_slow_start(bare *b, uint64_t messages)
 {
-    stg_lane_options o;
-    bare b;
+    stg_lane_options o = prepare(b, ONCE);
 
-    o = prepare(&b, ONCE);
     o.is_limit_fixed = false;
     o.in_flight_max = 100;
-    begin_with(&b, &o);
+    begin_with(b, &o);
     for (uint64_t position = 1; position <= messages; position++)
-        read_one(&b, position, (stg_record){.size = 0});
-    CHECK_U64(b.start_count, 1);
-    return b;
+        read_one(b, position, (stg_record){.size = 0});
+    CHECK_U64(b->start_count, 1);
 }
 
 /* A round trip is of all that were under way, however many answers come at once. */
 TEST(lanes, double_what_is_under_way_by_answers_that_come_together)
 {
-    bare b = begin_slow_start(16);
+    bare b;
     size_t first = 0;
 
+    begin_slow_start(&b, 16);
     for (size_t expected = 3; expected <= 15; expected = 2 * expected + 1) {
         size_t until = b.start_count;
 
@@ -102,8 +100,9 @@ TEST(lanes, double_what_is_under_way_by_answers_that_come_together)
 /* The last of a backlog used it; a single message after them does not. */
 TEST(lanes, allow_no_more_than_was_used)
 {
-    bare b = begin_slow_start(3);
+    bare b;
 
+    begin_slow_start(&b, 3);
     CHECK_U64(serve_together(&b, 0), 3);
     CHECK_U64(serve_together(&b, 1), 3);
     CHECK_U64(look_at(&b, 0).limit, 4);
